@@ -1,0 +1,28 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
+          exclude: ["**/*.integration.test.ts", "**/node_modules/**"],
+        },
+      },
+      {
+        test: {
+          name: "integration",
+          include: ["packages/*/src/**/*.integration.test.ts"],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], testTimeout: 120_000 },
+      },
+      {
+        test: { name: "crash", include: ["test/crash/**/*.test.ts"], testTimeout: 900_000 },
+      },
+    ],
+  },
+});
