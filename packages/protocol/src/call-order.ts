@@ -1,0 +1,53 @@
+import type { JsonValue } from "./json.ts";
+import type { ResourceLimits } from "./manifest.ts";
+import type { Caller } from "./outcome.ts";
+
+export const PRIORITIES = ["low", "normal", "high"] as const;
+/** Who goes first when calls wait for room; it never lets a call pass a limit. */
+export type Priority = (typeof PRIORITIES)[number];
+
+/** How often a resumable call saves its progress. */
+export interface CheckpointOrder {
+  enabled: boolean;
+  intervalMs: number;
+}
+
+/** The documents a call wants beside its input. */
+export interface DocumentOrder {
+  refs: string[];
+  /** Every reference keeps the version it had when the call began. */
+  pinVersions: boolean;
+  query?: string;
+}
+
+/**
+ * What a caller asks for, in no door's dialect. Everything here is a claim: the engine resolves, checks and
+ * authorises it, and the door fills in the caller fields its own authentication vouches for.
+ */
+export interface CallOrder {
+  tool: string;
+  /** An exact version or a SemVer range; left out: the newest active one. */
+  version?: string;
+  /** Left out: the tool's only operation. */
+  operation?: string;
+  input: JsonValue;
+  caller: Partial<Caller>;
+  callId?: string;
+  /** The caller's own name for the larger request this call belongs to; recorded, never interpreted. */
+  correlationId?: string;
+  /** The same key with the same order is answered from the record; with another order it is refused (E3904). */
+  idempotencyKey?: string;
+  token?: string;
+  /** The permissions the caller says the call needs; asking for them grants nothing. */
+  permissions?: string[];
+  priority?: Priority;
+  /** Demands approval even where policy would not; false never waives one. */
+  requireApproval?: boolean;
+  asyncMode?: boolean;
+  /** May only tighten what the tool and the caller are allowed. */
+  limits?: Partial<ResourceLimits>;
+  /** The checkpoint to go on from. */
+  resumeFrom?: string;
+  checkpoints?: CheckpointOrder;
+  documents?: DocumentOrder;
+}

@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CALL_STATUSES } from "../call-status.ts";
+import { CATALOGUE } from "../errors/catalogue.ts";
+import { failure } from "../errors/failure.ts";
+import { failed, succeeded } from "./answers.fixture.ts";
+import { callFromInvoke, decodeInvokeRequest, invokeResponse, type ToolInvokeRequest } from "./l3-invoke.ts";
+
+const ID = "0190a6d2-1111-7222-8333-0123456789ab";
+
+const LEAST: ToolInvokeRequest = {
+  tool_id: "analyze_code",
+  tool_version: "^2.0.0",
+  invocation_id: ID,
+  agent_context: { agent_did: "did:agent:7", tenant_id: "acme" },
+  parameters: { path: "src" },
+};
+
+const WHOLE: ToolInvokeRequest = {
+  ...LEAST,
+  agent_context: { ...LEAST.agent_context, user_did: "did:web:ann", session_id: "s-1" },
+  resource_limits: {
+    cpu_millicore_limit: 250,
+    memory_mb_limit: 64,
+    timeout_seconds: 5,
+    network_bandwidth_mbps: 10,
+  },
+  document_context: { document_refs: ["doc://spec"], version_pinning: true, query: "limits" },
+  checkpoint_config: {
+    enable_checkpointing: true,
+    checkpoint_interval_seconds: 60,
+    resume_from_checkpoint_id: "c-1",
+  },
+  execution_options: { async_mode: true, priority: "high", idempotency_key: "k-1", require_approval: true },
+  capability_token: "header.payload.signature",
+};
+
+function wrongPlaces(value: unknown): string[] {
+  const decoded = decodeInvokeRequest(value);
+  if (decoded.ok) return [];
+  expect(decoded.failure.code).toBe("E3903");
+  return (decoded.failure.issues ?? []).map(({ path }) => path);
+}
+
+describe("decodeInvokeRequest", () => {
+  it("takes a whole request as it is, and the least there can be [L3-API-1]", () => {
+    expect(decodeInvokeRequest(WHOLE)).toEqual({ ok: true, request: WHOLE });
+    expect(decodeInvokeRequest(LEAST)).toEqual({ ok: true, request: LEAST });
+  });
+
+  it("takes null for what is left out", () => {
+    const nulls = { resource_limits: null, execution_options: { priority: null }, capability_token: null };
+    expect(wrongPlaces({ ...LEAST, ...nulls })).toEqual([]);
+  });
+
+  it.each<[string, object]>([
+    ["/tool_id", { tool_id: "" }],
+    ["/tool_version", { tool_version: 2 }],
+    ["/invocation_id", { invocation_id: "call-1" }],
+    ["/agent_context", { agent_context: "did:agent:7" }],
+    ["/agent_context/agent_did", { agent_context: { tenant_id: "acme" } }],
+    ["/agent_context/tenant_id", { agent_context: { agent_did: "did:agent:7" } }],
+    ["/parameters", { parameters: [] }],
+    ["/resource_limits/timeout_seconds", { resource_limits: { timeout_seconds: 0 } }],
+    ["/resource_limits/memory_mb_limit", { resource_limits: { memory_mb_limit: "64" } }],
+    ["/resource_limits/cpu_millicore_limit", { resource_limits: { cpu_millicore_limit: 0.5 } }],
+    ["/document_context/document_refs/1", { document_context: { document_refs: ["doc://a", 1] } }],
+    ["/document_context/version_pinning", { document_context: { version_pinning: "yes" } }],
+    [
+      "/checkpoint_config/checkpoint_interval_seconds",
+      { checkpoint_config: { checkpoint_interval_seconds: -1 } },
+    ],
+    ["/execution_options/priority", { execution_options: { priority: "urgent" } }],
+    ["/execution_options/require_approval", { execution_options: { require_approval: 1 } }],
+    ["/capability_token", { capability_token: 5 }],
+  ])("names only %s when only that is wrong [L3-API-1]", (place, change) => {
+    expect(wrongPlaces({ ...LEAST, ...change })).toEqual([place]);
+  });
+
+  it("names a misspelt field instead of dropping it", () => {
+    const decoded = decodeInvokeRequest({ ...LEAST, execution_options: { require_aproval: true }, "a/b": 1 });
+    expect(decoded).toMatchObject({
+      ok: false,
+      failure: {
+        issues: [
+          { path: "/a~1b", reason: "is not a known field" },
+          {
+            path: "/execution_options/require_aproval",
+            suggestion: expect.stringContaining("require_approval"),
+          },
+        ],
+      },
+    });
+  });
+
+  it("names every wrong field at once, in the message too [L3-API-1]", () => {
+    const decoded = decodeInvokeRequest({ agent_context: {} });
+    expect(decoded).toMatchObject({
+      ok: false,
+      failure: {
+        message:
+          "Malformed request: /tool_id, /tool_version, /invocation_id, /agent_context/agent_did, /agent_context/tenant_id and 1 more",
+      },
+    });
+  });
+
+  it("judges anything without throwing", () => {
+    fc.assert(
+      fc.property(fc.anything(), (value) => {
+        expect(decodeInvokeRequest(value).ok).toBe(false);
+      }),
+    );
+  });
+});
+
+describe("callFromInvoke", () => {
+  it("orders everything the request asks for [L3-API-1]", () => {
+    expect(callFromInvoke(WHOLE)).toEqual({
+      tool: "analyze_code",
+      version: "^2.0.0",
+      input: { path: "src" },
+      caller: { tenant: "acme", agent: "did:agent:7", user: "did:web:ann", session: "s-1" },
+      callId: ID,
+      token: "header.payload.signature",
+      idempotencyKey: "k-1",
+      priority: "high",
+      requireApproval: true,
+      asyncMode: true,
+      limits: { cpuMillicores: 250, memoryBytes: 67_108_864, timeoutMs: 5000, networkMbps: 10 },
+      documents: { refs: ["doc://spec"], pinVersions: true, query: "limits" },
+      checkpoints: { enabled: true, intervalMs: 60_000 },
+      resumeFrom: "c-1",
+    });
+  });
+
+  it("leaves out what the request does not say", () => {
+    const order = callFromInvoke({ ...LEAST, agent_context: { ...LEAST.agent_context, session_id: "" } });
+    expect(Object.keys(order)).toEqual(["tool", "version", "input", "caller", "callId"]);
+    expect(order.caller).toEqual({ tenant: "acme", agent: "did:agent:7" });
+  });
+
+  it("fills in the defaults of documents and checkpoints", () => {
+    const order = callFromInvoke({ ...LEAST, document_context: {}, checkpoint_config: {} });
+    expect(order.documents).toEqual({ refs: [], pinVersions: false });
+    expect(order.checkpoints).toEqual({ enabled: true, intervalMs: 30_000 });
+  });
+});
+
+describe("invokeResponse", () => {
+  it("answers a success with its result and execution metadata [L3-API-1]", () => {
+    expect(invokeResponse(succeeded([1, 2]))).toEqual({
+      invocation_id: ID,
+      status: "success",
+      result: [1, 2],
+      execution_metadata: {
+        duration_ms: 124,
+        started_at: "2026-01-02T03:04:05.000Z",
+        completed_at: "2026-01-02T03:04:05.124Z",
+        cpu_used_millicore_seconds: 50,
+        memory_peak_mb: 2,
+        network_bytes_sent: 10,
+        network_bytes_received: 20,
+      },
+    });
+  });
+
+  it("answers a failure in L3's word, with the code, advice and issues in the details [L3-API-1]", () => {
+    const issues = [{ path: "/path", reason: "is missing" }];
+    const answer = failed(failure("E3901", { issues, details: { tool: "t" } }), "error");
+    expect(invokeResponse(answer).error).toEqual({
+      code: "invalid_parameters",
+      message: CATALOGUE.E3901.title,
+      details: { tool: "t", code: "E3901", advice: CATALOGUE.E3901.advice, issues },
+      retryable: false,
+    });
+    expect(invokeResponse(answer)).not.toHaveProperty("result");
+  });
+
+  it.each(CALL_STATUSES.filter((status) => status !== "success"))(
+    "keeps the status %s [L3-API-1]",
+    (status) => {
+      const open = ["pending", "running", "pending_approval"].includes(status);
+      const response = invokeResponse(failed(failure("E3900"), status));
+      expect(response.status).toBe(status);
+      expect(Object.hasOwn(response.execution_metadata, "completed_at")).toBe(!open);
+    },
+  );
+
+  it("keeps a null result", () => {
+    expect(invokeResponse(succeeded(null))).toHaveProperty("result", null);
+  });
+});

@@ -1,0 +1,14 @@
+export * from "./call-order.ts";
+export * from "./canonical-json.ts";
+export type { Decoded } from "./envelopes/field-reader.ts";
+export * from "./envelopes/l3-invoke.ts";
+export * from "./envelopes/mcx.ts";
+export * from "./errors/catalogue.ts";
+export * from "./errors/failure.ts";
+export * from "./json.ts";
+export * from "./lifecycle.ts";
+export * from "./manifest.ts";
+export * from "./manifest-dialects.ts";
+export * from "./manifest-draft.ts";
+export * from "./manifest-schema.ts";
+export * from "./outcome.ts";

@@ -1,0 +1,85 @@
+import type { CallStatus } from "./call-status.ts";
+import type { Failure } from "./errors/failure.ts";
+import type { JsonValue } from "./json.ts";
+import type { LifecycleState } from "./lifecycle.ts";
+
+export { CALL_STATUSES, type CallStatus } from "./call-status.ts";
+
+/** On whose behalf a call is made. Never defaulted by the engine: a door says who it serves. */
+export interface Caller {
+  tenant: string;
+  agent: string;
+  user?: string;
+  session?: string;
+}
+
+export interface ResourceUsage {
+  durationMs: number;
+  cpuMs: number;
+  memoryPeakBytes: number;
+  networkBytesSent: number;
+  networkBytesReceived: number;
+}
+
+export const ISOLATION_LEVELS = ["LEVEL_0", "LEVEL_1", "LEVEL_2"] as const;
+export type IsolationLevel = (typeof ISOLATION_LEVELS)[number];
+
+/** The isolation really in force while the tool ran, never the one that was wished for. */
+export interface Isolation {
+  level: IsolationLevel;
+  runner: string;
+}
+
+/** Where the call's last event stands in its tenant's chain; enough to find and check it offline. */
+export interface Receipt {
+  tenant: string;
+  sequence: number;
+  hash: string;
+  inputHash: string;
+  outputHash?: string;
+}
+
+/** Proof that nothing a failed call did to the transactional state is left. */
+export interface RollbackProof {
+  verified: boolean;
+  snapshotHash: string;
+  discardedMutations: number;
+}
+
+export interface Warning {
+  code: string;
+  message: string;
+}
+
+interface AnswerCommon {
+  callId: string;
+  executionId: string;
+  tool: string;
+  version: string;
+  operation: string;
+  attempts: number;
+  /** Each state this execution passed through, with its time. */
+  lifecycle: { state: LifecycleState; at: number }[];
+  startedAt: number;
+  completedAt: number;
+  usage: ResourceUsage;
+  isolation?: Isolation;
+  rollback?: RollbackProof;
+  warnings: Warning[];
+  receipt?: Receipt;
+  /** True when the answer comes from the record and nothing ran this time. */
+  replayed: boolean;
+}
+
+export interface Succeeded extends AnswerCommon {
+  status: "success";
+  result: JsonValue;
+}
+
+export interface Unsuccessful extends AnswerCommon {
+  status: Exclude<CallStatus, "success">;
+  error: Failure;
+}
+
+/** What a caller gets back. Expected endings are values; nothing here is thrown. */
+export type CallAnswer = Succeeded | Unsuccessful;
