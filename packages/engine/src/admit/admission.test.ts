@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { Admission, type Place } from "./admission.ts";
+
+function applicant(agent: string, more: { tool?: string; priority?: "low" | "normal" | "high"; signal?: AbortSignal } = {}) {
+  return { agent, tool: more.tool ?? "t", priority: more.priority ?? "normal", signal: more.signal } as const;
+}
+
+async function placed(entered: ReturnType<Admission["enter"]>): Promise<Place> {
+  const place = await entered;
+  if ("code" in place) throw new Error(place.message);
+  return place;
+}
+
+async function refused(entered: ReturnType<Admission["enter"]>): Promise<string> {
+  const result = await entered;
+  return "code" in result ? result.code : "placed";
+}
+
+describe("admission", () => {
+  it("lets four calls of one agent run at once and refuses the fifth after its wait [L3-EXE-4]", async () => {
+    const admission = new Admission({ maxWaitMs: 10 });
+    for (let index = 0; index < 4; index += 1) await placed(admission.enter(applicant("a")));
+    expect(await refused(admission.enter(applicant("a")))).toBe("E3106");
+    expect(await refused(admission.enter(applicant("b")))).toBe("placed");
+  });
+
+  it("hands a freed place to whoever waits [R1-7.1]", async () => {
+    const admission = new Admission({ total: 1 });
+    const first = await placed(admission.enter(applicant("a")));
+    const second = placed(admission.enter(applicant("b")));
+    expect(admission.waiting).toBe(1);
+    first.release();
+    first.release();
+    (await second).release();
+    expect([admission.running, admission.waiting]).toEqual([0, 0]);
+  });
+
+  it("takes the more urgent first, and lets none starve", async () => {
+    let now = 0;
+    const admission = new Admission({ total: 1, agingMs: 100 }, () => now);
+    const order: string[] = [];
+    const first = await placed(admission.enter(applicant("x")));
+    const enter = (name: string, priority: "low" | "normal" | "high") =>
+      placed(admission.enter(applicant(name, { priority }))).then((place) => {
+        order.push(name);
+        place.release();
+      });
+    const old = enter("old low", "low");
+    now = 350;
+    const rest = [enter("normal", "normal"), enter("high", "high"), enter("low", "low")];
+    first.release();
+    await Promise.all([old, ...rest]);
+    expect(order).toEqual(["old low", "high", "normal", "low"]);
+  });
+
+  it("does not let a late call pass one that could run already", async () => {
+    const admission = new Admission({ total: 2, perAgent: 1 });
+    const a = await placed(admission.enter(applicant("a")));
+    await placed(admission.enter(applicant("b")));
+    const waiting = placed(admission.enter(applicant("c")));
+    a.release();
+    await waiting;
+    expect(admission.running).toBe(2);
+  });
+
+  it("refuses at once when the queue is full [R1-5.1]", async () => {
+    const admission = new Admission({ total: 1, queue: 1, maxWaitMs: 20 });
+    await placed(admission.enter(applicant("a")));
+    const waiting = refused(admission.enter(applicant("b")));
+    expect(await refused(admission.enter(applicant("c")))).toBe("E3910");
+    expect(await waiting).toBe("E3910");
+  });
+
+  it("gives up the wait of a cancelled call", async () => {
+    const admission = new Admission({ total: 1 });
+    await placed(admission.enter(applicant("a")));
+    const controller = new AbortController();
+    const waiting = refused(admission.enter(applicant("b", { signal: controller.signal })));
+    controller.abort();
+    expect(await waiting).toBe("E3906");
+    expect(admission.waiting).toBe(0);
+    expect(await refused(admission.enter(applicant("c", { signal: controller.signal })))).toBe("E3906");
+  });
+
+  it("keeps no trace of agents that have gone", async () => {
+    const admission = new Admission();
+    for (let index = 0; index < 1_000; index += 1) (await placed(admission.enter(applicant(`a${index}`)))).release();
+    expect(admission.running).toBe(0);
+  });
+});

@@ -1,0 +1,168 @@
+import { canonicalJson, failure, type JsonValue } from "@sallyport/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { AuditEntry } from "../ports/audit-log.ts";
+import { GENESIS, linkAll } from "./chain.ts";
+import { type EventFacts, eventBody } from "./event.ts";
+import { exportEntry, importLine } from "./receipts.ts";
+import { redact, redactText } from "./redact.ts";
+import { ChainCheck } from "./verify.ts";
+
+const facts: EventFacts = {
+  tenant: "acme",
+  agent: "agent",
+  callId: "c1",
+  executionId: "c1",
+  toolId: "tool",
+  toolVersion: "1.0.0",
+  operation: "run",
+  inputHash: "0".repeat(64),
+};
+
+function chain(length: number): AuditEntry[] {
+  const bodies = Array.from({ length }, (_, index) => eventBody("DECLARED", facts, { ordinal: index, timestamp: index }));
+  return linkAll(GENESIS, bodies);
+}
+
+function verify(entries: AuditEntry[], head = entries.at(-1)) {
+  const check = new ChainCheck("acme");
+  for (const entry of entries) check.add(entry);
+  return check.finish(head).findings;
+}
+
+describe("audit event", () => {
+  it("is canonical JSON as written, with every field known at that state [R1-8.1]", () => {
+    const full: EventFacts = {
+      ...facts,
+      userId: "user",
+      outputHash: "1".repeat(64),
+      decision: { outcome: "allow", reason: "granted", rules: ["r"], capabilities: ["state.read"], missing: [], policyVersion: "9" },
+      isolation: { runner: "thread", level: "LEVEL_0" },
+      durationMs: 12,
+      error: failure("E3103"),
+      rollback: { verified: true, snapshotHash: "aa", discardedMutations: 2 },
+      note: "n",
+    };
+    for (const some of [facts, full]) {
+      const body = eventBody("ROLLED_BACK", some, { ordinal: 3, timestamp: 1_700_000_000_000 });
+      expect(canonicalJson(JSON.parse(body) as JsonValue)).toBe(body);
+    }
+    const event = JSON.parse(eventBody("COMPLETED", full, { ordinal: 5, timestamp: 7 })) as Record<string, unknown>;
+    expect(event).toMatchObject({
+      eventId: "c1:5",
+      timestamp: 7,
+      toolId: "tool",
+      toolVersion: "1.0.0",
+      executionId: "c1",
+      state: "COMPLETED",
+      userId: "user",
+      capabilities: ["state.read"],
+      duration: 12,
+      error: { code: "E3103" },
+      inputHash: facts.inputHash,
+      outputHash: full.outputHash,
+    });
+  });
+
+  it("carries no credential that was in an error's text", () => {
+    const error = failure("E3907", { message: "tool failed: Authorization: Bearer abcdefghijklmnop.q" });
+    expect(eventBody("ROLLED_BACK", { ...facts, error }, { ordinal: 1, timestamp: 1 })).not.toContain("abcdefghij");
+  });
+});
+
+describe("audit chain", () => {
+  it("holds when nothing was touched", () => {
+    expect(verify(chain(20))).toEqual([]);
+    expect(verify([])).toEqual([]);
+  });
+
+  it("finds and names a changed event [R1-8.1]", () => {
+    const entries = chain(5).map((entry) => (entry.sequence === 3 ? { ...entry, body: entry.body.replace("agent", "bgent") } : entry));
+    expect(verify(entries)).toMatchObject([{ sequence: 3, problem: "changed" }]);
+  });
+
+  it("finds a changed event whose own hash was made to fit [R1-8.1]", () => {
+    const entries = chain(5);
+    const forged = linkAll(entries[1] as AuditEntry, [(entries[2] as AuditEntry).body.replace("agent", "bgent")])[0] as AuditEntry;
+    expect(verify(entries.with(2, forged))).toMatchObject([{ sequence: 4, problem: "changed" }]);
+  });
+
+  it("finds and names a removed event [R1-8.1]", () => {
+    expect(verify(chain(5).toSpliced(1, 1))).toMatchObject([
+      { sequence: 2, problem: "missing" },
+      { sequence: 3, problem: "changed" },
+    ]);
+  });
+
+  it("finds the end cut off [R1-8.1]", () => {
+    const entries = chain(5);
+    expect(verify(entries.slice(0, 3), entries.at(-1))).toMatchObject([{ sequence: 4, problem: "truncated" }]);
+  });
+
+  it("finds and names an inserted and a moved event [R1-8.1]", () => {
+    const entries = chain(5);
+    const [first, second, third] = entries as [AuditEntry, AuditEntry, AuditEntry];
+    expect(verify(entries.toSpliced(2, 0, { ...second })).map(({ problem }) => problem)).toContain("out_of_order");
+    expect(verify([first, third, second, ...entries.slice(3)]).map(({ sequence }) => sequence)).toContain(2);
+  });
+
+  it("finds every single tampering of a random kind [R1-8.1]", () => {
+    const tampering = fc.record({
+      at: fc.nat(9),
+      kind: fc.constantFrom("remove", "duplicate", "swap", "body", "hash", "sequence"),
+    });
+    fc.assert(
+      fc.property(tampering, ({ at, kind }) => {
+        const entries = chain(10);
+        const entry = entries[at] as AuditEntry;
+        const tampered = {
+          remove: () => entries.toSpliced(at, 1),
+          duplicate: () => entries.toSpliced(at, 0, entry),
+          swap: () => entries.with(at, entries[(at + 1) % 10] as AuditEntry).with((at + 1) % 10, entry),
+          body: () => entries.with(at, { ...entry, body: entry.body.replace('"acme"', '"acmf"') }),
+          hash: () => entries.with(at, { ...entry, hash: `f${entry.hash.slice(1)}`.replace(entry.hash, `e${entry.hash.slice(1)}`) }),
+          sequence: () => entries.with(at, { ...entry, sequence: entry.sequence + 1 }),
+        }[kind]();
+        expect(verify(tampered, entries.at(-1)).length).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  it("survives export and import, and is checked there without the store [R1-8.1]", () => {
+    const lines = chain(4).map((entry) => JSON.stringify(exportEntry(entry)));
+    const back = lines.map((line, index) => importLine(line, index + 1).entry);
+    expect(verify(back)).toEqual([]);
+    const touched = lines.map((line) => line.replace('"toolId":"tool"', '"toolId":"tool2"'));
+    expect(verify(touched.map((line, index) => importLine(line, index + 1).entry)).length).toBeGreaterThan(0);
+    expect(() => importLine("{}", 7)).toThrow(/Line 7/);
+    expect(() => importLine("not json", 8)).toThrow(/Line 8/);
+  });
+});
+
+describe("redaction", () => {
+  it("takes out secret fields at any depth and leaves the rest alone", () => {
+    expect(redact({ user: "u", password: "p", nested: [{ apiKey: "k", "client-secret": 1, tokens: 3 }] })).toEqual({
+      user: "u",
+      password: "[REDACTED]",
+      nested: [{ apiKey: "[REDACTED]", "client-secret": "[REDACTED]", tokens: 3 }],
+    });
+  });
+
+  it("takes credentials out of text", () => {
+    const jwt = `eyJ${"a".repeat(20)}.${"b".repeat(20)}.${"c".repeat(20)}`;
+    for (const secret of [jwt, `sk-${"x".repeat(24)}`, `ghp_${"y".repeat(36)}`, "AKIAABCDEFGHIJKLMNOP"]) {
+      expect(redactText(`use ${secret} now`)).toBe("use [REDACTED] now");
+    }
+  });
+
+  it("is the same value when there is nothing to hide", () => {
+    const value = { a: [1, { b: "text that is long enough to look at" }] };
+    expect(redact(value)).toBe(value);
+  });
+
+  it("takes no time on hostile text", () => {
+    const started = performance.now();
+    for (const hostile of ["-----BEGIN PRIVATE KEY-----".repeat(9_000), "eyJ".repeat(80_000), `Bearer ${"a".repeat(250_000)}`]) redactText(hostile);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+});

@@ -1,0 +1,78 @@
+import { type CallAnswer, entryOf, type JsonObject, type JsonValue } from "@sallyport/protocol";
+import type { CallReader, CallRecord } from "../ports/calls.ts";
+import type { CloudEvent, EventSink } from "../ports/event-sink.ts";
+import type { OutboxReader, OutboxType, PendingMessage } from "../ports/outbox.ts";
+
+const BATCH = 200;
+
+/**
+ * Sends what waits in the outbox, oldest first, until it is empty. A message leaves the outbox only after the sink has
+ * it, so none is lost and some may be sent twice. Resolves with the number sent; rejects when the sink does.
+ */
+export async function relayOutbox(
+  store: { outbox: OutboxReader; calls: CallReader },
+  sink: EventSink,
+): Promise<number> {
+  let sent = 0;
+  for (;;) {
+    const messages = await store.outbox.pending(BATCH);
+    const last = messages.at(-1);
+    if (!last) return sent;
+    const events = await Promise.all(messages.map((message) => eventFor(message, store.calls)));
+    await sink.send(events.filter((event) => event !== undefined));
+    await store.outbox.delivered(last.position);
+    sent += messages.length;
+  }
+}
+
+async function eventFor(message: PendingMessage, calls: CallReader): Promise<CloudEvent | undefined> {
+  const record = await calls.get(message.callId);
+  return record && cloudEvent(message.type, record);
+}
+
+/** A call's CloudEvent, with the data L3 §4.3 asks for. */
+export function cloudEvent(type: OutboxType, record: CallRecord): CloudEvent {
+  const at = type === "tool.invoked" ? record.startedAt : (record.closing?.closedAt ?? record.startedAt);
+  return {
+    specversion: "1.0",
+    id: type === "tool.invoked" ? record.callId : `${record.callId}:${type}`,
+    type: `ai.agent.${type}`,
+    source: "tool-execution-layer",
+    time: new Date(at).toISOString(),
+    datacontenttype: "application/json",
+    partitionkey: record.tenant,
+    data: { ...identity(record), ...(type === "tool.invoked" ? invoked(record) : ended(record)) },
+  };
+}
+
+function identity(record: CallRecord): JsonObject {
+  return {
+    invocation_id: record.callId,
+    agent_did: record.agent,
+    tenant_id: record.tenant,
+    tool_id: record.tool,
+    tool_version: record.version,
+  };
+}
+
+function invoked(record: CallRecord): JsonObject {
+  return { operation: record.operation, parameters: JSON.parse(record.input) as JsonValue };
+}
+
+function ended({ closing }: CallRecord): JsonObject {
+  if (!closing) return {};
+  const { answer } = closing;
+  const { usage } = answer;
+  const execution_metadata = {
+    duration_ms: usage.durationMs,
+    cpu_used_millicore_seconds: Math.round(usage.cpuMs),
+    memory_peak_mb: Math.ceil(usage.memoryPeakBytes / 2 ** 20),
+  };
+  return { ...summary(answer), execution_metadata };
+}
+
+function summary(answer: CallAnswer): JsonObject {
+  if (answer.status === "success") return { result_summary: `${answer.tool} ${answer.operation} succeeded` };
+  const { error } = answer;
+  return { error: { code: entryOf(error).kind, message: error.message, retryable: error.retryable } };
+}

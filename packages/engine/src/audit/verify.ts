@@ -1,0 +1,87 @@
+import { canonicalJson, isJsonObject, type JsonObject } from "@sallyport/protocol";
+import type { AuditEntry, AuditLink } from "../ports/audit-log.ts";
+import { GENESIS, linkAfter } from "./chain.ts";
+
+export interface ChainFinding {
+  sequence: number;
+  problem: "changed" | "missing" | "out_of_order" | "foreign" | "not_canonical" | "truncated";
+  message: string;
+}
+
+export interface ChainReport {
+  tenant: string;
+  events: number;
+  head: AuditLink;
+  findings: ChainFinding[];
+}
+
+/** Checks a tenant's chain as it is fed to it, event by event; holds no more than the last link. */
+export class ChainCheck {
+  readonly #tenant: string;
+  readonly #findings: ChainFinding[] = [];
+  #previous: AuditLink = GENESIS;
+  #events = 0;
+
+  constructor(tenant: string) {
+    this.#tenant = tenant;
+  }
+
+  add(entry: AuditEntry): void {
+    this.#events += 1;
+    this.#checkOrder(entry);
+    this.#checkLink(entry);
+    this.#checkBody(entry);
+    this.#previous = { sequence: entry.sequence, hash: entry.hash };
+  }
+
+  /** `expectedHead` is what was remembered elsewhere: the store's head row, or a receipt. */
+  finish(expectedHead?: AuditLink): ChainReport {
+    const { sequence, hash } = this.#previous;
+    if (expectedHead && expectedHead.sequence > sequence) {
+      this.#find(sequence + 1, "truncated", `events ${sequence + 1} to ${expectedHead.sequence} are gone`);
+    } else if (expectedHead && expectedHead.sequence === sequence && expectedHead.hash !== hash) {
+      this.#find(sequence, "changed", "the last event is not the one that was remembered");
+    }
+    return { tenant: this.#tenant, events: this.#events, head: this.#previous, findings: this.#findings };
+  }
+
+  #checkOrder({ sequence }: AuditEntry): void {
+    const expected = this.#previous.sequence + 1;
+    if (sequence === expected) return;
+    if (sequence > expected) {
+      const gone = sequence - 1 === expected ? `event ${expected} is` : `events ${expected} to ${sequence - 1} are`;
+      this.#find(expected, "missing", `${gone} missing`);
+      return;
+    }
+    this.#find(sequence, "out_of_order", `event ${sequence} stands where ${expected} should`);
+  }
+
+  #checkLink(entry: AuditEntry): void {
+    const follows = { sequence: entry.sequence - 1, hash: this.#previous.hash };
+    if (linkAfter(follows, entry.body).hash === entry.hash) return;
+    const message = `event ${entry.sequence} does not follow from the one before it: one of the two was changed, inserted or moved`;
+    this.#find(entry.sequence, "changed", message);
+  }
+
+  #checkBody(entry: AuditEntry): void {
+    const body = parse(entry.body);
+    if (!body || canonicalJson(body) !== entry.body) {
+      this.#find(entry.sequence, "not_canonical", `event ${entry.sequence} is not canonical JSON`);
+    } else if (body["tenant"] !== this.#tenant) {
+      this.#find(entry.sequence, "foreign", `event ${entry.sequence} belongs to another tenant`);
+    }
+  }
+
+  #find(sequence: number, problem: ChainFinding["problem"], message: string): void {
+    this.#findings.push({ sequence, problem, message });
+  }
+}
+
+function parse(body: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import type { Failure, Warning } from "@sallyport/protocol";
+import { type EventFacts, type EventKind, eventBody } from "../audit/event.ts";
+import type { RunUsage } from "../ports/runner.ts";
+import type { ResolvedTool } from "../registry/index.ts";
+import type { CallRequest } from "./house.ts";
+import type { Visit } from "./lifecycle.ts";
+import type { Received } from "./received.ts";
+
+const NO_USAGE: RunUsage = { cpuMs: 0, memoryPeakBytes: 0 };
+
+interface AttemptOptions {
+  request: CallRequest;
+  callId: string;
+  number: number;
+  startedAt: number;
+  received: Received;
+  controller: AbortController;
+}
+
+/** One execution of a call, from its arrival to its end: what it is for, and what is on record about it. */
+export class Attempt {
+  readonly request: CallRequest;
+  readonly callId: string;
+  readonly executionId: string;
+  readonly number: number;
+  readonly startedAt: number;
+  readonly received: Received;
+  readonly facts: EventFacts;
+  readonly warnings: Warning[] = [];
+  readonly visits: Visit[] = [];
+  /** Set once the call is resolved. */
+  tool: ResolvedTool | undefined;
+  usage: RunUsage = NO_USAGE;
+  /** True once the journal holds the intent, so that the end closes it instead of opening it. */
+  journaled = false;
+  /** The first breach of the tool's bounds; it decides how the call ends, whatever the tool says. */
+  violation: Failure | undefined;
+  readonly #controller: AbortController;
+  readonly #exits: (() => void)[] = [];
+  #events: string[] = [];
+  #ordinal = 0;
+  #ahead: EventKind | undefined;
+
+  constructor({ request, callId, number, startedAt, received, controller }: AttemptOptions) {
+    this.request = request;
+    this.received = received;
+    this.#controller = controller;
+    this.callId = callId;
+    this.number = number;
+    this.executionId = number === 1 ? callId : `${callId}.${number}`;
+    this.startedAt = startedAt;
+    this.facts = {
+      tenant: request.caller.tenant,
+      agent: request.caller.agent,
+      userId: request.caller.user,
+      callId,
+      executionId: this.executionId,
+      toolId: request.tool,
+      toolVersion: request.version ?? "*",
+      operation: request.operation ?? "",
+      inputHash: received.inputHash,
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  violate(violation: Failure): void {
+    this.violation ??= violation;
+    this.#controller.abort(violation.message);
+  }
+
+  /** Writes an event with everything known now; it becomes durable with the next unit of work. */
+  record(kind: EventKind, timestamp: number): void {
+    this.#ordinal += 1;
+    this.#events.push(eventBody(kind, this.facts, { ordinal: this.#ordinal, timestamp }));
+  }
+
+  /** The event of a state that is entered only once it is durable; entering it then writes no second one. */
+  recordAhead(kind: EventKind, timestamp: number): void {
+    this.record(kind, timestamp);
+    this.#ahead = kind;
+  }
+
+  forgetAhead(): void {
+    this.#ahead = undefined;
+    this.#ordinal -= 1;
+  }
+
+  recordVisit(visit: Visit): void {
+    this.visits.push(visit);
+    if (visit.state !== this.#ahead) this.record(visit.state, visit.at);
+  }
+
+  /** Hands over the events that no unit of work holds yet. */
+  takeEvents(): string[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  /** Puts events back that a failed unit of work did not keep, before those written since. */
+  returnEvents(events: string[]): void {
+    this.#events = [...events, ...this.#events];
+  }
+
+  /** Takes over what an earlier attempt of the same call has not put on record yet. */
+  follow(previous: Attempt): void {
+    this.journaled = previous.journaled;
+    this.#events = previous.takeEvents();
+  }
+
+  /** Registers something to be given back when the attempt is over, whatever happens. */
+  onExit(release: () => void): void {
+    this.#exits.push(release);
+  }
+
+  leave(): void {
+    for (const release of this.#exits.splice(0).reverse()) release();
+  }
+}

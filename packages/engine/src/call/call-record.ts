@@ -1,0 +1,39 @@
+import { hash } from "node:crypto";
+import type { CallIntent } from "../ports/calls.ts";
+import type { Attempt } from "./attempt.ts";
+import type { CallRequest, House } from "./house.ts";
+import type { ResolvedTool } from "../registry/index.ts";
+
+/** Digest of everything that makes two requests the same request. */
+export function requestDigest({ tool, version, operation }: CallRequest, inputHash: string): string {
+  return hash("sha256", JSON.stringify([tool, version ?? null, operation ?? null, inputHash]));
+}
+
+/** A key belongs to the agent that uses it. */
+export function keyOf({ caller, idempotencyKey }: CallRequest): string | undefined {
+  return idempotencyKey === undefined ? undefined : JSON.stringify([caller.tenant, caller.agent, idempotencyKey]);
+}
+
+/** What the journal is told of a call. Only a call that reaches execution binds its idempotency key. */
+export function intentOf(attempt: Attempt, tool: ResolvedTool, house: House): CallIntent {
+  const { request, facts } = attempt;
+  const { caller } = request;
+  return {
+    callId: attempt.callId,
+    tenant: caller.tenant,
+    agent: caller.agent,
+    ...(caller.user !== undefined && { user: caller.user }),
+    ...(caller.session !== undefined && { session: caller.session }),
+    tool: tool.manifest.id,
+    version: tool.manifest.version,
+    operation: tool.operationName,
+    manifestHash: tool.record.manifestHash,
+    sideEffects: tool.conduct.sideEffects,
+    input: attempt.received.text,
+    inputHash: facts.inputHash,
+    requestDigest: requestDigest(request, facts.inputHash),
+    owner: house.owner,
+    attempt: attempt.number,
+    startedAt: attempt.startedAt,
+  };
+}

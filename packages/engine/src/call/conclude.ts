@@ -1,0 +1,73 @@
+import { type CallAnswer, type Failure, failure, isTerminal, SallyportError } from "@sallyport/protocol";
+import type { CommitResult, UnitOfWork } from "../ports/store.ts";
+import { failureAnswer, withReceipt } from "./answer.ts";
+import type { Attempt } from "./attempt.ts";
+import { closingUnit } from "./closing-unit.ts";
+import type { House } from "./house.ts";
+import type { Ending } from "./steps.ts";
+
+/** Puts an unsuccessful end on record and answers with it. A success was recorded by its commit. */
+export async function conclude(ending: Ending, attempt: Attempt, house: House): Promise<CallAnswer> {
+  if (ending.answer) return ending.answer;
+  const { life } = ending;
+  const error = errorOf(ending) ?? failure("E3900", { message: "A completed call has no answer." });
+  const answer = failureAnswer({ attempt, trail: life.trail, completedAt: house.clock.now() }, error);
+  const events = attempt.takeEvents();
+  const executed = life.trail.some(({ state }) => state === "EXECUTING");
+  const { tool } = attempt;
+  const unit: UnitOfWork =
+    tool && isTerminal(life.state)
+      ? closingUnit({ attempt, tool, answer, events, executed }, house)
+      : unknownUnit(attempt, events);
+  return await record(unit, { attempt, answer }, house);
+}
+
+/** Refused before a lifecycle began: the event is kept, there is no call to journal. */
+export async function concludeRefusal(error: Failure, attempt: Attempt, house: House): Promise<CallAnswer> {
+  const now = house.clock.now();
+  attempt.facts.error = error;
+  attempt.record("REFUSED", now);
+  const answer = failureAnswer({ attempt, trail: [], completedAt: now }, error);
+  const unit: UnitOfWork = { tenant: attempt.facts.tenant, events: attempt.takeEvents(), outbox: [] };
+  return await record(unit, { attempt, answer }, house);
+}
+
+/** Something broke that should not have: the caller gets an error, and what may have happened is left for a person. */
+export async function concludeDefect(thrown: unknown, attempt: Attempt, house: House): Promise<CallAnswer> {
+  const error = thrown instanceof SallyportError ? thrown.failure : failure("E3900");
+  house.errors.report({ error: thrown, code: error.code, callId: attempt.callId, tool: attempt.facts.toolId });
+  const answer = failureAnswer({ attempt, trail: attempt.visits, completedAt: house.clock.now() }, error);
+  return await record(unknownUnit(attempt, attempt.takeEvents()), { attempt, answer }, house);
+}
+
+/** Why the execution did not succeed; undefined when it did. */
+export function errorOf({ life }: Ending): Failure | undefined {
+  if (life.state === "COMPLETED") return undefined;
+  return life.state === "ABORTED" ? life.reason : life.error;
+}
+
+function unknownUnit(attempt: Attempt, events: string[]): UnitOfWork {
+  const close = { callId: attempt.callId, phase: "unknown" as const };
+  return { tenant: attempt.facts.tenant, ...(attempt.journaled && { close }), events, outbox: [] };
+}
+
+async function record(
+  unit: UnitOfWork,
+  { attempt, answer }: { attempt: Attempt; answer: CallAnswer },
+  house: House,
+): Promise<CallAnswer> {
+  let result: CommitResult;
+  try {
+    result = await house.store.commit(unit);
+  } catch (error) {
+    house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "record outcome" });
+    return unrecorded(answer, "the store could not be written");
+  }
+  return result.ok ? withReceipt(answer, attempt, result.links) : unrecorded(answer, result.conflict.kind);
+}
+
+/** The call failed anyway; that its end is not on record has to be said too. */
+function unrecorded(answer: CallAnswer, why: string): CallAnswer {
+  const warning = { code: "E3801", message: `This ending is not on record (${why}).` };
+  return { ...answer, warnings: [...answer.warnings, warning] };
+}

@@ -1,0 +1,204 @@
+import { failure, type JsonValue } from "@sallyport/protocol";
+import { describe, expect, it } from "vitest";
+import { grantAuthority } from "../authorise/grants.ts";
+import { auditOf, errorOf, fixtureEngine, statesOf, SUM_INPUT } from "../testing/fixture-engine.ts";
+
+const SUM_OUTPUT = {
+  type: "object",
+  properties: { sum: { type: "number" } },
+  required: ["sum"],
+  additionalProperties: false,
+};
+
+const adder = {
+  id: "adder",
+  input: SUM_INPUT,
+  output: SUM_OUTPUT,
+  run: ({ a, b }: { a: number; b: number }) => ({ sum: a + b }),
+};
+
+const SUCCESS = ["DECLARED", "VALIDATED", "AUTHORIZED", "EXECUTING", "COMPLETED"];
+const UNDONE = ["DECLARED", "VALIDATED", "AUTHORIZED", "EXECUTING", "ROLLED_BACK"];
+const ABORTED = ["DECLARED", "VALIDATED", "AUTHORIZED", "EXECUTING", "ABORTED", "ROLLED_BACK"];
+
+describe("a call", () => {
+  it("passes every state and comes back with result, receipt and isolation [R1-3] [MCX-3]", async () => {
+    const { call } = await fixtureEngine({}, [adder]);
+    const answer = await call("adder", { a: 2, b: 3 });
+    expect(answer).toMatchObject({
+      status: "success",
+      result: { sum: 5 },
+      attempts: 1,
+      isolation: { level: "LEVEL_0", runner: "inline" },
+      receipt: { tenant: "acme", sequence: 5 },
+      replayed: false,
+    });
+    expect(statesOf(answer)).toEqual(SUCCESS);
+  });
+
+  it("has an audit event at each transition, linked to its receipt [R1-8.1] [R1-5.3]", async () => {
+    const { call, store } = await fixtureEngine({}, [adder]);
+    const answer = await call("adder", { a: 2, b: 3 });
+    const events = await auditOf(store);
+    expect(events.map(({ state }) => state)).toEqual(SUCCESS);
+    expect(events.every(({ callId, inputHash }) => callId === answer.callId && inputHash === answer.receipt?.inputHash)).toBe(true);
+    expect(events.at(-1)).toMatchObject({ outputHash: answer.receipt?.outputHash, isolation: { runner: "inline" } });
+    expect((await store.audit.head("acme"))?.hash).toBe(answer.receipt?.hash);
+  });
+
+  it("with a wrong input fails before anybody is asked for permission [R1-6.1] [FR-VAL-01] [MCX-1]", async () => {
+    let asked = false;
+    let ran = false;
+    const { call } = await fixtureEngine(
+      { authority: { decide: () => { asked = true; throw new Error("not reached"); } } },
+      [{ ...adder, run: () => { ran = true; } }],
+    );
+    const answer = await call("adder", { a: "two", c: 1 });
+    expect(statesOf(answer)).toEqual(["DECLARED", "FAILED"]);
+    expect(errorOf(answer).code).toBe("E3901");
+    expect(errorOf(answer).issues?.map(({ path }) => path).toSorted()).toEqual(["/a", "/b", "/c"].toSorted());
+    expect([asked, ran]).toEqual([false, false]);
+  });
+
+  it("without a grant is denied, and the reason is on record [R1-3] [R1-8.3]", async () => {
+    const { call, store, meter, engine } = await fixtureEngine({ authority: grantAuthority([]) }, [adder]);
+    const answer = await call("adder", { a: 1, b: 1 });
+    expect(answer.status).toBe("permission_denied");
+    expect(errorOf(answer)).toMatchObject({ code: "E3209", retryable: false });
+    expect(errorOf(answer).advice).toContain("adder");
+    expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED", "DENIED"]);
+    expect((await auditOf(store)).at(-1)).toMatchObject({ state: "DENIED", decision: { outcome: "deny" }, error: { code: "E3209" } });
+    await engine.close();
+    expect(meter.total("capability_denials_total")).toBe(1);
+  });
+
+  it.each([
+    ["throws", () => { throw new Error("policy engine is down"); }],
+    ["rejects", () => Promise.reject(new Error("down"))],
+    ["says nothing", () => new Promise<never>(() => undefined)],
+  ])("is denied when the authority %s", async (_, decide) => {
+    const { call } = await fixtureEngine({ authority: { decide }, limits: { decisionMs: 20 } }, [adder]);
+    const answer = await call("adder", { a: 1, b: 1 });
+    expect(errorOf(answer).code).toBe("E3206");
+    expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED", "DENIED"]);
+  });
+
+  it("that needs approval is denied where nobody can be asked, never waved through", async () => {
+    let ran = false;
+    const run = () => { ran = true; };
+    const { call } = await fixtureEngine({}, [
+      { id: "careful", run, conduct: { requiresApproval: true } },
+      { id: "plain", run },
+    ]);
+    expect(errorOf(await call("careful", {})).code).toBe("E3211");
+    expect(errorOf(await call("plain", {}, { requireApproval: true })).code).toBe("E3211");
+    expect(ran).toBe(false);
+  });
+
+  it("that an approval desk refuses is denied; one it approves runs", async () => {
+    const asked: string[] = [];
+    const { call } = await fixtureEngine(
+      {
+        desk: {
+          ask: async ({ request, because }) => {
+            asked.push(because);
+            const yes = (request.input as { ok?: boolean }).ok === true;
+            return yes ? { approved: true, approvalId: "a" } : { approved: false, error: failure("E3211") };
+          },
+        },
+      },
+      [{ id: "careful", run: () => "done", conduct: { requiresApproval: true } }],
+    );
+    expect((await call("careful", { ok: true })).status).toBe("success");
+    expect((await call("careful", {})).status).toBe("permission_denied");
+    expect(asked).toEqual(["tool", "tool"]);
+  });
+
+  it("whose result does not match its schema is rolled back [R1-6.2] [R1-5.3]", async () => {
+    const { call } = await fixtureEngine({}, [{ ...adder, run: () => ({ sum: "5" }) }]);
+    const answer = await call("adder", { a: 2, b: 3 });
+    expect(errorOf(answer)).toMatchObject({ code: "E3501", issues: [{ path: "/sum" }] });
+    expect(statesOf(answer)).toEqual(UNDONE);
+  });
+
+  it("whose tool throws becomes a structured error, reported with its stack [R1-4.4] [FR-EXE-04b]", async () => {
+    const { call, errors } = await fixtureEngine({}, [
+      { id: "broken", run: () => { throw new Error("kaputt"); } },
+      { id: "idempotent", run: () => { throw "text"; }, conduct: { idempotent: true } },
+    ]);
+    expect(errorOf(await call("broken", {}))).toMatchObject({ code: "E3907", message: "broken failed: kaputt", retryable: false });
+    expect(errorOf(await call("idempotent", {}))).toMatchObject({ code: "E3907", retryable: true });
+    expect(errors.reports[0]).toMatchObject({ code: "E3907", tool: "broken", stage: "execute", error: { kind: "threw" } });
+    expect((errors.reports[0]?.error as { stack: string }).stack).toContain("kaputt");
+  });
+
+  it("that takes too long is aborted and rolled back [R1-5.2] [R1-3]", async () => {
+    const { call } = await fixtureEngine({}, [
+      { id: "slow", run: () => new Promise(() => undefined), conduct: { limits: { timeoutMs: 20, memoryBytes: 1e9 } } },
+    ]);
+    const answer = await call("slow", {});
+    expect(answer.status).toBe("timeout");
+    expect(errorOf(answer).code).toBe("E3103");
+    expect(statesOf(answer)).toEqual(ABORTED);
+  });
+
+  it("can be cancelled while it runs, and before [MCX-5]", async () => {
+    const { call, engine } = await fixtureEngine({}, [{ id: "slow", run: () => new Promise(() => undefined) }]);
+    const running = call("slow", {}, { callId: "one" });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(engine.cancel("one")).toBe(true);
+    const answer = await running;
+    expect(answer.status).toBe("cancelled");
+    expect(statesOf(answer)).toEqual(ABORTED);
+    expect(engine.cancel("one")).toBe(false);
+    const early = await call("slow", {}, { signal: AbortSignal.abort() });
+    expect(early.status).toBe("cancelled");
+    expect(statesOf(early)).toEqual(["DECLARED", "VALIDATED", "ABORTED", "ROLLED_BACK"]);
+  });
+
+  it("to a tool or operation that is not there is refused, on record [MCX-1]", async () => {
+    const { call, store } = await fixtureEngine({}, [adder]);
+    expect(errorOf(await call("addre", {}))).toMatchObject({ code: "E3001", advice: expect.stringContaining("adder") });
+    expect(errorOf(await call("adder", {}, { operation: "nope" })).code).toBe("E3010");
+    expect(errorOf(await call("adder", {}, { version: "^9" })).code).toBe("E3006");
+    expect((await auditOf(store)).map(({ state }) => state)).toEqual(["REFUSED", "REFUSED", "REFUSED"]);
+  });
+
+  it("may tighten the tool's limits but not widen them [R1-5.1]", async () => {
+    const { call } = await fixtureEngine({}, [{ id: "slow", run: () => new Promise(() => undefined), conduct: { limits: { timeoutMs: 1_000, memoryBytes: 1e9 } } }]);
+    expect((await call("slow", {}, { limits: { timeoutMs: 10 } })).status).toBe("timeout");
+    const wide = await call("slow", {}, { limits: { timeoutMs: 2_000 } });
+    expect(errorOf(wide).code).toBe("E3102");
+    expect(statesOf(wide)).toEqual(["DECLARED", "VALIDATED", "AUTHORIZED", "ABORTED", "ROLLED_BACK"]);
+  });
+
+  it.each([
+    ["no tool", { tool: "" }],
+    ["a tool that is no string", { tool: 7 }],
+    ["no tenant", { caller: { agent: "a" } }],
+        ["a call id with spaces", { callId: "a b" }],
+    ["an empty idempotency key", { idempotencyKey: "" }],
+  ])("with %s is malformed, and never throws", async (_, wrong) => {
+    const { call } = await fixtureEngine({}, [adder]);
+    const answer = await call("adder", { a: 1, b: 2 }, wrong as never);
+    expect(errorOf(answer).code).toBe("E3903");
+    expect(errorOf(answer).issues).toHaveLength(1);
+  });
+
+  it.each([
+    ["a function", () => undefined],
+    ["a date", new Date()],
+    ["NaN", { a: Number.NaN, b: 1 }],
+    ["a cycle", (() => { const loop: Record<string, unknown> = {}; loop["self"] = loop; return loop; })()],
+    ["a getter", { get a() { throw new Error("ran"); } }],
+    ["__proto__", JSON.parse('{"__proto__":{"x":1},"a":1,"b":2}')],
+    ["a lone surrogate", { a: "\ud800" }],
+    ["too deep", JSON.parse(`${"[".repeat(100)}${"]".repeat(100)}`)],
+    ["too large", "x".repeat(300_000)],
+  ])("with %s as input fails validation and nothing else happens [R1-6.1]", async (_, input) => {
+    const { call } = await fixtureEngine({}, [{ id: "any", run: (given: JsonValue) => given }]);
+    const answer = await call("any", input);
+    expect(statesOf(answer)).toEqual(["DECLARED", "FAILED"]);
+    expect(["E3901", "E3902"]).toContain(errorOf(answer).code);
+  });
+});

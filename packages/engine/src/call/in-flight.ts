@@ -1,0 +1,66 @@
+import type { CallAnswer } from "@sallyport/protocol";
+
+export interface Progress {
+  percent: number;
+  phase: string | undefined;
+}
+
+interface Running {
+  controller: AbortController;
+  tenant: string;
+  progress?: Progress;
+}
+
+interface Keyed {
+  digest: string;
+  answer: Promise<CallAnswer>;
+}
+
+/** The calls this process is working on: to cancel them, and to answer a second request with the same key. */
+export class InFlight {
+  readonly #calls = new Map<string, Running>();
+  readonly #keys = new Map<string, Keyed>();
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  enter(callId: string, running: Running): void {
+    this.#calls.set(callId, running);
+  }
+
+  leave(callId: string): void {
+    this.#calls.delete(callId);
+  }
+
+  /** Aborts a running call; false when it is not running here. */
+  cancel(callId: string, reason: string): boolean {
+    const running = this.#calls.get(callId);
+    running?.controller.abort(reason);
+    return running !== undefined;
+  }
+
+  progressed(callId: string, progress: Progress): void {
+    const running = this.#calls.get(callId);
+    if (running) running.progress = progress;
+  }
+
+  get(callId: string): Readonly<Running> | undefined {
+    return this.#calls.get(callId);
+  }
+
+  cancelAll(reason: string): void {
+    for (const { controller } of this.#calls.values()) controller.abort(reason);
+  }
+
+  keyed(key: string): Keyed | undefined {
+    return this.#keys.get(key);
+  }
+
+  /** Holds the key while the answer is being made. */
+  hold(key: string, keyed: Keyed): void {
+    this.#keys.set(key, keyed);
+    const letGo = () => this.#keys.delete(key);
+    keyed.answer.then(letGo, letGo);
+  }
+}

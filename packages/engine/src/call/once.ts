@@ -1,0 +1,80 @@
+import { type CallAnswer, type Failure, failure } from "@sallyport/protocol";
+import { Attempt } from "./attempt.ts";
+import { keyOf, requestDigest } from "./call-record.ts";
+import { concludeRefusal } from "./conclude.ts";
+import type { House } from "./house.ts";
+import type { Call } from "./perform-call.ts";
+import { fromRecord, otherBody, replayed } from "./replay.ts";
+
+/**
+ * Makes sure that a request is performed at most once: a call id is used once, and an idempotency key stands for one
+ * request, also when two arrive at the same time and after a restart.
+ */
+export async function answerOnce(
+  call: Call,
+  house: House,
+  perform: () => Promise<CallAnswer>,
+): Promise<CallAnswer> {
+  const key = keyOf(call.request);
+  if (key === undefined) return (await takenId(call, house)) ?? (await perform());
+  const digest = requestDigest(call.request, call.received.inputHash);
+  const underWay = house.inFlight.keyed(key);
+  if (underWay) {
+    const same = underWay.digest === digest;
+    return same ? replayed(await underWay.answer) : await refuse(otherBody(call.request.idempotencyKey), call, house);
+  }
+  const answer = recallOrPerform(call, { house, digest, perform });
+  house.inFlight.hold(key, { digest, answer });
+  return await answer;
+}
+
+interface Once {
+  house: House;
+  digest: string;
+  perform: () => Promise<CallAnswer>;
+}
+
+async function recallOrPerform(call: Call, once: Once): Promise<CallAnswer> {
+  const known = await recall(call, once);
+  if (known) return known;
+  const taken = await takenId(call, once.house);
+  if (taken) return taken;
+  const answer = await once.perform();
+  const lostTheRace = answer.status !== "success" && answer.error.code === "E3904";
+  return lostTheRace ? ((await recall(call, once)) ?? answer) : answer;
+}
+
+/** The recorded answer, or the reason there can be none; undefined when the key is new. */
+async function recall(call: Call, { house, digest }: Once): Promise<CallAnswer | undefined> {
+  const { caller, idempotencyKey: key = "" } = call.request;
+  try {
+    const record = await house.store.calls.byIdempotencyKey({ ...caller, key });
+    if (!record) return undefined;
+    const recorded = fromRecord(record, digest);
+    return recorded.ok ? recorded.answer : await refuse(recorded.error, call, house);
+  } catch (error) {
+    house.errors.report({ error, code: "E3914", callId: call.callId, stage: "idempotency" });
+    return await refuse(failure("E3914"), call, house);
+  }
+}
+
+async function takenId(call: Call, house: House): Promise<CallAnswer | undefined> {
+  const { callId, request } = call;
+  if (request.callId === undefined) return undefined;
+  try {
+    const taken = await house.store.calls.get(callId);
+    return taken && (await refuse(duplicateId(callId), call, house));
+  } catch (error) {
+    house.errors.report({ error, code: "E3914", callId, stage: "call id" });
+    return await refuse(failure("E3914"), call, house);
+  }
+}
+
+export function duplicateId(callId: string): Failure {
+  return failure("E3905", { message: `There is already a call ${callId}.` });
+}
+
+/** Answers a call that must not be performed; the refusal is on record. */
+export function refuse(error: Failure, call: Call, house: House): Promise<CallAnswer> {
+  return concludeRefusal(error, new Attempt({ ...call, number: 1 }), house);
+}

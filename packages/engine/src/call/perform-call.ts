@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallAnswer, Failure } from "@sallyport/protocol";
+import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
+import { failureAnswer } from "./answer.ts";
+import { Attempt } from "./attempt.ts";
+import { conclude, concludeDefect, concludeRefusal, errorOf } from "./conclude.ts";
+import { requestProblem } from "./decode.ts";
+import type { CallRequest, House } from "./house.ts";
+import { answerOnce, duplicateId, refuse } from "./once.ts";
+import { passage } from "./pipeline.ts";
+import { type Received, receive } from "./received.ts";
+import { Refused } from "./steps.ts";
+
+/** A call under way: the same through all its attempts. */
+export interface Call {
+  request: CallRequest;
+  callId: string;
+  received: Received;
+  controller: AbortController;
+  startedAt: number;
+}
+
+/** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
+export async function performCall(request: CallRequest, house: House): Promise<CallAnswer> {
+  const call: Call = {
+    request,
+    callId: request.callId ?? house.ids.next(),
+    received: receive(request.input, house.limits.input),
+    controller: new AbortController(),
+    startedAt: house.clock.now(),
+  };
+  const problem = requestProblem(request);
+  if (problem) return malformed(problem, call, house);
+  const answer = await inFlight(call, house);
+  house.telemetry.ended(answer);
+  return answer;
+}
+
+/** Holds the call id and listens for cancellation while the call is under way. */
+async function inFlight(call: Call, house: House): Promise<CallAnswer> {
+  const { callId, controller, request } = call;
+  if (house.inFlight.get(callId)) return await refuse(duplicateId(callId), call, house);
+  const cancel = () => controller.abort(request.signal?.reason);
+  request.signal?.addEventListener("abort", cancel, { once: true });
+  if (request.signal?.aborted) cancel();
+  house.inFlight.enter(callId, { controller, tenant: request.caller.tenant });
+  try {
+    return await answerOnce(call, house, () => attempts(call, house));
+  } finally {
+    house.inFlight.leave(callId);
+    request.signal?.removeEventListener("abort", cancel);
+  }
+}
+
+async function attempts(call: Call, house: House): Promise<CallAnswer> {
+  let previous: Attempt | undefined;
+  for (;;) {
+    const attempt: Attempt = nextAttempt(call, previous, house);
+    try {
+      const end = await passage.walk({ attempt }, house);
+      if (end instanceof Refused) return await concludeRefusal(end.error, attempt, house);
+      const error = errorOf(end);
+      const wait = error && pauseBeforeRetry(error, attempt, house);
+      if (wait === undefined) return await conclude(end, attempt, house);
+      attempt.leave();
+      await pause(wait, call.controller.signal);
+    } catch (thrown) {
+      return await concludeDefect(thrown, attempt, house);
+    } finally {
+      attempt.leave();
+    }
+    previous = attempt;
+  }
+}
+
+function nextAttempt(call: Call, previous: Attempt | undefined, house: House): Attempt {
+  if (!previous) return new Attempt({ ...call, number: 1 });
+  const { toolVersion: version, operation } = previous.facts;
+  const request = { ...call.request, version, operation };
+  const attempt = new Attempt({ ...call, request, number: previous.number + 1 });
+  attempt.follow(previous);
+  return attempt;
+}
+
+/** How long to wait before the runtime tries again by itself; undefined when it must not. */
+function pauseBeforeRetry(error: Failure, attempt: Attempt, house: House): number | undefined {
+  const { tool, number } = attempt;
+  if (!tool || attempt.signal.aborted) return undefined;
+  const policy = retryPolicy(tool.manifest.retry, house.retry);
+  if (!mayRetry({ error, idempotent: tool.conduct.idempotent, attempts: number }, policy)) return undefined;
+  return backoffMs(number, policy, house.random);
+}
+
+/** Cut short by a cancellation: the next attempt then ends as cancelled, on record. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+const NOBODY = { tenant: "", agent: "" };
+
+/** So malformed that nobody can be held to it: answered, not recorded. */
+function malformed(problem: Failure, call: Call, house: House): CallAnswer {
+  const caller = { ...NOBODY, ...call.request.caller };
+  const request = { ...call.request, caller };
+  const attempt = new Attempt({ ...call, request, number: 1 });
+  return failureAnswer({ attempt, trail: [], completedAt: house.clock.now() }, problem);
+}

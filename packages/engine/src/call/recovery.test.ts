@@ -1,0 +1,91 @@
+import { isFailure } from "@sallyport/protocol";
+import { describe, expect, it } from "vitest";
+import { createMemoryStore } from "../memory/index.ts";
+import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
+
+/** A store on which one call was cut off while its tool ran. */
+async function interrupted(sideEffects: string) {
+  const store = createMemoryStore();
+  const tool = { id: "pay", run: () => new Promise(() => undefined), conduct: { sideEffects } };
+  const before = await fixtureEngine({ store }, [tool]);
+  void before.call("pay", { n: 1 }, { callId: "cut", idempotencyKey: "k" });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  let ranAgain = false;
+  const run = () => { ranAgain = true; return "again"; };
+  const after = await fixtureEngine({ store }, [{ ...tool, run }]);
+  return { ...after, hasRun: () => ranAgain };
+}
+
+describe("recovery", () => {
+  it("finds that nothing of a call with transactional effects took place, and closes it [R1-7.2]", async () => {
+    const { engine, store, call, hasRun } = await interrupted("state");
+    expect(await engine.recover()).toMatchObject([{ verdict: "never_started", callId: "cut" }]);
+    expect((await auditOf(store)).slice(-2).map(({ state }) => state)).toEqual(["ABORTED", "ROLLED_BACK"]);
+    expect(await engine.standing("cut")).toMatchObject({ answer: { error: { code: "E3107" }, rollback: { verified: true } } });
+    expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3107");
+    expect(hasRun()).toBe(false);
+    expect(await engine.recover()).toEqual([]);
+  });
+
+  it("leaves a call that may have changed the world for a person, and never runs it again [D-4]", async () => {
+    const { engine, store, call, hasRun } = await interrupted("external");
+    expect(await engine.recover()).toMatchObject([{ verdict: "outcome_unknown", callId: "cut" }]);
+    expect((await auditOf(store)).at(-1)).toMatchObject({ state: "OUTCOME_UNKNOWN", error: { code: "E3909" } });
+    expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3909");
+    expect(await engine.recover()).toMatchObject([{ verdict: "outcome_unknown" }]);
+    expect((await auditOf(store)).filter(({ state }) => state === "OUTCOME_UNKNOWN")).toHaveLength(1);
+    expect(hasRun()).toBe(false);
+  });
+
+  it("has nothing to find of a call without side effects", async () => {
+    const { engine } = await interrupted("none");
+    expect(await engine.recover()).toEqual([]);
+    expect(await engine.verdict("cut")).toMatchObject({ verdict: "never_started" });
+  });
+
+  it("does not touch calls that are running here", async () => {
+    const tool = { id: "slow", run: () => new Promise(() => undefined), conduct: { sideEffects: "external" } };
+    const { engine, call } = await fixtureEngine({}, [tool]);
+    void call("slow", {}, { callId: "live" });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await engine.recover()).toEqual([]);
+    expect(await engine.standing("live")).toMatchObject({ status: "running" });
+    await engine.close();
+  });
+
+  it("says completed of a call whose outcome is on record", async () => {
+    const { engine, call } = await fixtureEngine({}, [{ id: "ok", run: () => 1 }]);
+    const { callId } = await call("ok", {});
+    expect(await engine.verdict(callId)).toMatchObject({ verdict: "completed", record: { closing: { status: "success" } } });
+    expect(await engine.verdict("never heard of")).toMatchObject({ verdict: "never_started" });
+  });
+});
+
+describe("a person's word", () => {
+  it.each([
+    ["completed", "success", ["COMPLETED", "CLOSED_BY_PERSON"]],
+    ["rolled_back", "cancelled", ["ABORTED", "ROLLED_BACK", "CLOSED_BY_PERSON"]],
+  ] as const)("closes an unknown outcome as %s, on record with who and why", async (as, status, states) => {
+    const { engine, store, call } = await interrupted("external");
+    await engine.recover();
+    const closed = await engine.closeByPerson({ callId: "cut", as, by: "ada", note: "checked the ledger", result: { paid: true } });
+    expect(closed).toMatchObject({ status, callId: "cut" });
+    const events = (await auditOf(store)).slice(-states.length);
+    expect(events.map(({ state }) => state)).toEqual(states);
+    expect(events.at(-1)).toMatchObject({ note: "ada: checked the ledger" });
+    const again = await call("pay", { n: 1 }, { idempotencyKey: "k" });
+    expect(again).toMatchObject({ status, replayed: true });
+  });
+
+  it("is not needed for a call that is not waiting for it", async () => {
+    const { engine, call } = await fixtureEngine({}, [{ id: "ok", run: () => 1 }]);
+    const { callId } = await call("ok", {});
+    const word = { as: "completed", by: "ada", note: "n" } as const;
+    const codes = [];
+    for (const id of [callId, "nobody"]) {
+      const closed = await engine.closeByPerson({ callId: id, ...word });
+      codes.push(isFailure(closed) && closed.code);
+    }
+    expect(codes).toEqual(["E3918", "E3917"]);
+  });
+});

@@ -1,0 +1,75 @@
+import { type CallAnswer, type Failure, failure, type JsonValue } from "@sallyport/protocol";
+import { judge, type Verdict } from "../journal/recover.ts";
+import type { CallRecord } from "../ports/calls.ts";
+import type { House } from "./house.ts";
+import { closeLate, markUnknown } from "./late-close.ts";
+
+const PAGE = 200;
+
+/**
+ * Gives every call that an earlier process left open its verdict, and records it. Runs nothing. A call whose effects
+ * never took hold is closed as rolled back; one whose outcome nobody knows waits for a person.
+ */
+export async function recover(house: House): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  for (const record of await leftOpen(house)) verdicts.push(await settle(record, house));
+  return verdicts;
+}
+
+async function settle(record: CallRecord, house: House): Promise<Verdict> {
+  const verdict = judge(record.callId, record);
+  if (verdict.verdict === "never_started" && (await closeAsUndone(record, house))) return verdict;
+  if (record.phase === "executing") await markUnknown(record, house);
+  if (verdict.verdict !== "never_started") return verdict;
+  return { verdict: "outcome_unknown", callId: record.callId, record, reason: "it left state behind although it never committed" };
+}
+
+async function leftOpen(house: House): Promise<CallRecord[]> {
+  const found: CallRecord[] = [];
+  for (const phase of ["executing", "unknown"] as const) {
+    let page: CallRecord[] = [];
+    do {
+      const before = page.at(-1)?.callId;
+      page = await house.store.calls.list({ phase, limit: PAGE, ...(before !== undefined && { before }) });
+      found.push(...page.filter((record) => phase === "unknown" || record.owner !== house.owner));
+    } while (page.length === PAGE);
+  }
+  return found.reverse();
+}
+
+/** False when the state shows traces of the call, which then cannot be called undone. */
+async function closeAsUndone(record: CallRecord, house: House): Promise<boolean> {
+  const left = await house.store.state.writtenBy({ tenant: record.tenant, tool: record.tool }, record.callId);
+  if (left > 0) return false;
+  const message = "The process ended while the call ran; nothing of it took effect.";
+  const error = failure("E3107", { message, retryable: true });
+  const proof = { verified: true, snapshotHash: "", discardedMutations: 0 };
+  await closeLate(record, { states: ["ABORTED", "ROLLED_BACK"], error, proof }, house);
+  return true;
+}
+
+/** What a person found out about a call whose outcome was unknown. */
+export interface PersonsWord {
+  callId: string;
+  as: "completed" | "rolled_back";
+  by: string;
+  note: string;
+  result?: JsonValue;
+}
+
+/** Closes a call on a person's word. Refuses one that is not waiting for it. */
+export async function closeByPerson(word: PersonsWord, house: House): Promise<CallAnswer | Failure> {
+  const record = await house.store.calls.get(word.callId);
+  if (!record) return failure("E3917", { message: `There is no call ${word.callId}.` });
+  if (record.phase !== "unknown") {
+    const message = `Call ${word.callId} is ${record.phase}; only an unknown outcome can be closed by a person.`;
+    return failure("E3918", { message });
+  }
+  const note = `${word.by}: ${word.note}`;
+  if (word.as === "completed") {
+    return await closeLate(record, { states: ["COMPLETED"], result: word.result ?? null, note }, house);
+  }
+  const error = failure("E3906", { message: `Closed by a person as not done: ${word.note}` });
+  const proof = { verified: true, snapshotHash: "", discardedMutations: 0 };
+  return await closeLate(record, { states: ["ABORTED", "ROLLED_BACK"], error, proof, note }, house);
+}

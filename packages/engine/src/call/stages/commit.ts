@@ -1,0 +1,71 @@
+import { hash } from "node:crypto";
+import { type Failure, failure } from "@sallyport/protocol";
+import type { CommitResult, Conflict } from "../../ports/store.ts";
+import { successAnswer, withReceipt } from "../answer.ts";
+import { closingUnit } from "../closing-unit.ts";
+import { rollBack } from "../ending-steps.ts";
+import type { House } from "../house.ts";
+import { Ending, type ResultAccepted } from "../steps.ts";
+
+/** Makes state, outcome, events and messages durable together; only then is the call completed. */
+export async function commit(at: ResultAccepted, house: House): Promise<Ending> {
+  const { attempt, tool, life, transaction } = at;
+  const completedAt = house.clock.now();
+  attempt.facts.outputHash = hash("sha256", at.outputText);
+  attempt.facts.durationMs = completedAt - attempt.startedAt;
+  attempt.recordAhead("COMPLETED", completedAt);
+  const trail = [...life.trail, { state: "COMPLETED" as const, at: completedAt }];
+  const answer = successAnswer({ attempt, trail, completedAt }, at.output);
+  const events = attempt.takeEvents();
+  const unit = closingUnit({ attempt, tool, answer, events, executed: true, state: transaction.writes() }, house);
+  let result: CommitResult;
+  try {
+    result = await house.store.commit(unit);
+  } catch (error) {
+    house.errors.report({ error, code: "E3801", callId: attempt.callId, tool: tool.manifest.id, stage: "commit" });
+    return await storeLost(at, events, house);
+  }
+  if (!result.ok) {
+    attempt.returnEvents(events.slice(0, -1));
+    return await undo(at, refusal(result.conflict), house);
+  }
+  transaction.commit();
+  return new Ending(life.completed(at.output), withReceipt(answer, attempt, result.links));
+}
+
+async function undo(at: ResultAccepted, error: Failure, house: House): Promise<Ending> {
+  at.attempt.forgetAhead();
+  at.attempt.facts.outputHash = undefined;
+  return await rollBack(at, error, house);
+}
+
+/** The unit may or may not have become durable; the journal knows, if it can still be asked. */
+async function storeLost(at: ResultAccepted, events: string[], house: House): Promise<Ending> {
+  const { attempt } = at;
+  const record = await house.store.calls.get(attempt.callId).catch(() => undefined);
+  if (record?.closing) {
+    at.transaction.commit();
+    return new Ending(at.life.completed(at.output), record.closing.answer);
+  }
+  attempt.returnEvents(events.slice(0, -1));
+  if (at.tool.conduct.sideEffects !== "external") return await undo(at, failure("E3801"), house);
+  attempt.forgetAhead();
+  const unknown = failure("E3909", { message: "The tool ran, but its outcome could not be recorded." });
+  attempt.facts.error = unknown;
+  return new Ending(at.life.aborted(unknown));
+}
+
+function refusal(conflict: Conflict): Failure {
+  switch (conflict.kind) {
+    case "state": {
+      const keys = conflict.keys.join(", ");
+      return failure("E3704", { message: `Another call changed ${keys} in the meantime.`, details: { keys: conflict.keys } });
+    }
+    case "idempotency":
+      return failure("E3904", { details: { callId: conflict.existing.callId } });
+    case "duplicate_call":
+      return failure("E3905");
+    case "not_open":
+      return failure("E3918", { message: "The call was closed by someone else while it ran." });
+  }
+}

@@ -1,0 +1,34 @@
+import { entryOf, type Failure, failure } from "@sallyport/protocol";
+import { classify } from "../../execute/classify.ts";
+import { rollBack } from "../ending-steps.ts";
+import type { House } from "../house.ts";
+import { hookCallOf, jobOf, runnerOf } from "../job.ts";
+import type { Ending, Intended, Ran } from "../steps.ts";
+
+/** Runs the tool between its hooks. Whatever happens in there comes out as a result or as a rolled-back call. */
+export async function execute(at: Intended, house: House): Promise<Ran | Ending> {
+  if (!house.hooks) return await run(at, house);
+  const call = hookCallOf(at, house);
+  const refusal = await house.hooks.before(call);
+  const ran = refusal ? await rollBack(at, refusal, house) : await run(at, house);
+  const error = at.attempt.facts.error;
+  await house.hooks.after(call, { status: error ? entryOf(error).status : "success" });
+  return ran;
+}
+
+async function run(at: Intended, house: House): Promise<Ran | Ending> {
+  const { attempt, tool } = at;
+  if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
+  const job = jobOf(at, tool.implementation, house);
+  const result = await runnerOf(tool, house).run(job);
+  attempt.usage = result.usage;
+  if (attempt.violation) return await rollBack(at, attempt.violation, house);
+  if (result.ok) return { ...at, output: result.output };
+  const error: Failure = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
+  report(at, result.fault, error, house);
+  return await rollBack(at, error, house);
+}
+
+function report({ attempt, tool }: Intended, fault: unknown, error: Failure, house: House): void {
+  house.errors.report({ error: fault, code: error.code, callId: attempt.callId, tool: tool.manifest.id, stage: "execute" });
+}

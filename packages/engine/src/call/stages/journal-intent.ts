@@ -1,0 +1,59 @@
+import { failure } from "@sallyport/protocol";
+import { StateTransaction } from "../../effects/state-transaction.ts";
+import type { Conflict } from "../../ports/store.ts";
+import { intentOf } from "../call-record.ts";
+import { rollBack } from "../ending-steps.ts";
+import type { House } from "../house.ts";
+import { runnerOf } from "../job.ts";
+import type { Admitted, Ending, Intended } from "../steps.ts";
+
+/**
+ * Opens the transaction and makes the intent durable before anything can happen. A tool without side effects needs no
+ * barrier: if the process dies while it runs nothing has changed, so there is nothing to find out afterwards.
+ */
+export function journalIntent(at: Admitted, house: House): Intended | Promise<Intended | Ending> {
+  const { attempt, tool, input } = at;
+  const { caller } = attempt.request;
+  const scope = { tenant: caller.tenant, tool: tool.manifest.id };
+  const transaction = StateTransaction.begin({ reader: house.store.state, scope, callId: attempt.callId });
+  attempt.facts.isolation = runnerOf(tool, house).isolation;
+  const intended: Intended = { attempt, tool, input, life: at.life.executing(transaction), transaction };
+  return tool.conduct.sideEffects === "none" ? intended : writeIntent(intended, house);
+}
+
+async function writeIntent(at: Intended, house: House): Promise<Intended | Ending> {
+  const { attempt, tool } = at;
+  const { idempotencyKey, caller } = attempt.request;
+  const events = attempt.takeEvents();
+  const intent = { ...intentOf(attempt, tool, house), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+  const first = !attempt.journaled;
+  try {
+    const result = await house.store.commit({
+      tenant: caller.tenant,
+      ...(first && { open: { ...intent, phase: "executing" } }),
+      events,
+      outbox: first ? [{ callId: attempt.callId, type: "tool.invoked" }] : [],
+    });
+    if (result.ok) {
+      attempt.journaled = true;
+      return at;
+    }
+    attempt.returnEvents(events);
+    return await rollBack(at, refusal(result.conflict, attempt.callId), house);
+  } catch (error) {
+    house.errors.report({ error, code: "E3908", callId: attempt.callId, tool: tool.manifest.id, stage: "journal intent" });
+    attempt.returnEvents(events);
+    return await rollBack(at, failure("E3908"), house);
+  }
+}
+
+function refusal(conflict: Conflict, callId: string) {
+  if (conflict.kind === "duplicate_call") {
+    return failure("E3905", { message: `There is already a call ${callId}.` });
+  }
+  if (conflict.kind === "idempotency") {
+    const details = { callId: conflict.existing.callId };
+    return failure("E3904", { message: `The idempotency key was taken by call ${conflict.existing.callId}.`, details });
+  }
+  return failure("E3908", { message: `The journal refused the intent (${conflict.kind}).` });
+}

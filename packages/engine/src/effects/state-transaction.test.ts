@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { createMemoryStore } from "../memory/index.ts";
+import type { Store } from "../ports/store.ts";
+import { STATE_LIMITS, StateTransaction } from "./state-transaction.ts";
+
+const scope = { tenant: "t", tool: "counter" };
+
+function begin(store: Store, callId: string): StateTransaction {
+  return StateTransaction.begin({ reader: store.state, scope, callId });
+}
+
+async function commit(store: Store, transaction: StateTransaction) {
+  const state = transaction.writes();
+  const result = await store.commit({ tenant: "t", ...(state && { state }), events: [], outbox: [] });
+  if (result.ok) transaction.commit();
+  return result;
+}
+
+describe("state transaction", () => {
+  it("is active from begin to commit, and never again [R1-4.3]", async () => {
+    const store = createMemoryStore();
+    const transaction = begin(store, "a");
+    expect(transaction.isActive()).toBe(true);
+    await transaction.put("n", 1);
+    await commit(store, transaction);
+    expect(transaction.isActive()).toBe(false);
+    await expect(transaction.put("n", 2)).rejects.toThrow(/transaction has ended/);
+    await expect(transaction.get("n")).rejects.toThrow(/transaction has ended/);
+  });
+
+  it("sees its own changes and tracks them, while others see nothing [R1-5.2]", async () => {
+    const store = createMemoryStore();
+    const [one, other] = [begin(store, "a"), begin(store, "b")];
+    await one.put("x/1", { deep: [1] });
+    await one.put("x/2", 2);
+    await one.delete("x/2");
+    expect(await one.get("x/1")).toEqual({ deep: [1] });
+    expect(await one.keys("x/")).toEqual(["x/1"]);
+    expect(await other.get("x/1")).toBeUndefined();
+    expect(one.mutations()).toEqual([
+      { kind: "put", key: "x/1" },
+      { kind: "put", key: "x/2" },
+      { kind: "delete", key: "x/2" },
+    ]);
+  });
+
+  it("hands out copies: changing what was read or given changes nothing", async () => {
+    const transaction = begin(createMemoryStore(), "a");
+    const given = { list: [1] };
+    await transaction.put("k", given);
+    given.list.push(2);
+    const read = (await transaction.get("k")) as { list: number[] };
+    read.list.push(3);
+    expect(await transaction.get("k")).toEqual({ list: [1] });
+  });
+
+  it("reads the state as it was when it began, whatever is committed meanwhile", async () => {
+    const store = createMemoryStore();
+    const first = begin(store, "a");
+    await first.put("n", 1);
+    await commit(store, first);
+    const reader = begin(store, "b");
+    expect(await reader.get("other")).toBeUndefined();
+    const writer = begin(store, "c");
+    await writer.put("n", 2);
+    await commit(store, writer);
+    expect(await reader.get("n")).toBe(1);
+  });
+
+  it("refuses the second of two that write the same key, and loses nothing [R1-4.3]", async () => {
+    const store = createMemoryStore();
+    const [one, two] = [begin(store, "a"), begin(store, "b")];
+    await one.put("n", "one");
+    await two.put("n", "two");
+    expect((await commit(store, one)).ok).toBe(true);
+    expect(await commit(store, two)).toEqual({ ok: false, conflict: { kind: "state", keys: ["n"] } });
+    await two.rollback();
+    expect(await begin(store, "c").get("n")).toBe("one");
+  });
+
+  it("proves its rollback against the snapshot before execution [R1-7.2]", async () => {
+    const store = createMemoryStore();
+    const transaction = begin(store, "a");
+    await transaction.put("n", 1);
+    const proof = await transaction.rollback();
+    expect(proof).toMatchObject({ verified: true, discardedMutations: 1 });
+    expect(proof.snapshotHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(transaction.isActive()).toBe(false);
+    expect(await begin(store, "b").get("n")).toBeUndefined();
+  });
+
+  it("does not call a rollback proved when something of the call is left in the store [R1-7.2]", async () => {
+    const store = createMemoryStore();
+    const transaction = begin(store, "a");
+    await transaction.put("n", 1);
+    const state = transaction.writes();
+    await store.commit({ tenant: "t", ...(state && { state }), events: [], outbox: [] });
+    expect((await transaction.rollback()).verified).toBe(false);
+  });
+
+  it("does not call a rollback proved when the snapshot reads differently afterwards [R1-7.2]", async () => {
+    const store = createMemoryStore();
+    let reads = 0;
+    const lying = { ...store.state, get: async () => ({ value: ++reads, version: 0 }), open: store.state.open.bind(store.state) };
+    const reader = Object.assign(Object.create(store.state), lying);
+    const transaction = StateTransaction.begin({ reader, scope, callId: "a" });
+    await transaction.get("n");
+    expect((await transaction.rollback()).verified).toBe(false);
+  });
+
+  it("costs the store nothing when no state is used", async () => {
+    const untouched = { state: undefined as never } as Pick<Store, "state">;
+    const transaction = StateTransaction.begin({ reader: untouched.state, scope, callId: "a" });
+    expect(transaction.writes()).toBeUndefined();
+    expect((await transaction.rollback()).verified).toBe(true);
+  });
+
+  it("refuses what it cannot keep", async () => {
+    const transaction = begin(createMemoryStore(), "a");
+    await expect(transaction.put("k".repeat(STATE_LIMITS.keyBytes + 1), 1)).rejects.toThrow(/key/);
+    await expect(transaction.put("k", "x".repeat(STATE_LIMITS.valueBytes))).rejects.toThrow(/larger/);
+    await expect(transaction.put("\ud800", 1)).rejects.toThrow(/key/);
+    for (let index = 0; index < STATE_LIMITS.mutations; index += 1) await transaction.put(`k${index % 5}`, index);
+    await expect(transaction.put("one more", 1)).rejects.toThrow(/more than/);
+  });
+});

@@ -1,0 +1,178 @@
+import { hash } from "node:crypto";
+import {
+  canonicalJson,
+  failure,
+  type JsonValue,
+  type RollbackProof,
+  SallyportError,
+} from "@sallyport/protocol";
+import type { StateEntry, StateReader, StateScope, StateSnapshot, StateWrites } from "../ports/state.ts";
+import type { Mutation, StateAccess, Transaction } from "../ports/transaction.ts";
+
+/*
+ * State machine: active → committed | rolled back. While active, reads go through one snapshot and see the
+ * transaction's own changes; changes stay in memory. Nothing reaches the store before the unit of work that also
+ * holds the outcome, so a rollback drops the changes and then checks the store against the pre-images.
+ */
+
+export const STATE_LIMITS = { keyBytes: 512, valueBytes: 256 * 1024, mutations: 1_000, keysPerList: 1_000 };
+
+interface TransactionOptions {
+  reader: StateReader;
+  scope: StateScope;
+  callId: string;
+}
+
+const DELETED = Symbol("deleted");
+
+/** One execution's view of its tool's state: isolated while it runs, all or nothing when it ends. */
+export class StateTransaction implements Transaction, StateAccess {
+  readonly #reader: StateReader;
+  readonly #scope: StateScope;
+  readonly #callId: string;
+  readonly #changes = new Map<string, JsonValue | typeof DELETED>();
+  readonly #preimages = new Map<string, StateEntry | undefined>();
+  readonly #mutations: Mutation[] = [];
+  #snapshot: Promise<StateSnapshot> | undefined;
+  #opened: StateSnapshot | undefined;
+  #active = true;
+
+  private constructor(options: TransactionOptions) {
+    this.#reader = options.reader;
+    this.#scope = options.scope;
+    this.#callId = options.callId;
+  }
+
+  /** The snapshot is pinned by the first use, so that a call without state costs the store nothing. */
+  static begin(options: TransactionOptions): StateTransaction {
+    return new StateTransaction(options);
+  }
+
+  isActive(): boolean {
+    return this.#active;
+  }
+
+  mutations(): readonly Mutation[] {
+    return this.#mutations;
+  }
+
+  async get(key: string): Promise<JsonValue | undefined> {
+    this.#check(key);
+    const changed = this.#changes.get(key);
+    if (changed === DELETED) return undefined;
+    if (changed !== undefined) return structuredClone(changed);
+    return (await this.#before(key))?.value;
+  }
+
+  async put(key: string, value: JsonValue): Promise<void> {
+    this.#check(key);
+    const text = JSON.stringify(value);
+    if (text === undefined || Buffer.byteLength(text) > STATE_LIMITS.valueBytes) {
+      throw misuse(`the value of "${key}" is not JSON or larger than ${STATE_LIMITS.valueBytes} bytes`);
+    }
+    await this.#change("put", key, JSON.parse(text) as JsonValue);
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#check(key);
+    await this.#change("delete", key, DELETED);
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    this.#check(prefix);
+    const snapshot = await this.#pin();
+    const stored = await this.#reader.keys(snapshot, { prefix, limit: STATE_LIMITS.keysPerList });
+    const all = new Set(stored);
+    for (const [key, value] of this.#changes) {
+      if (!key.startsWith(prefix)) continue;
+      if (value === DELETED) all.delete(key);
+      else all.add(key);
+    }
+    return [...all].sort();
+  }
+
+  writes(): StateWrites | undefined {
+    if (this.#changes.size === 0 || !this.#opened) return undefined;
+    const writes = [...this.#changes].map(([key, value]) => ({
+      key,
+      value: value === DELETED ? undefined : value,
+    }));
+    return { scope: this.#scope, callId: this.#callId, snapshotVersion: this.#opened.version, writes };
+  }
+
+  commit(): void {
+    this.#end();
+  }
+
+  async rollback(): Promise<RollbackProof> {
+    this.#active = false;
+    const discardedMutations = this.#mutations.length;
+    this.#changes.clear();
+    try {
+      return { ...(await this.#prove()), discardedMutations };
+    } finally {
+      this.#end();
+    }
+  }
+
+  async #prove(): Promise<Pick<RollbackProof, "verified" | "snapshotHash">> {
+    const snapshot = await this.#snapshot;
+    const snapshotHash = digest(this.#preimages);
+    if (!snapshot) return { verified: true, snapshotHash };
+    const after = new Map<string, StateEntry | undefined>();
+    for (const key of this.#preimages.keys()) after.set(key, await this.#reader.get(snapshot, key));
+    const left = await this.#reader.writtenBy(this.#scope, this.#callId);
+    return { verified: left === 0 && digest(after) === snapshotHash, snapshotHash };
+  }
+
+  async #change(kind: Mutation["kind"], key: string, value: JsonValue | typeof DELETED): Promise<void> {
+    if (this.#mutations.length >= STATE_LIMITS.mutations) {
+      throw misuse(`more than ${STATE_LIMITS.mutations} changes in one call`);
+    }
+    await this.#before(key);
+    this.#requireActive();
+    this.#changes.set(key, value);
+    this.#mutations.push({ kind, key });
+  }
+
+  /** The value before this execution; read once, so that it is also the pre-image the rollback is checked against. */
+  async #before(key: string): Promise<StateEntry | undefined> {
+    if (this.#preimages.has(key)) return this.#preimages.get(key);
+    const snapshot = await this.#pin();
+    const entry = await this.#reader.get(snapshot, key);
+    this.#preimages.set(key, entry);
+    return entry;
+  }
+
+  async #pin(): Promise<StateSnapshot> {
+    this.#requireActive();
+    this.#snapshot ??= this.#reader.open(this.#scope);
+    this.#opened = await this.#snapshot;
+    return this.#opened;
+  }
+
+  #end(): void {
+    this.#active = false;
+    void this.#snapshot?.then((snapshot) => this.#reader.release(snapshot)).catch(() => undefined);
+  }
+
+  #check(key: string): void {
+    this.#requireActive();
+    if (typeof key !== "string" || Buffer.byteLength(key) > STATE_LIMITS.keyBytes || !key.isWellFormed()) {
+      throw misuse(`a key is a string of at most ${STATE_LIMITS.keyBytes} bytes`);
+    }
+  }
+
+  #requireActive(): void {
+    if (!this.#active) throw misuse("the call's transaction has ended");
+  }
+}
+
+function misuse(what: string): SallyportError {
+  return new SallyportError(failure("E3911", { message: `State was not changed: ${what}.` }));
+}
+
+function digest(entries: Map<string, StateEntry | undefined>): string {
+  const rows = [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  return hash("sha256", canonicalJson(rows.map(([key, entry]) => [key, entry?.version ?? 0, entry?.value ?? null])));
+}

@@ -1,0 +1,44 @@
+import { type Failure, failure } from "@sallyport/protocol";
+import type { RunFault } from "../ports/runner.ts";
+
+export interface FaultContext {
+  tool: string;
+  idempotent: boolean;
+  timeoutMs: number;
+  memoryBytes: number;
+  maxOutputBytes: number;
+}
+
+/**
+ * Gives a run's fault its place in the catalogue (R1-7.1). A tool's own failure is retryable for the caller when the
+ * tool is idempotent; whether the runtime itself retries is decided elsewhere, by class.
+ */
+export function classify(fault: RunFault, context: FaultContext): Failure {
+  const { tool, idempotent } = context;
+  switch (fault.kind) {
+    case "threw":
+      if (fault.invalidInput) return failure("E3901", { message: `${tool}: ${fault.message}` });
+      return failure("E3907", { message: `${tool} failed: ${fault.message}`, retryable: idempotent });
+    case "timeout":
+      return failure("E3103", {
+        message: `${tool} did not finish within ${context.timeoutMs} ms.`,
+        retryable: idempotent,
+        details: { timeoutMs: context.timeoutMs },
+      });
+    case "cancelled":
+      return failure("E3906");
+    case "memory":
+      return failure("E3102", {
+        message: `${tool} used more than its ${context.memoryBytes} bytes of memory: ${fault.message}`,
+        retryable: false,
+      });
+    case "died":
+      return failure("E3107", { message: `${tool} ended its thread: ${fault.message}`, retryable: idempotent });
+    case "not_json":
+      return failure("E3510", { message: `${tool} returned something that is not JSON: ${fault.message}` });
+    case "output_too_large":
+      return failure("E3509", {
+        message: `${tool} returned ${fault.bytes} bytes; ${context.maxOutputBytes} are allowed.`,
+      });
+  }
+}

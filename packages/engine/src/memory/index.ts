@@ -1,0 +1,1 @@
+export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";

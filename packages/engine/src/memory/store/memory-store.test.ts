@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import type { StateWrites } from "../../ports/state.ts";
+import { storeContract } from "../../testing/store-contract.ts";
+import { applied, opening, sampleCall, sampleIntent, unitOf } from "../../testing/store-contract-samples.ts";
+import { createMemoryStore } from "./memory-store.ts";
+
+storeContract("the memory store", async () => {
+  const store = createMemoryStore();
+  return { store, dispose: () => store.close() };
+});
+
+describe("a bounded memory store", () => {
+  it("forgets the oldest closed calls and their keys, never an open one", async () => {
+    const store = createMemoryStore({ maxClosedCalls: 10 });
+    const open = sampleIntent();
+    await applied(store, opening(open));
+    const calls = Array.from({ length: 50 }, (_, index) => sampleCall({ idempotencyKey: `k${index}` }));
+    for (const call of calls) await applied(store, opening(call));
+    const left = await store.calls.list({ limit: 100 });
+    expect(left.length).toBeLessThanOrEqual(12);
+    expect(left[0]?.callId).toBe(calls[49]?.callId);
+    expect(left.at(-1)?.callId).toBe(open.callId);
+    expect((await applied(store, opening(sampleCall({ idempotencyKey: "k0" })))).ok).toBe(true);
+    expect(await store.audit.read("acme", { after: 0, limit: 100 })).toHaveLength(52);
+  });
+
+  it("forgets the oldest audit entries and keeps their numbers and its head", async () => {
+    const store = createMemoryStore({ maxAuditEntries: 10 });
+    for (let index = 0; index < 50; index += 1) await applied(store, unitOf({ events: ["{}"] }));
+    const left = await store.audit.read("acme", { after: 0, limit: 100 });
+    expect(left.length).toBeLessThanOrEqual(11);
+    expect(left.at(-1)?.sequence).toBe(50);
+    expect(await store.audit.read("acme", { after: 48, limit: 100 })).toHaveLength(2);
+    expect(await store.audit.head("acme")).toMatchObject({ sequence: 50 });
+  });
+
+  it("applies nothing of a unit that cannot be kept", async () => {
+    const store = createMemoryStore();
+    const scope = { tenant: "acme", tool: "calc" };
+    // @ts-expect-error a value that is not JSON, as a defect elsewhere might hand over
+    const writes: StateWrites["writes"] = [{ key: "k", value: 1n }];
+    const unit = unitOf({ events: ["{}"], state: { scope, callId: "c", snapshotVersion: 0, writes } });
+    await expect(store.commit(unit)).rejects.toThrow(TypeError);
+    expect(await store.audit.head("acme")).toBeUndefined();
+  });
+});

@@ -1,0 +1,1 @@
+export { Telemetry } from "./telemetry.ts";

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader, AggregationTemporality } from "@opentelemetry/sdk-metrics";
+import { MemoryMeter } from "../memory/meter.ts";
+import { fixtureEngine } from "../testing/fixture-engine.ts";
+
+const tools = [
+  { id: "ok", run: () => 1 },
+  { id: "no", run: () => { throw new Error("no"); } },
+];
+
+describe("telemetry", () => {
+  it("counts executions, failures, rollbacks and transitions, and times them [R1-8.2] [R1-8.3]", async () => {
+    const { call, engine, meter } = await fixtureEngine({}, tools);
+    for (let index = 0; index < 4; index += 1) await call("ok", {});
+    await call("no", {});
+    await engine.close();
+    expect(meter.total("tool_invocations_total")).toBe(5);
+    expect(meter.total("tool_invocations_total", { status: "success" })).toBe(4);
+    expect(meter.total("tool_failures_total", { code: "E3907" })).toBe(1);
+    expect(meter.total("tool_rollbacks_total")).toBe(1);
+    expect(meter.total("tool_lifecycle_transitions_total", { state: "EXECUTING" })).toBe(5);
+    expect(meter.total("permission_checks_total", { result: "allowed" })).toBe(5);
+    const { count, p50, p95, p99 } = meter.summary("tool_execution_duration_seconds", { tool_id: "ok" });
+    expect(count).toBe(4);
+    expect(p50 <= p95 && p95 <= p99).toBe(true);
+  });
+
+  it("fits a real OpenTelemetry meter [R1-8.2]", async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 });
+    const provider = new MeterProvider({ readers: [reader] });
+    const { call, engine } = await fixtureEngine({ meter: provider.getMeter("sallyport") }, tools);
+    await call("ok", {});
+    await engine.close();
+    await provider.forceFlush();
+    const names = exporter.getMetrics().flatMap(({ scopeMetrics }) =>
+      scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
+    );
+    await provider.shutdown();
+    expect(names).toContain("tool_invocations_total");
+    expect(names).toContain("tool_execution_duration_seconds");
+  });
+
+  it("can neither fail nor hold up a call when the meter throws or blocks [R1-8.2]", async () => {
+    const throwing = () => { throw new Error("exporter is down"); };
+    const broken = { createCounter: () => ({ add: throwing }), createHistogram: () => ({ record: throwing }) };
+    const { call, engine } = await fixtureEngine({ meter: broken }, tools);
+    expect((await call("ok", {})).status).toBe("success");
+    await engine.close();
+
+    let answered = false;
+    const writes: boolean[] = [];
+    const watching = new MemoryMeter();
+    const createCounter = (name: string) => {
+      const { add } = watching.createCounter(name);
+      return { add: (value: number) => { writes.push(answered); add(value); } };
+    };
+    const second = await fixtureEngine({ meter: { createCounter, createHistogram: (name) => watching.createHistogram(name) } }, tools);
+    await second.call("ok", {});
+    answered = true;
+    await second.engine.close();
+    expect(writes.length).toBeGreaterThan(0);
+    expect(writes.every((afterTheAnswer) => afterTheAnswer)).toBe(true);
+  });
+});
