@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { breaches, Ledger } from "./ledger.ts";
+import { live } from "./life.ts";
+import type { Death } from "./protocol.ts";
+import { seeded } from "./seeded.ts";
+
+/*
+ * Processes with several calls under way are killed with SIGKILL at seeded points: before and after every kind of write
+ * to the store, inside a tool before and after its effect, and from outside at any moment. Each life goes on in the same
+ * folder, first making again whatever was never answered. Then the store is compared with what was acknowledged and with
+ * the traces the tools left outside.
+ */
+
+const KILLS = Number(process.env["SALLYPORT_KILLS"] ?? 300);
+const SEED = Number(process.env["SALLYPORT_SEED"] ?? 20_261_115);
+const FAMILIES = 2;
+
+function deathFor(random: () => number, turn: number): Death {
+  const when = random() < 0.5 ? "before" : "after";
+  // The first writes register the tools; every number from there on is some call's intent or outcome.
+  if (turn % 3 === 0) return { kind: "at write", nth: 1 + Math.floor(random() * 40), when };
+  if (turn % 3 === 1) return { kind: "in tool", nth: 1 + Math.floor(random() * 25), when };
+  return { kind: "from outside", afterMs: Math.floor(random() * 120) };
+}
+
+describe("a process killed at any moment", () => {
+  it.concurrent.each(Array.from({ length: FAMILIES }, (_, family) => family))(
+    "loses no acknowledged outcome, does nothing twice and nothing unrecorded (family %i) [NFR-REL-04] [FR-RES-04] [D-4]",
+    async (family) => {
+      const folder = mkdtempSync(join(tmpdir(), "sallyport-crash-"));
+      const files = { folder: join(folder, "state"), witness: join(folder, "witness.jsonl") };
+      const random = seeded(SEED + family);
+      const ledger = new Ledger();
+      let kills = 0;
+      for (let turn = 0; turn < KILLS / FAMILIES; turn += 1) {
+        const life = await live({
+          ...files,
+          durability: turn % 5 === 0 ? "power" : "process",
+          lanes: 6,
+          unanswered: ledger.unanswered(),
+          from: ledger.lastNumber + 1,
+          death: deathFor(random, turn),
+        });
+        expect(life.signal, `turn ${turn} of family ${family}: ${life.stderr}`).toBe("SIGKILL");
+        kills += 1;
+        ledger.take(life);
+        if (turn % 25 === 24) expect(await breaches(files, ledger), `seed ${SEED}, family ${family}, turn ${turn}`).toEqual([]);
+      }
+      expect(await breaches(files, ledger), `seed ${SEED}, family ${family}`).toEqual([]);
+      const answers = [...ledger.answered.values()];
+      console.log(
+        `family ${family}: ${kills} kills, ${answers.length} answers, ` +
+          `${answers.filter(({ status }) => status === "success").length} successes, ` +
+          `${answers.filter(({ replayed }) => replayed).length} replayed, ${ledger.unknown} unknown, ${ledger.undone} undone`,
+      );
+      expect(answers.some(({ status }) => status === "success")).toBe(true);
+      expect(ledger.unknown).toBeGreaterThan(0);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  );
+});

@@ -1,0 +1,140 @@
+import { existsSync, readFileSync } from "node:fs";
+import { openSqliteStore } from "@sallyport/adapters/sqlite";
+import { ChainCheck, type CallRecord, type Store } from "@sallyport/engine";
+import type { Life } from "./life.ts";
+import type { Order, Report } from "./protocol.ts";
+
+type Answered = Extract<Report, { report: "answered" }>;
+
+/** What the harness knows from what the victims said: the truth the store is compared with. */
+export class Ledger {
+  readonly answered = new Map<string, Answered>();
+  readonly #sent = new Map<string, Order>();
+  unknown = 0;
+  undone = 0;
+
+  take(life: Life): void {
+    for (const report of life.reports) {
+      if (report.report === "sent") this.#sent.set(report.order.key, report.order);
+      else if (report.report === "answered") this.#answer(report);
+      else {
+        this.unknown = report.unknown;
+        this.undone += report.undone;
+      }
+    }
+  }
+
+  /** Orders that were sent and never answered. */
+  unanswered(): Order[] {
+    return [...this.#sent.values()].filter(({ key }) => !this.answered.has(key));
+  }
+
+  get lastNumber(): number {
+    return Math.max(0, ...[...this.#sent.keys()].map((key) => Number(key.slice(1))));
+  }
+
+  #answer(report: Answered): void {
+    const before = this.answered.get(report.order.key);
+    if (before && JSON.stringify(before.result) !== JSON.stringify(report.result)) {
+      throw new Error(`${report.order.key} was answered twice, differently`);
+    }
+    this.answered.set(report.order.key, report);
+  }
+}
+
+interface Witnessed {
+  key: string;
+  callId: string;
+}
+
+/** Every way in which the store and the world disagree with what was promised; none is the goal. */
+export async function breaches(files: { folder: string; witness: string }, ledger: Ledger): Promise<string[]> {
+  const store = await openSqliteStore({ folder: files.folder });
+  try {
+    const records = await allCalls(store);
+    const witnessed = readWitness(files.witness);
+    return [
+      ...lostOutcomes(records, ledger),
+      ...effectsWithoutRecord(records, witnessed),
+      ...doneTwice(witnessed),
+      ...outcomesWithoutEffect(records, witnessed),
+      ...(await miscounted(store, records)),
+      ...(await brokenChain(store)),
+    ];
+  } finally {
+    await store.close();
+  }
+}
+
+async function allCalls(store: Store): Promise<Map<string, CallRecord>> {
+  const all = new Map<string, CallRecord>();
+  let page: CallRecord[] = [];
+  do {
+    const before = page.at(-1)?.callId;
+    page = await store.calls.list({ limit: 1_000, ...(before !== undefined && { before }) });
+    for (const record of page) all.set(record.callId, record);
+  } while (page.length === 1_000);
+  return all;
+}
+
+function readWitness(file: string): Witnessed[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8").trim().split("\n").filter(Boolean).map((line) => JSON.parse(line) as Witnessed);
+}
+
+function lostOutcomes(records: Map<string, CallRecord>, { answered }: Ledger): string[] {
+  return [...answered.values()].flatMap(({ order, callId, status, result }) => {
+    if (status !== "success") return [];
+    const answer = records.get(callId)?.closing?.answer;
+    const same = answer?.status === "success" && JSON.stringify(answer.result) === JSON.stringify(result);
+    return same ? [] : [`lost: ${order.key} was acknowledged and is not on record as it was (${callId})`];
+  });
+}
+
+function effectsWithoutRecord(records: Map<string, CallRecord>, witnessed: Witnessed[]): string[] {
+  return witnessed.filter(({ callId }) => !records.has(callId)).map(({ key }) => `unrecorded: ${key} took effect`);
+}
+
+function doneTwice(witnessed: Witnessed[]): string[] {
+  const keys = witnessed.map(({ key }) => key);
+  return keys.filter((key, index) => keys.indexOf(key) !== index).map((key) => `twice: ${key}`);
+}
+
+function outcomesWithoutEffect(records: Map<string, CallRecord>, witnessed: Witnessed[]): string[] {
+  const effects = new Set(witnessed.map(({ callId }) => callId));
+  const paid = [...records.values()].filter(({ tool, closing }) => tool === "pay" && closing?.status === "success");
+  return paid.filter(({ callId }) => !effects.has(callId)).map(({ callId }) => `hollow: ${callId} succeeded without effect`);
+}
+
+/** Counters must stand exactly where the successful calls put them. */
+async function miscounted(store: Store, records: Map<string, CallRecord>): Promise<string[]> {
+  const expected = new Map<string, number>();
+  for (const { tool, closing, input } of records.values()) {
+    if (tool !== "count" || closing?.status !== "success") continue;
+    const { lane } = JSON.parse(input) as { lane: string };
+    expected.set(lane, (expected.get(lane) ?? 0) + 1);
+  }
+  const snapshot = await store.state.open({ tenant: "acme", tool: "count" });
+  const wrong: string[] = [];
+  for (const [lane, calls] of expected) {
+    const value = (await store.state.get(snapshot, lane))?.value;
+    if (value !== calls) wrong.push(`miscounted: ${lane} is ${String(value)} after ${calls} successful calls`);
+  }
+  store.state.release(snapshot);
+  return wrong;
+}
+
+async function brokenChain(store: Store): Promise<string[]> {
+  const found: string[] = [];
+  for (const tenant of await store.audit.tenants()) {
+    const check = new ChainCheck(tenant);
+    for (let after = 0, more = true; more; ) {
+      const page = await store.audit.read(tenant, { after, limit: 1_000 });
+      for (const entry of page) check.add(entry);
+      after = page.at(-1)?.sequence ?? after;
+      more = page.length === 1_000;
+    }
+    found.push(...check.finish(await store.audit.head(tenant)).findings.map(({ message }) => `chain of ${tenant}: ${message}`));
+  }
+  return found;
+}

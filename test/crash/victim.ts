@@ -1,0 +1,151 @@
+import { appendFileSync, writeSync } from "node:fs";
+import { openSqliteStore } from "@sallyport/adapters/sqlite";
+import { createEngine, defineTool, grantAuthority, type Store, type ToolContext, type UnitOfWork } from "@sallyport/engine";
+import { isFailure, SallyportError } from "@sallyport/protocol";
+import type { Death, Order, Plan, Report } from "./protocol.ts";
+
+/* A process with several calls under way that dies at a planned point. It reports through a pipe, synchronously: what
+ * the harness has read has really happened before the death. */
+
+const plan = JSON.parse(process.argv[2] ?? "{}") as Plan;
+const { death } = plan;
+
+function say(report: Report): void {
+  writeSync(1, `${JSON.stringify(report)}\n`);
+}
+
+function die(): never {
+  process.kill(process.pid, "SIGKILL");
+  // The signal is on its way; nothing more may happen until it lands.
+  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+}
+
+/** True at the planned occurrence of this kind of point. */
+function counter(kind: Death["kind"], when: "before" | "after"): () => void {
+  let seen = 0;
+  return () => {
+    if (death.kind === kind && "nth" in death && death.when === when && ++seen === death.nth) die();
+  };
+}
+
+/** A store that dies right before or after a write. */
+function mortal(store: Store): Store {
+  const [before, after] = [counter("at write", "before"), counter("at write", "after")];
+  const commit = async (unit: UnitOfWork) => {
+    before();
+    const result = await store.commit(unit);
+    after();
+    return result;
+  };
+  return { ...readers(store), commit, close: () => store.close() };
+}
+
+function readers({ calls, state, audit, outbox, tools }: Store) {
+  return { calls, state, audit, outbox, tools };
+}
+
+const ANYTHING = { $schema: "https://json-schema.org/draft/2020-12/schema" };
+const [beforeEffect, afterEffect] = [counter("in tool", "before"), counter("in tool", "after")];
+
+const common = { version: "1.0.0", description: "For the crash test." };
+
+/** Changes the world outside: a line in a file, at once and for good. */
+const pay = defineTool({
+  ...common,
+  id: "pay",
+  sideEffects: "external",
+  operations: {
+    run: {
+      description: "writes a line",
+      input: ANYTHING,
+      output: ANYTHING,
+      run: async (input: { key: string }, { callId }: ToolContext) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        beforeEffect();
+        appendFileSync(plan.witness, `${JSON.stringify({ key: input.key, callId })}\n`);
+        afterEffect();
+        return { paid: input.key };
+      },
+    },
+  },
+});
+
+/** Changes transactional state only. */
+const count = defineTool({
+  ...common,
+  id: "count",
+  sideEffects: "state",
+  requiredCapabilities: ["state.read", "state.write"],
+  operations: {
+    run: {
+      description: "counts",
+      input: ANYTHING,
+      output: ANYTHING,
+      run: async (input: { lane: string }, { state }: ToolContext) => {
+        beforeEffect();
+        const next = Number((await state.get(input.lane)) ?? 0) + 1;
+        await state.put(input.lane, next);
+        afterEffect();
+        return { value: next };
+      },
+    },
+  },
+});
+
+/** Changes nothing. */
+const look = defineTool({
+  ...common,
+  id: "look",
+  sideEffects: "none",
+  requiredCapabilities: ["state.read"],
+  operations: {
+    run: { description: "looks", input: ANYTHING, output: ANYTHING, run: (input: { key: string }) => ({ seen: input.key }) },
+  },
+});
+
+const everything = { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: ["state.read", "state.write"] };
+const store = await openSqliteStore({ folder: plan.folder, durability: plan.durability });
+const engine = await createEngine({
+  store: mortal(store),
+  authority: grantAuthority([everything]),
+  admission: { total: 100, perAgent: 100 },
+});
+const verdicts = await engine.recover();
+for (const tool of [pay, count, look]) {
+  const registered = await engine.tools.add(tool);
+  if (isFailure(registered)) throw new SallyportError(registered);
+}
+const unknown = verdicts.filter(({ verdict }) => verdict === "outcome_unknown").length;
+say({ report: "ready", unknown, undone: verdicts.length - unknown });
+
+async function make(order: Order): Promise<void> {
+  say({ report: "sent", order });
+  const answer = await engine.call({
+    tool: order.tool,
+    input: { key: order.key, lane: order.lane },
+    idempotencyKey: order.key,
+    caller: { tenant: "acme", agent: "victim" },
+  });
+  const succeeded = answer.status === "success";
+  say({
+    report: "answered",
+    order,
+    callId: answer.callId,
+    status: answer.status,
+    result: succeeded ? answer.result : undefined,
+    code: succeeded ? undefined : answer.error.code,
+    replayed: answer.replayed,
+  });
+}
+
+await Promise.all(plan.unanswered.map(make));
+
+const TOOLS = ["pay", "count", "look", "pay", "count"] as const;
+let next = plan.from;
+const lanes = Array.from({ length: plan.lanes }, async (_, lane) => {
+  for (;;) {
+    const number = next++;
+    await make({ key: `k${number}`, tool: TOOLS[number % TOOLS.length] ?? "pay", lane: `lane-${lane}` });
+  }
+});
+await Promise.all(lanes);
