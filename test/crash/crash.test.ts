@@ -14,8 +14,8 @@ import { seeded } from "./seeded.ts";
  * the traces the tools left outside.
  */
 
-const KILLS = Number(process.env["SALLYPORT_KILLS"] ?? 300);
-const SEED = Number(process.env["SALLYPORT_SEED"] ?? 20_261_115);
+const KILLS = Number(process.env.SALLYPORT_KILLS ?? 300);
+const SEED = Number(process.env.SALLYPORT_SEED ?? 20_261_115);
 const FAMILIES = 2;
 
 function deathFor(random: () => number, turn: number): Death {
@@ -47,7 +47,8 @@ describe("a process killed at any moment", () => {
         expect(life.signal, `turn ${turn} of family ${family}: ${life.stderr}`).toBe("SIGKILL");
         kills += 1;
         ledger.take(life);
-        if (turn % 25 === 24) expect(await breaches(files, ledger), `seed ${SEED}, family ${family}, turn ${turn}`).toEqual([]);
+        if (turn % 25 === 24)
+          expect(await breaches(files, ledger), `seed ${SEED}, family ${family}, turn ${turn}`).toEqual([]);
       }
       expect(await breaches(files, ledger), `seed ${SEED}, family ${family}`).toEqual([]);
       const answers = [...ledger.answered.values()];

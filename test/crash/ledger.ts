@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { ChainCheck, type CallRecord, type Store } from "@sallyport/engine";
+import { type CallRecord, ChainCheck, type Store } from "@sallyport/engine";
 import type { Life } from "./life.ts";
 import type { Order, Report } from "./protocol.ts";
 
@@ -48,7 +48,10 @@ interface Witnessed {
 }
 
 /** Every way in which the store and the world disagree with what was promised; none is the goal. */
-export async function breaches(files: { folder: string; witness: string }, ledger: Ledger): Promise<string[]> {
+export async function breaches(
+  files: { folder: string; witness: string },
+  ledger: Ledger,
+): Promise<string[]> {
   const store = await openSqliteStore({ folder: files.folder });
   try {
     const records = await allCalls(store);
@@ -79,7 +82,11 @@ async function allCalls(store: Store): Promise<Map<string, CallRecord>> {
 
 function readWitness(file: string): Witnessed[] {
   if (!existsSync(file)) return [];
-  return readFileSync(file, "utf8").trim().split("\n").filter(Boolean).map((line) => JSON.parse(line) as Witnessed);
+  return readFileSync(file, "utf8")
+    .trim()
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Witnessed);
 }
 
 function lostOutcomes(records: Map<string, CallRecord>, { answered }: Ledger): string[] {
@@ -92,7 +99,9 @@ function lostOutcomes(records: Map<string, CallRecord>, { answered }: Ledger): s
 }
 
 function effectsWithoutRecord(records: Map<string, CallRecord>, witnessed: Witnessed[]): string[] {
-  return witnessed.filter(({ callId }) => !records.has(callId)).map(({ key }) => `unrecorded: ${key} took effect`);
+  return witnessed
+    .filter(({ callId }) => !records.has(callId))
+    .map(({ key }) => `unrecorded: ${key} took effect`);
 }
 
 function doneTwice(witnessed: Witnessed[]): string[] {
@@ -102,8 +111,12 @@ function doneTwice(witnessed: Witnessed[]): string[] {
 
 function outcomesWithoutEffect(records: Map<string, CallRecord>, witnessed: Witnessed[]): string[] {
   const effects = new Set(witnessed.map(({ callId }) => callId));
-  const paid = [...records.values()].filter(({ tool, closing }) => tool === "pay" && closing?.status === "success");
-  return paid.filter(({ callId }) => !effects.has(callId)).map(({ callId }) => `hollow: ${callId} succeeded without effect`);
+  const paid = [...records.values()].filter(
+    ({ tool, closing }) => tool === "pay" && closing?.status === "success",
+  );
+  return paid
+    .filter(({ callId }) => !effects.has(callId))
+    .map(({ callId }) => `hollow: ${callId} succeeded without effect`);
 }
 
 /** Counters must stand exactly where the successful calls put them. */
@@ -118,7 +131,8 @@ async function miscounted(store: Store, records: Map<string, CallRecord>): Promi
   const wrong: string[] = [];
   for (const [lane, calls] of expected) {
     const value = (await store.state.get(snapshot, lane))?.value;
-    if (value !== calls) wrong.push(`miscounted: ${lane} is ${String(value)} after ${calls} successful calls`);
+    if (value !== calls)
+      wrong.push(`miscounted: ${lane} is ${String(value)} after ${calls} successful calls`);
   }
   store.state.release(snapshot);
   return wrong;
@@ -134,7 +148,11 @@ async function brokenChain(store: Store): Promise<string[]> {
       after = page.at(-1)?.sequence ?? after;
       more = page.length === 1_000;
     }
-    found.push(...check.finish(await store.audit.head(tenant)).findings.map(({ message }) => `chain of ${tenant}: ${message}`));
+    found.push(
+      ...check
+        .finish(await store.audit.head(tenant))
+        .findings.map(({ message }) => `chain of ${tenant}: ${message}`),
+    );
   }
   return found;
 }

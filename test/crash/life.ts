@@ -16,9 +16,13 @@ export interface Life {
 /** Lets one victim live and die, and gives back everything it said before. */
 export function live(plan: Plan): Promise<Life> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", VICTIM, JSON.stringify(plan)], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawn(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", VICTIM, JSON.stringify(plan)],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     const reports: Report[] = [];
     let stderr = "";
     const kill = () => void child.kill("SIGKILL");

@@ -31,4 +31,12 @@ export interface Plan {
 export type Report =
   | { report: "ready"; unknown: number; undone: number }
   | { report: "sent"; order: Order }
-  | { report: "answered"; order: Order; callId: string; status: string; result: unknown; code: string | undefined; replayed: boolean };
+  | {
+      report: "answered";
+      order: Order;
+      callId: string;
+      status: string;
+      result: unknown;
+      code: string | undefined;
+      replayed: boolean;
+    };

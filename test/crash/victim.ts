@@ -1,6 +1,13 @@
 import { appendFileSync, writeSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { createEngine, defineTool, grantAuthority, type Store, type ToolContext, type UnitOfWork } from "@sallyport/engine";
+import {
+  createEngine,
+  defineTool,
+  grantAuthority,
+  type Store,
+  type ToolContext,
+  type UnitOfWork,
+} from "@sallyport/engine";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { Death, Order, Plan, Report } from "./protocol.ts";
 
@@ -99,11 +106,23 @@ const look = defineTool({
   sideEffects: "none",
   requiredCapabilities: ["state.read"],
   operations: {
-    run: { description: "looks", input: ANYTHING, output: ANYTHING, run: (input: { key: string }) => ({ seen: input.key }) },
+    run: {
+      description: "looks",
+      input: ANYTHING,
+      output: ANYTHING,
+      run: (input: { key: string }) => ({ seen: input.key }),
+    },
   },
 });
 
-const everything = { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: ["state.read", "state.write"] };
+const everything = {
+  id: "all",
+  tenants: ["*"],
+  agents: ["*"],
+  tools: ["*"],
+  operations: ["*"],
+  capabilities: ["state.read", "state.write"],
+};
 const store = await openSqliteStore({ folder: plan.folder, durability: plan.durability });
 const engine = await createEngine({
   store: mortal(store),

@@ -1,7 +1,7 @@
 export { type AdmissionLimits, DEFAULT_ADMISSION, type Priority } from "./admit/admission.ts";
 export type { ApprovalDesk, ApprovalNeed, ApprovalVerdict } from "./approve/desk.ts";
 export { GENESIS, linkAll } from "./audit/chain.ts";
-export { exportEntry, type ExportedEvent, importLine } from "./audit/receipts.ts";
+export { type ExportedEvent, exportEntry, importLine } from "./audit/receipts.ts";
 export { cloudEvent, relayOutbox } from "./audit/relay.ts";
 export { ChainCheck, type ChainFinding, type ChainReport } from "./audit/verify.ts";
 export { type ConfiguredGrant, grantAuthority } from "./authorise/grants.ts";

@@ -11,4 +11,5 @@ export * from "./manifest.ts";
 export * from "./manifest-dialects.ts";
 export * from "./manifest-draft.ts";
 export * from "./manifest-schema.ts";
+export * from "./nearest-name.ts";
 export * from "./outcome.ts";

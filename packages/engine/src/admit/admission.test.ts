@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { Admission, type Place } from "./admission.ts";
 
-function applicant(agent: string, more: { tool?: string; priority?: "low" | "normal" | "high"; signal?: AbortSignal } = {}) {
+function applicant(
+  agent: string,
+  more: { tool?: string; priority?: "low" | "normal" | "high"; signal?: AbortSignal } = {},
+) {
   return { agent, tool: more.tool ?? "t", priority: more.priority ?? "normal", signal: more.signal } as const;
 }
 
@@ -84,7 +87,8 @@ describe("admission", () => {
 
   it("keeps no trace of agents that have gone", async () => {
     const admission = new Admission();
-    for (let index = 0; index < 1_000; index += 1) (await placed(admission.enter(applicant(`a${index}`)))).release();
+    for (let index = 0; index < 1_000; index += 1)
+      (await placed(admission.enter(applicant(`a${index}`)))).release();
     expect(admission.running).toBe(0);
   });
 });

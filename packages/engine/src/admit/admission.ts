@@ -70,7 +70,8 @@ export class Admission {
   enter(applicant: Applicant): Place | Promise<Place | Failure> {
     const nobodyIsPassedOver = this.#mostUrgent() === undefined;
     if (nobodyIsPassedOver && this.#fits(applicant)) return this.#take(applicant);
-    if (this.#waiting.size >= this.#limits.queue) return Promise.resolve(this.#refusal(applicant, "queue full"));
+    if (this.#waiting.size >= this.#limits.queue)
+      return Promise.resolve(this.#refusal(applicant, "queue full"));
     return this.#wait(applicant);
   }
 

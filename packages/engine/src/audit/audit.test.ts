@@ -20,7 +20,9 @@ const facts: EventFacts = {
 };
 
 function chain(length: number): AuditEntry[] {
-  const bodies = Array.from({ length }, (_, index) => eventBody("DECLARED", facts, { ordinal: index, timestamp: index }));
+  const bodies = Array.from({ length }, (_, index) =>
+    eventBody("DECLARED", facts, { ordinal: index, timestamp: index }),
+  );
   return linkAll(GENESIS, bodies);
 }
 
@@ -36,7 +38,14 @@ describe("audit event", () => {
       ...facts,
       userId: "user",
       outputHash: "1".repeat(64),
-      decision: { outcome: "allow", reason: "granted", rules: ["r"], capabilities: ["state.read"], missing: [], policyVersion: "9" },
+      decision: {
+        outcome: "allow",
+        reason: "granted",
+        rules: ["r"],
+        capabilities: ["state.read"],
+        missing: [],
+        policyVersion: "9",
+      },
       isolation: { runner: "thread", level: "LEVEL_0" },
       durationMs: 12,
       error: failure("E3103"),
@@ -47,7 +56,10 @@ describe("audit event", () => {
       const body = eventBody("ROLLED_BACK", some, { ordinal: 3, timestamp: 1_700_000_000_000 });
       expect(canonicalJson(JSON.parse(body) as JsonValue)).toBe(body);
     }
-    const event = JSON.parse(eventBody("COMPLETED", full, { ordinal: 5, timestamp: 7 })) as Record<string, unknown>;
+    const event = JSON.parse(eventBody("COMPLETED", full, { ordinal: 5, timestamp: 7 })) as Record<
+      string,
+      unknown
+    >;
     expect(event).toMatchObject({
       eventId: "c1:5",
       timestamp: 7,
@@ -66,7 +78,9 @@ describe("audit event", () => {
 
   it("carries no credential that was in an error's text", () => {
     const error = failure("E3907", { message: "tool failed: Authorization: Bearer abcdefghijklmnop.q" });
-    expect(eventBody("ROLLED_BACK", { ...facts, error }, { ordinal: 1, timestamp: 1 })).not.toContain("abcdefghij");
+    expect(eventBody("ROLLED_BACK", { ...facts, error }, { ordinal: 1, timestamp: 1 })).not.toContain(
+      "abcdefghij",
+    );
   });
 });
 
@@ -77,13 +91,17 @@ describe("audit chain", () => {
   });
 
   it("finds and names a changed event [R1-8.1]", () => {
-    const entries = chain(5).map((entry) => (entry.sequence === 3 ? { ...entry, body: entry.body.replace("agent", "bgent") } : entry));
+    const entries = chain(5).map((entry) =>
+      entry.sequence === 3 ? { ...entry, body: entry.body.replace("agent", "bgent") } : entry,
+    );
     expect(verify(entries)).toMatchObject([{ sequence: 3, problem: "changed" }]);
   });
 
   it("finds a changed event whose own hash was made to fit [R1-8.1]", () => {
     const entries = chain(5);
-    const forged = linkAll(entries[1] as AuditEntry, [(entries[2] as AuditEntry).body.replace("agent", "bgent")])[0] as AuditEntry;
+    const forged = linkAll(entries[1] as AuditEntry, [
+      (entries[2] as AuditEntry).body.replace("agent", "bgent"),
+    ])[0] as AuditEntry;
     expect(verify(entries.with(2, forged))).toMatchObject([{ sequence: 4, problem: "changed" }]);
   });
 
@@ -96,13 +114,17 @@ describe("audit chain", () => {
 
   it("finds the end cut off [R1-8.1]", () => {
     const entries = chain(5);
-    expect(verify(entries.slice(0, 3), entries.at(-1))).toMatchObject([{ sequence: 4, problem: "truncated" }]);
+    expect(verify(entries.slice(0, 3), entries.at(-1))).toMatchObject([
+      { sequence: 4, problem: "truncated" },
+    ]);
   });
 
   it("finds and names an inserted and a moved event [R1-8.1]", () => {
     const entries = chain(5);
     const [first, second, third] = entries as [AuditEntry, AuditEntry, AuditEntry];
-    expect(verify(entries.toSpliced(2, 0, { ...second })).map(({ problem }) => problem)).toContain("out_of_order");
+    expect(verify(entries.toSpliced(2, 0, { ...second })).map(({ problem }) => problem)).toContain(
+      "out_of_order",
+    );
     expect(verify([first, third, second, ...entries.slice(3)]).map(({ sequence }) => sequence)).toContain(2);
   });
 
@@ -120,7 +142,11 @@ describe("audit chain", () => {
           duplicate: () => entries.toSpliced(at, 0, entry),
           swap: () => entries.with(at, entries[(at + 1) % 10] as AuditEntry).with((at + 1) % 10, entry),
           body: () => entries.with(at, { ...entry, body: entry.body.replace('"acme"', '"acmf"') }),
-          hash: () => entries.with(at, { ...entry, hash: `f${entry.hash.slice(1)}`.replace(entry.hash, `e${entry.hash.slice(1)}`) }),
+          hash: () =>
+            entries.with(at, {
+              ...entry,
+              hash: `f${entry.hash.slice(1)}`.replace(entry.hash, `e${entry.hash.slice(1)}`),
+            }),
           sequence: () => entries.with(at, { ...entry, sequence: entry.sequence + 1 }),
         }[kind]();
         expect(verify(tampered, entries.at(-1)).length).toBeGreaterThan(0);
@@ -141,7 +167,9 @@ describe("audit chain", () => {
 
 describe("redaction", () => {
   it("takes out secret fields at any depth and leaves the rest alone", () => {
-    expect(redact({ user: "u", password: "p", nested: [{ apiKey: "k", "client-secret": 1, tokens: 3 }] })).toEqual({
+    expect(
+      redact({ user: "u", password: "p", nested: [{ apiKey: "k", "client-secret": 1, tokens: 3 }] }),
+    ).toEqual({
       user: "u",
       password: "[REDACTED]",
       nested: [{ apiKey: "[REDACTED]", "client-secret": "[REDACTED]", tokens: 3 }],
@@ -162,7 +190,12 @@ describe("redaction", () => {
 
   it("takes no time on hostile text", () => {
     const started = performance.now();
-    for (const hostile of ["-----BEGIN PRIVATE KEY-----".repeat(9_000), "eyJ".repeat(80_000), `Bearer ${"a".repeat(250_000)}`]) redactText(hostile);
+    for (const hostile of [
+      "-----BEGIN PRIVATE KEY-----".repeat(9_000),
+      "eyJ".repeat(80_000),
+      `Bearer ${"a".repeat(250_000)}`,
+    ])
+      redactText(hostile);
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 });

@@ -31,7 +31,11 @@ const ERROR_TEXT_CHARS = 500;
  * The body of an audit event in canonical JSON. Its keys are written here in sorted order and its numbers are plain,
  * so that JSON.stringify already yields the RFC 8785 form; a test holds the two equal.
  */
-export function eventBody(kind: EventKind, facts: EventFacts, at: { ordinal: number; timestamp: number }): string {
+export function eventBody(
+  kind: EventKind,
+  facts: EventFacts,
+  at: { ordinal: number; timestamp: number },
+): string {
   const { decision, error, isolation, rollback } = facts;
   return JSON.stringify({
     agent: facts.agent,
@@ -44,7 +48,10 @@ export function eventBody(kind: EventKind, facts: EventFacts, at: { ordinal: num
       rules: decision.rules,
     },
     duration: facts.durationMs,
-    error: error && { code: error.code, message: redactText(error.message).slice(0, ERROR_TEXT_CHARS).toWellFormed() },
+    error: error && {
+      code: error.code,
+      message: redactText(error.message).slice(0, ERROR_TEXT_CHARS).toWellFormed(),
+    },
     eventId: `${facts.executionId}:${at.ordinal}`,
     executionId: facts.executionId,
     inputHash: facts.inputHash,

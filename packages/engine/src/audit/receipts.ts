@@ -20,13 +20,13 @@ export function exportEntry(entry: AuditEntry): ExportedEvent {
   const data = JSON.parse(entry.body) as JsonObject;
   return {
     specversion: "1.0",
-    id: String(data["eventId"]),
-    type: `dev.sallyport.call.${String(data["state"]).toLowerCase()}`,
+    id: String(data.eventId),
+    type: `dev.sallyport.call.${String(data.state).toLowerCase()}`,
     source: "sallyport",
-    subject: String(data["callId"]),
-    time: new Date(Number(data["timestamp"])).toISOString(),
+    subject: String(data.callId),
+    time: new Date(Number(data.timestamp)).toISOString(),
     datacontenttype: "application/json",
-    partitionkey: String(data["tenant"]),
+    partitionkey: String(data.tenant),
     sequence: entry.sequence,
     chainhash: entry.hash,
     data,
@@ -37,7 +37,9 @@ export function exportEntry(entry: AuditEntry): ExportedEvent {
 export function importLine(line: string, lineNumber: number): { tenant: string; entry: AuditEntry } {
   const event = parseLine(line);
   if (!event) {
-    throw new SallyportError(failure("E3804", { message: `Line ${lineNumber} is not an exported audit event.` }));
+    throw new SallyportError(
+      failure("E3804", { message: `Line ${lineNumber} is not an exported audit event.` }),
+    );
   }
   const { sequence, chainhash, data, partitionkey } = event;
   return { tenant: partitionkey, entry: { sequence, hash: chainhash, body: canonicalJson(data) } };

@@ -4,7 +4,7 @@ const SECRET_FIELD =
   /^(?:.*[_-])?(?:pass(?:word|phrase|wd)?|secret|token|api[_-]?key|authorization|credentials?|private[_-]?key|client[_-]?secret|access[_-]?key|credit[_-]?card|ssn)$/i;
 
 const SECRET_TEXT =
-  /\b(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sk-[\w-]{12,}|gh[pousr]_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,})\b|\bBearer [\w.~+/-]{8,}=*|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+  /\b(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sk-[\w-]{12,}|gh[pousr]_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,})\b|\bBearer [\w.~+/-]{8,}=*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 
 /** Shorter than every pattern above; most values of most calls. */
 const TOO_SHORT = 15;

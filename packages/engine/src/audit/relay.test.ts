@@ -5,7 +5,11 @@ import { relayOutbox } from "./relay.ts";
 
 const tools = [
   { id: "ok", run: () => ({ fine: true }) },
-  { id: "slow", run: () => new Promise(() => undefined), conduct: { sideEffects: "external", limits: { timeoutMs: 5, memoryBytes: 1e9 } } },
+  {
+    id: "slow",
+    run: () => new Promise(() => undefined),
+    conduct: { sideEffects: "external", limits: { timeoutMs: 5, memoryBytes: 1e9 } },
+  },
 ];
 
 describe("the outbox relay", () => {
@@ -23,7 +27,11 @@ describe("the outbox relay", () => {
       "ai.agent.tool.failed",
       "ai.agent.tool.timeout",
     ]);
-    expect(sent[0]).toMatchObject({ specversion: "1.0", partitionkey: "acme", data: { parameters: { password: "[REDACTED]", n: 1 } } });
+    expect(sent[0]).toMatchObject({
+      specversion: "1.0",
+      partitionkey: "acme",
+      data: { parameters: { password: "[REDACTED]", n: 1 } },
+    });
     expect(sent[3]).toMatchObject({ data: { error: { code: "timeout", retryable: false } } });
     expect(new Set(sent.map(({ id }) => id)).size).toBe(5);
     expect(await relayOutbox(store, { send: async () => undefined })).toBe(0);
@@ -32,7 +40,9 @@ describe("the outbox relay", () => {
   it("keeps everything while the sink is down, and sends it when it is back [L3-AUD-1]", async () => {
     const { call, store } = await fixtureEngine({}, tools);
     await call("ok", {});
-    await expect(relayOutbox(store, { send: () => Promise.reject(new Error("down")) })).rejects.toThrow("down");
+    await expect(relayOutbox(store, { send: () => Promise.reject(new Error("down")) })).rejects.toThrow(
+      "down",
+    );
     const sent: CloudEvent[] = [];
     await relayOutbox(store, { send: async (events) => void sent.push(...events) });
     expect(sent).toHaveLength(2);

@@ -6,7 +6,11 @@ export type ToolChange = "registered" | "deprecated" | "removed";
 export const HOUSE_TENANT = "sallyport";
 
 /** The body of the event that a tool version came, or is on its way out; canonical JSON like every other. */
-export function toolEventBody(change: ToolChange, record: ToolRecord, at: { eventId: string; timestamp: number }): string {
+export function toolEventBody(
+  change: ToolChange,
+  record: ToolRecord,
+  at: { eventId: string; timestamp: number },
+): string {
   const { manifest, manifestHash, retirement } = record;
   return JSON.stringify({
     change,

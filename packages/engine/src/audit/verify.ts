@@ -49,7 +49,8 @@ export class ChainCheck {
     const expected = this.#previous.sequence + 1;
     if (sequence === expected) return;
     if (sequence > expected) {
-      const gone = sequence - 1 === expected ? `event ${expected} is` : `events ${expected} to ${sequence - 1} are`;
+      const gone =
+        sequence - 1 === expected ? `event ${expected} is` : `events ${expected} to ${sequence - 1} are`;
       this.#find(expected, "missing", `${gone} missing`);
       return;
     }
@@ -67,7 +68,7 @@ export class ChainCheck {
     const body = parse(entry.body);
     if (!body || canonicalJson(body) !== entry.body) {
       this.#find(entry.sequence, "not_canonical", `event ${entry.sequence} is not canonical JSON`);
-    } else if (body["tenant"] !== this.#tenant) {
+    } else if (body.tenant !== this.#tenant) {
       this.#find(entry.sequence, "foreign", `event ${entry.sequence} belongs to another tenant`);
     }
   }

@@ -31,7 +31,12 @@ const decide = (grants: ConfiguredGrant[], change?: Partial<AuthorityRequest>) =
 
 describe("configured grants", () => {
   it("allow what they cover and say which of them did [R1-5.1]", () => {
-    expect(decide([grant])).toMatchObject({ outcome: "allow", rules: ["files"], capabilities: ["filesystem.read"], missing: [] });
+    expect(decide([grant])).toMatchObject({
+      outcome: "allow",
+      rules: ["files"],
+      capabilities: ["filesystem.read"],
+      missing: [],
+    });
   });
 
   it("deny everything when there are none, also a tool that needs no capability", () => {
@@ -61,7 +66,9 @@ describe("configured grants", () => {
 
   it("add up", () => {
     const second = { ...grant, id: "more", capabilities: ["filesystem.write"] };
-    const decision = decide([grant, second], { requiredCapabilities: ["filesystem.read", "filesystem.write"] });
+    const decision = decide([grant, second], {
+      requiredCapabilities: ["filesystem.read", "filesystem.write"],
+    });
     expect(decision).toMatchObject({ outcome: "allow", rules: ["files", "more"] });
   });
 

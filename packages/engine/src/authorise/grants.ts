@@ -24,7 +24,9 @@ export function grantAuthority(grants: readonly ConfiguredGrant[]): Authority {
   return {
     decide(request) {
       const matching = grants.filter((grant) => covers(grant, request));
-      return matching.length === 0 ? nothingMatches(request, policyVersion) : weigh(matching, request, policyVersion);
+      return matching.length === 0
+        ? nothingMatches(request, policyVersion)
+        : weigh(matching, request, policyVersion);
     },
   };
 }

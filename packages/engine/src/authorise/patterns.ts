@@ -8,7 +8,8 @@ function matches(pattern: string, name: string): boolean {
   if (parts.length === 1) return false;
   const first = parts[0] ?? "";
   const last = parts[parts.length - 1] ?? "";
-  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length) return false;
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
   let from = first.length;
   const end = name.length - last.length;
   for (const part of parts.slice(1, -1)) {

@@ -29,7 +29,12 @@ export function withReceipt(answer: CallAnswer, attempt: Attempt, links: readonl
   const link = links.at(-1);
   if (!link) return answer;
   const { tenant, inputHash, outputHash } = attempt.facts;
-  const receipt: Receipt = { tenant, ...pick(link), inputHash, ...(outputHash !== undefined && { outputHash }) };
+  const receipt: Receipt = {
+    tenant,
+    ...pick(link),
+    inputHash,
+    ...(outputHash !== undefined && { outputHash }),
+  };
   return { ...answer, receipt };
 }
 

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { CallIntent } from "../ports/calls.ts";
+import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { CallRequest, House } from "./house.ts";
-import type { ResolvedTool } from "../registry/index.ts";
 
 /** Digest of everything that makes two requests the same request. */
 export function requestDigest({ tool, version, operation }: CallRequest, inputHash: string): string {
@@ -11,7 +11,9 @@ export function requestDigest({ tool, version, operation }: CallRequest, inputHa
 
 /** A key belongs to the agent that uses it. */
 export function keyOf({ caller, idempotencyKey }: CallRequest): string | undefined {
-  return idempotencyKey === undefined ? undefined : JSON.stringify([caller.tenant, caller.agent, idempotencyKey]);
+  return idempotencyKey === undefined
+    ? undefined
+    : JSON.stringify([caller.tenant, caller.agent, idempotencyKey]);
 }
 
 /** What the journal is told of a call. Only a call that reaches execution binds its idempotency key. */

@@ -18,7 +18,10 @@ interface Closing {
 }
 
 /** Everything the end of a call changes: outcome, state, events, messages. One unit, all or none. */
-export function closingUnit({ attempt, tool, answer, events, executed, state }: Closing, house: House): UnitOfWork {
+export function closingUnit(
+  { attempt, tool, answer, events, executed, state }: Closing,
+  house: House,
+): UnitOfWork {
   const { callId, request } = attempt;
   const closing = {
     status: answer.status,

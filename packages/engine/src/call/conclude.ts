@@ -35,7 +35,12 @@ export async function concludeRefusal(error: Failure, attempt: Attempt, house: H
 /** Something broke that should not have: the caller gets an error, and what may have happened is left for a person. */
 export async function concludeDefect(thrown: unknown, attempt: Attempt, house: House): Promise<CallAnswer> {
   const error = thrown instanceof SallyportError ? thrown.failure : failure("E3900");
-  house.errors.report({ error: thrown, code: error.code, callId: attempt.callId, tool: attempt.facts.toolId });
+  house.errors.report({
+    error: thrown,
+    code: error.code,
+    callId: attempt.callId,
+    tool: attempt.facts.toolId,
+  });
   const answer = failureAnswer({ attempt, trail: attempt.visits, completedAt: house.clock.now() }, error);
   return await record(unknownUnit(attempt, attempt.takeEvents()), { attempt, answer }, house);
 }

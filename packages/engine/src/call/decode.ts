@@ -9,7 +9,13 @@ export function requestProblem(request: CallRequest): Failure | undefined {
   const issues: Issue[] = [];
   const name = (path: string, value: unknown, required: boolean) => {
     if (value === undefined && !required) return;
-    if (typeof value === "string" && value.length > 0 && value.length <= MAX_NAME_CHARS && value.isWellFormed()) return;
+    if (
+      typeof value === "string" &&
+      value.length > 0 &&
+      value.length <= MAX_NAME_CHARS &&
+      value.isWellFormed()
+    )
+      return;
     issues.push({ path, reason: `must be a string of 1 to ${MAX_NAME_CHARS} characters` });
   };
   name("/tool", request.tool, true);
@@ -21,7 +27,10 @@ export function requestProblem(request: CallRequest): Failure | undefined {
   name("/caller/user", request.caller?.user, false);
   name("/caller/session", request.caller?.session, false);
   if (request.callId !== undefined && !CALL_ID.test(request.callId)) {
-    issues.push({ path: "/callId", reason: "must be 1 to 128 letters, digits, dots, colons, dashes or underscores" });
+    issues.push({
+      path: "/callId",
+      reason: "must be 1 to 128 letters, digits, dots, colons, dashes or underscores",
+    });
   }
   return issues.length > 0 ? failure("E3903", { issues, message: describe(issues) }) : undefined;
 }

@@ -23,7 +23,12 @@ describe("state", () => {
     const { call, add } = await fixtureEngine({}, [increment]);
     await add({ ...increment, id: "other" });
     const results = [];
-    for (const [tool, tenant] of [["counter", "a"], ["counter", "a"], ["counter", "b"], ["other", "a"]] as const) {
+    for (const [tool, tenant] of [
+      ["counter", "a"],
+      ["counter", "a"],
+      ["counter", "b"],
+      ["other", "a"],
+    ] as const) {
       const answer = await call(tool, {}, { caller: { tenant, agent: "x" } });
       results.push(answer.status === "success" && answer.result);
     }
@@ -34,16 +39,22 @@ describe("state", () => {
     ["throw", "E3907"],
     ["hang", "E3103"],
     ["wrong", "E3501"],
-  ])("is as before when the call ends in: %s, and the rollback is proved [R1-7.2] [R1-3]", async (then, code) => {
-    const { call, store } = await fixtureEngine({}, [increment]);
-    await call("counter", {});
-    const answer = await call("counter", { then });
-    expect(errorOf(answer).code).toBe(code);
-    expect(answer.rollback).toMatchObject({ verified: true, discardedMutations: 1 });
-    expect(statesOf(answer).at(-1)).toBe("ROLLED_BACK");
-    expect((await auditOf(store)).at(-1)).toMatchObject({ state: "ROLLED_BACK", rollback: { verified: true } });
-    expect(await call("counter", {})).toMatchObject({ status: "success", result: 2 });
-  });
+  ])(
+    "is as before when the call ends in: %s, and the rollback is proved [R1-7.2] [R1-3]",
+    async (then, code) => {
+      const { call, store } = await fixtureEngine({}, [increment]);
+      await call("counter", {});
+      const answer = await call("counter", { then });
+      expect(errorOf(answer).code).toBe(code);
+      expect(answer.rollback).toMatchObject({ verified: true, discardedMutations: 1 });
+      expect(statesOf(answer).at(-1)).toBe("ROLLED_BACK");
+      expect((await auditOf(store)).at(-1)).toMatchObject({
+        state: "ROLLED_BACK",
+        rollback: { verified: true },
+      });
+      expect(await call("counter", {})).toMatchObject({ status: "success", result: 2 });
+    },
+  );
 
   it("written by two calls at once goes to the first; the second gets a state error and nothing is lost [R1-4.3] [R1-7.1]", async () => {
     const { call } = await fixtureEngine({ admission: { perAgent: 50 } }, [increment]);
@@ -91,7 +102,9 @@ describe("retry", () => {
     let runs = 0;
     const run = () => (++runs < 3 ? new Promise(() => undefined) : "third");
     const conduct = { idempotent: true, limits: { timeoutMs: 10, memoryBytes: 1e9 } };
-    const { call, store } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [{ id: "flaky", run, conduct }]);
+    const { call, store } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [
+      { id: "flaky", run, conduct },
+    ]);
     const answer = await call("flaky", {});
     expect(answer).toMatchObject({ status: "success", result: "third", attempts: 3 });
     const events = await auditOf(store);
@@ -102,9 +115,14 @@ describe("retry", () => {
 
   it("gives up after three retries [R1-7.3]", async () => {
     let runs = 0;
-    const run = () => { runs += 1; return new Promise(() => undefined); };
+    const run = () => {
+      runs += 1;
+      return new Promise(() => undefined);
+    };
     const conduct = { idempotent: true, sideEffects: "external", limits: { timeoutMs: 5, memoryBytes: 1e9 } };
-    const { call, engine } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [{ id: "stuck", run, conduct }]);
+    const { call, engine } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [
+      { id: "stuck", run, conduct },
+    ]);
     const answer = await call("stuck", {});
     expect(runs).toBe(4);
     expect(answer).toMatchObject({ status: "timeout", attempts: 4 });
@@ -115,8 +133,22 @@ describe("retry", () => {
     let runs = 0;
     const limits = { timeoutMs: 5, memoryBytes: 1e9 };
     const { call } = await fixtureEngine({}, [
-      { id: "once", run: () => { runs += 1; return new Promise(() => undefined); }, conduct: { limits } },
-      { id: "throws", run: () => { runs += 1; throw new Error("no"); }, conduct: { idempotent: true } },
+      {
+        id: "once",
+        run: () => {
+          runs += 1;
+          return new Promise(() => undefined);
+        },
+        conduct: { limits },
+      },
+      {
+        id: "throws",
+        run: () => {
+          runs += 1;
+          throw new Error("no");
+        },
+        conduct: { idempotent: true },
+      },
     ]);
     await call("once", {});
     await call("throws", {});
@@ -125,7 +157,10 @@ describe("retry", () => {
 
   it("ends as cancelled when it is cancelled between two attempts", async () => {
     const controller = new AbortController();
-    const run = () => { setTimeout(() => controller.abort(), 30); return new Promise(() => undefined); };
+    const run = () => {
+      setTimeout(() => controller.abort(), 30);
+      return new Promise(() => undefined);
+    };
     const conduct = { idempotent: true, limits: { timeoutMs: 5, memoryBytes: 1e9 } };
     const options = { retry: { baseDelayMs: 10_000, maxDelayMs: 10_000 }, random: () => 0.99 };
     const { call } = await fixtureEngine(options, [{ id: "stuck", run, conduct }]);
@@ -137,10 +172,21 @@ describe("retry", () => {
 describe("hooks around a call", () => {
   it("run before and always after, and see how it ended [MCX-2]", async () => {
     const seen: string[] = [];
-    const hooks = [{ name: "log", before: () => void seen.push("before"), after: (_: unknown, { status }: { status: string }) => void seen.push(status) }];
+    const hooks = [
+      {
+        name: "log",
+        before: () => void seen.push("before"),
+        after: (_: unknown, { status }: { status: string }) => void seen.push(status),
+      },
+    ];
     const { call } = await fixtureEngine({ hooks }, [
       { id: "ok", run: () => 1 },
-      { id: "no", run: () => { throw new Error("no"); } },
+      {
+        id: "no",
+        run: () => {
+          throw new Error("no");
+        },
+      },
     ]);
     await call("ok", {});
     await call("no", {});
@@ -149,8 +195,22 @@ describe("hooks around a call", () => {
 
   it("refuse it: the tool does not run, and what was begun is rolled back [MCX-2]", async () => {
     let ran = false;
-    const hooks = [{ name: "policy", before: () => { throw new Error("not today"); } }];
-    const { call } = await fixtureEngine({ hooks }, [{ id: "ok", run: () => { ran = true; } }]);
+    const hooks = [
+      {
+        name: "policy",
+        before: () => {
+          throw new Error("not today");
+        },
+      },
+    ];
+    const { call } = await fixtureEngine({ hooks }, [
+      {
+        id: "ok",
+        run: () => {
+          ran = true;
+        },
+      },
+    ]);
     const answer = await call("ok", {});
     expect(errorOf(answer)).toMatchObject({ code: "E3913", details: { hook: "policy" } });
     expect([ran, statesOf(answer).at(-1)]).toEqual([false, "ROLLED_BACK"]);

@@ -1,7 +1,7 @@
 import { entryOf, type Failure } from "@sallyport/protocol";
 import type { House } from "./house.ts";
 import type { Aborted, Authorized, Declared, Executing, Validated } from "./lifecycle.ts";
-import { Ending, type Arrived } from "./steps.ts";
+import { type Arrived, Ending } from "./steps.ts";
 
 /** The ends that come before anything ran. Each notes the error first, so that the event of the state carries it. */
 export function fail(at: Arrived & { life: Declared }, error: Failure): Ending {

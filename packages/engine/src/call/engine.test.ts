@@ -1,7 +1,7 @@
 import { failure, type JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { grantAuthority } from "../authorise/grants.ts";
-import { auditOf, errorOf, fixtureEngine, statesOf, SUM_INPUT } from "../testing/fixture-engine.ts";
+import { auditOf, errorOf, fixtureEngine, SUM_INPUT, statesOf } from "../testing/fixture-engine.ts";
 
 const SUM_OUTPUT = {
   type: "object",
@@ -41,8 +41,15 @@ describe("a call", () => {
     const answer = await call("adder", { a: 2, b: 3 });
     const events = await auditOf(store);
     expect(events.map(({ state }) => state)).toEqual(SUCCESS);
-    expect(events.every(({ callId, inputHash }) => callId === answer.callId && inputHash === answer.receipt?.inputHash)).toBe(true);
-    expect(events.at(-1)).toMatchObject({ outputHash: answer.receipt?.outputHash, isolation: { runner: "inline" } });
+    expect(
+      events.every(
+        ({ callId, inputHash }) => callId === answer.callId && inputHash === answer.receipt?.inputHash,
+      ),
+    ).toBe(true);
+    expect(events.at(-1)).toMatchObject({
+      outputHash: answer.receipt?.outputHash,
+      isolation: { runner: "inline" },
+    });
     expect((await store.audit.head("acme"))?.hash).toBe(answer.receipt?.hash);
   });
 
@@ -50,13 +57,31 @@ describe("a call", () => {
     let asked = false;
     let ran = false;
     const { call } = await fixtureEngine(
-      { authority: { decide: () => { asked = true; throw new Error("not reached"); } } },
-      [{ ...adder, run: () => { ran = true; } }],
+      {
+        authority: {
+          decide: () => {
+            asked = true;
+            throw new Error("not reached");
+          },
+        },
+      },
+      [
+        {
+          ...adder,
+          run: () => {
+            ran = true;
+          },
+        },
+      ],
     );
     const answer = await call("adder", { a: "two", c: 1 });
     expect(statesOf(answer)).toEqual(["DECLARED", "FAILED"]);
     expect(errorOf(answer).code).toBe("E3901");
-    expect(errorOf(answer).issues?.map(({ path }) => path).toSorted()).toEqual(["/a", "/b", "/c"].toSorted());
+    expect(
+      errorOf(answer)
+        .issues?.map(({ path }) => path)
+        .toSorted(),
+    ).toEqual(["/a", "/b", "/c"].toSorted());
     expect([asked, ran]).toEqual([false, false]);
   });
 
@@ -67,13 +92,22 @@ describe("a call", () => {
     expect(errorOf(answer)).toMatchObject({ code: "E3209", retryable: false });
     expect(errorOf(answer).advice).toContain("adder");
     expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED", "DENIED"]);
-    expect((await auditOf(store)).at(-1)).toMatchObject({ state: "DENIED", decision: { outcome: "deny" }, error: { code: "E3209" } });
+    expect((await auditOf(store)).at(-1)).toMatchObject({
+      state: "DENIED",
+      decision: { outcome: "deny" },
+      error: { code: "E3209" },
+    });
     await engine.close();
     expect(meter.total("capability_denials_total")).toBe(1);
   });
 
   it.each([
-    ["throws", () => { throw new Error("policy engine is down"); }],
+    [
+      "throws",
+      () => {
+        throw new Error("policy engine is down");
+      },
+    ],
     ["rejects", () => Promise.reject(new Error("down"))],
     ["says nothing", () => new Promise<never>(() => undefined)],
   ])("is denied when the authority %s", async (_, decide) => {
@@ -85,7 +119,9 @@ describe("a call", () => {
 
   it("that needs approval is denied where nobody can be asked, never waved through", async () => {
     let ran = false;
-    const run = () => { ran = true; };
+    const run = () => {
+      ran = true;
+    };
     const { call } = await fixtureEngine({}, [
       { id: "careful", run, conduct: { requiresApproval: true } },
       { id: "plain", run },
@@ -123,18 +159,42 @@ describe("a call", () => {
 
   it("whose tool throws becomes a structured error, reported with its stack [R1-4.4] [FR-EXE-04b]", async () => {
     const { call, errors } = await fixtureEngine({}, [
-      { id: "broken", run: () => { throw new Error("kaputt"); } },
-      { id: "idempotent", run: () => { throw "text"; }, conduct: { idempotent: true } },
+      {
+        id: "broken",
+        run: () => {
+          throw new Error("kaputt");
+        },
+      },
+      {
+        id: "idempotent",
+        run: () => {
+          throw "text";
+        },
+        conduct: { idempotent: true },
+      },
     ]);
-    expect(errorOf(await call("broken", {}))).toMatchObject({ code: "E3907", message: "broken failed: kaputt", retryable: false });
+    expect(errorOf(await call("broken", {}))).toMatchObject({
+      code: "E3907",
+      message: "broken failed: kaputt",
+      retryable: false,
+    });
     expect(errorOf(await call("idempotent", {}))).toMatchObject({ code: "E3907", retryable: true });
-    expect(errors.reports[0]).toMatchObject({ code: "E3907", tool: "broken", stage: "execute", error: { kind: "threw" } });
-    expect((errors.reports[0]?.error as { stack: string }).stack).toContain("kaputt");
+    expect(errors.reports[0]).toMatchObject({
+      code: "E3907",
+      tool: "broken",
+      stage: "execute",
+      error: { kind: "threw" },
+    });
+    expect(errors.reports[0]?.error).toMatchObject({ stack: expect.stringContaining("kaputt") });
   });
 
   it("that takes too long is aborted and rolled back [R1-5.2] [R1-3]", async () => {
     const { call } = await fixtureEngine({}, [
-      { id: "slow", run: () => new Promise(() => undefined), conduct: { limits: { timeoutMs: 20, memoryBytes: 1e9 } } },
+      {
+        id: "slow",
+        run: () => new Promise(() => undefined),
+        conduct: { limits: { timeoutMs: 20, memoryBytes: 1e9 } },
+      },
     ]);
     const answer = await call("slow", {});
     expect(answer.status).toBe("timeout");
@@ -143,7 +203,9 @@ describe("a call", () => {
   });
 
   it("can be cancelled while it runs, and before [MCX-5]", async () => {
-    const { call, engine } = await fixtureEngine({}, [{ id: "slow", run: () => new Promise(() => undefined) }]);
+    const { call, engine } = await fixtureEngine({}, [
+      { id: "slow", run: () => new Promise(() => undefined) },
+    ]);
     const running = call("slow", {}, { callId: "one" });
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect(engine.cancel("one")).toBe(true);
@@ -158,14 +220,23 @@ describe("a call", () => {
 
   it("to a tool or operation that is not there is refused, on record [MCX-1]", async () => {
     const { call, store } = await fixtureEngine({}, [adder]);
-    expect(errorOf(await call("addre", {}))).toMatchObject({ code: "E3001", advice: expect.stringContaining("adder") });
+    expect(errorOf(await call("addre", {}))).toMatchObject({
+      code: "E3001",
+      advice: expect.stringContaining("adder"),
+    });
     expect(errorOf(await call("adder", {}, { operation: "nope" })).code).toBe("E3010");
     expect(errorOf(await call("adder", {}, { version: "^9" })).code).toBe("E3006");
     expect((await auditOf(store)).map(({ state }) => state)).toEqual(["REFUSED", "REFUSED", "REFUSED"]);
   });
 
   it("may tighten the tool's limits but not widen them [R1-5.1]", async () => {
-    const { call } = await fixtureEngine({}, [{ id: "slow", run: () => new Promise(() => undefined), conduct: { limits: { timeoutMs: 1_000, memoryBytes: 1e9 } } }]);
+    const { call } = await fixtureEngine({}, [
+      {
+        id: "slow",
+        run: () => new Promise(() => undefined),
+        conduct: { limits: { timeoutMs: 1_000, memoryBytes: 1e9 } },
+      },
+    ]);
     expect((await call("slow", {}, { limits: { timeoutMs: 10 } })).status).toBe("timeout");
     const wide = await call("slow", {}, { limits: { timeoutMs: 2_000 } });
     expect(errorOf(wide).code).toBe("E3102");
@@ -176,7 +247,7 @@ describe("a call", () => {
     ["no tool", { tool: "" }],
     ["a tool that is no string", { tool: 7 }],
     ["no tenant", { caller: { agent: "a" } }],
-        ["a call id with spaces", { callId: "a b" }],
+    ["a call id with spaces", { callId: "a b" }],
     ["an empty idempotency key", { idempotencyKey: "" }],
   ])("with %s is malformed, and never throws", async (_, wrong) => {
     const { call } = await fixtureEngine({}, [adder]);
@@ -189,8 +260,22 @@ describe("a call", () => {
     ["a function", () => undefined],
     ["a date", new Date()],
     ["NaN", { a: Number.NaN, b: 1 }],
-    ["a cycle", (() => { const loop: Record<string, unknown> = {}; loop["self"] = loop; return loop; })()],
-    ["a getter", { get a() { throw new Error("ran"); } }],
+    [
+      "a cycle",
+      (() => {
+        const loop: Record<string, unknown> = {};
+        loop.self = loop;
+        return loop;
+      })(),
+    ],
+    [
+      "a getter",
+      {
+        get a() {
+          throw new Error("ran");
+        },
+      },
+    ],
     ["__proto__", JSON.parse('{"__proto__":{"x":1},"a":1,"b":2}')],
     ["a lone surrogate", { a: "\ud800" }],
     ["too deep", JSON.parse(`${"[".repeat(100)}${"]".repeat(100)}`)],

@@ -123,7 +123,10 @@ function furnish(options: EngineOptions): House {
   const { hooks = [] } = options;
   return {
     store: boundStore(options.store, limits.storeMs),
-    registry: new ToolRegistry({ lint: (schema) => lintSchema(schema, (given) => schemas.check(given)), ...options.registry }),
+    registry: new ToolRegistry({
+      lint: (schema) => lintSchema(schema, (given) => schemas.check(given)),
+      ...options.registry,
+    }),
     schemas,
     authority: options.authority ?? grantAuthority([]),
     desk: options.desk ?? noDesk,

@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/index.ts";
 import type { ToolContext } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
-import { type FaultAction, FaultPlan, type FaultPoint, type FaultRule, withFaults } from "../testing/faults.ts";
+import {
+  type FaultAction,
+  FaultPlan,
+  type FaultPoint,
+  type FaultRule,
+  withFaults,
+} from "../testing/faults.ts";
 import { errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 
 const DOWN: FaultAction = { kind: "reject", error: new Error("the disk is gone") };
@@ -21,7 +27,11 @@ function tools() {
     all: [
       { id: "look", run: () => "seen" },
       { id: "count", run: count, conduct: { sideEffects: "state", ...capabilities } },
-      { id: "pay", run: (_: unknown, { callId }: ToolContext) => void world.push(callId), conduct: { sideEffects: "external" } },
+      {
+        id: "pay",
+        run: (_: unknown, { callId }: ToolContext) => void world.push(callId),
+        conduct: { sideEffects: "external" },
+      },
     ],
   };
 }
@@ -51,7 +61,9 @@ async function counted(store: Store): Promise<unknown> {
 
 describe("when the journal cannot take the intent", () => {
   it.each(["count", "pay"])("%s does not start", async (tool) => {
-    const { answer, world, store } = await callWithFault(tool, [{ method: "commit", nth: 1, when: "before", action: DOWN }]);
+    const { answer, world, store } = await callWithFault(tool, [
+      { method: "commit", nth: 1, when: "before", action: DOWN },
+    ]);
     expect(errorOf(answer).code).toBe("E3908");
     expect(world).toEqual([]);
     expect(await counted(store)).toBeUndefined();
@@ -60,7 +72,9 @@ describe("when the journal cannot take the intent", () => {
 
 describe("when the outcome cannot be recorded", () => {
   it("a call that touched nothing outside fails, and its state is not kept", async () => {
-    const { answer, store } = await callWithFault("count", [{ method: "commit", nth: 2, when: "before", action: DOWN }]);
+    const { answer, store } = await callWithFault("count", [
+      { method: "commit", nth: 2, when: "before", action: DOWN },
+    ]);
     expect(errorOf(answer).code).toBe("E3801");
     expect(await counted(store)).toBeUndefined();
     const looked = await callWithFault("look", [{ method: "commit", nth: 1, when: "before", action: DOWN }]);
@@ -68,7 +82,9 @@ describe("when the outcome cannot be recorded", () => {
   });
 
   it("a call that may have changed the world has an unknown outcome", async () => {
-    const { answer, world, store } = await callWithFault("pay", [{ method: "commit", nth: 2, when: "before", action: DOWN }]);
+    const { answer, world, store } = await callWithFault("pay", [
+      { method: "commit", nth: 2, when: "before", action: DOWN },
+    ]);
     expect(errorOf(answer).code).toBe("E3909");
     expect(world).toEqual(["c"]);
     expect((await store.calls.get("c"))?.phase).not.toBe("closed");
@@ -76,7 +92,9 @@ describe("when the outcome cannot be recorded", () => {
 
   it("but was after all, the journal's word counts", async () => {
     for (const tool of ["count", "pay"]) {
-      const { answer } = await callWithFault(tool, [{ method: "commit", nth: 2, when: "after", action: DOWN }]);
+      const { answer } = await callWithFault(tool, [
+        { method: "commit", nth: 2, when: "after", action: DOWN },
+      ]);
       expect(answer.status, tool).toBe("success");
     }
   });
@@ -97,7 +115,9 @@ describe("when a rollback cannot be proved", () => {
 
 describe("when the store cannot be read", () => {
   it("a key that may be taken is not used", async () => {
-    const { answer, world } = await callWithFault("pay", [{ method: "calls.byIdempotencyKey", when: "before", action: DOWN }]);
+    const { answer, world } = await callWithFault("pay", [
+      { method: "calls.byIdempotencyKey", when: "before", action: DOWN },
+    ]);
     expect(errorOf(answer).code).toBe("E3914");
     expect(world).toEqual([]);
   });
@@ -105,30 +125,37 @@ describe("when the store cannot be read", () => {
 
 describe("when the store hangs", () => {
   it.each(["look", "count", "pay"])("%s is answered all the same", async (tool) => {
-    const { answer } = await callWithFault(tool, [{ method: "commit", when: "before", action: { kind: "hang" } }], { storeMs: 30 });
+    const { answer } = await callWithFault(
+      tool,
+      [{ method: "commit", when: "before", action: { kind: "hang" } }],
+      { storeMs: 30 },
+    );
     expect(answer.status).toBe("error");
   });
 });
 
 describe("a fault at any point of any call", () => {
-  it.each(["look", "count", "pay"])("of %s leaves an answer that is true, and never a rejection [R1-4.4] [MCX-9]", async (tool) => {
-    const { plan } = await callWithFault(tool, []);
-    const points: FaultPoint[] = [...plan.seen];
-    expect(points.length).toBeGreaterThan(1);
-    for (const { method, nth } of points) {
-      for (const when of ["before", "after"] as const) {
-        for (const action of [DOWN, { kind: "throw", error: new Error("thrown") } as const]) {
-          const { answer, store, world } = await callWithFault(tool, [{ method, nth, when, action }]);
-          const at = `${tool}: ${action.kind} ${when} ${method} #${nth}`;
-          const record = await store.calls.get("c");
-          const done = record?.closing?.status === "success";
-          if (answer.status === "success") expect(done, at).toBe(true);
-          expect(await counted(store), at).toBe(tool === "count" && done ? 1 : undefined);
-          expect(world.length, at).toBeLessThanOrEqual(1);
-          if (world.length === 1) expect(record, at).toBeDefined();
-          if (tool === "pay" && done) expect(world, at).toEqual(["c"]);
+  it.each(["look", "count", "pay"])(
+    "of %s leaves an answer that is true, and never a rejection [R1-4.4] [MCX-9]",
+    async (tool) => {
+      const { plan } = await callWithFault(tool, []);
+      const points: FaultPoint[] = [...plan.seen];
+      expect(points.length).toBeGreaterThan(1);
+      for (const { method, nth } of points) {
+        for (const when of ["before", "after"] as const) {
+          for (const action of [DOWN, { kind: "throw", error: new Error("thrown") } as const]) {
+            const { answer, store, world } = await callWithFault(tool, [{ method, nth, when, action }]);
+            const at = `${tool}: ${action.kind} ${when} ${method} #${nth}`;
+            const record = await store.calls.get("c");
+            const done = record?.closing?.status === "success";
+            if (answer.status === "success") expect(done, at).toBe(true);
+            expect(await counted(store), at).toBe(tool === "count" && done ? 1 : undefined);
+            expect(world.length, at).toBeLessThanOrEqual(1);
+            if (world.length === 1) expect(record, at).toBeDefined();
+            if (tool === "pay" && done) expect(world, at).toEqual(["c"]);
+          }
         }
       }
-    }
-  });
+    },
+  );
 });

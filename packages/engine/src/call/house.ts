@@ -1,10 +1,9 @@
 import type { Caller, CallOrder } from "@sallyport/protocol";
 import type { Admission } from "../admit/admission.ts";
 import type { ApprovalDesk } from "../approve/desk.ts";
-import type { ResultStep } from "../validate/result-steps.ts";
+import type { HookRunner } from "../execute/hooks.ts";
 import type { RetryOptions } from "../execute/retry.ts";
 import type { Authority } from "../ports/authority.ts";
-import type { HookRunner } from "../execute/hooks.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 import type { ErrorHandler } from "../ports/telemetry.ts";
@@ -12,6 +11,7 @@ import type { Clock, Ids, Random } from "../ports/time.ts";
 import type { ToolRegistry } from "../registry/index.ts";
 import type { Telemetry } from "../telemetry/index.ts";
 import type { JsonLimits, SchemaCompiler } from "../validate/index.ts";
+import type { ResultStep } from "../validate/result-steps.ts";
 import type { InFlight } from "./in-flight.ts";
 
 /** The rooms of the engine, wired. Stages see nothing else. */

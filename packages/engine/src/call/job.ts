@@ -1,7 +1,7 @@
 import type { Failure } from "@sallyport/protocol";
 import { createToolHost } from "../execute/tool-host.ts";
-import type { CallFacts, Job, Runner } from "../ports/runner.ts";
 import type { HookCall } from "../ports/hooks.ts";
+import type { CallFacts, Job, Runner } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
@@ -13,7 +13,10 @@ export function effectiveLimits({ request }: Attempt, { limits, operation }: Res
   return {
     timeoutMs: Math.min(asked?.timeoutMs ?? Infinity, operation.timeoutMs ?? limits.timeoutMs),
     memoryBytes: Math.min(asked?.memoryBytes ?? Infinity, limits.memoryBytes),
-    maxOutputBytes: Math.min(asked?.maxOutputBytes ?? Infinity, limits.maxOutputBytes ?? house.limits.maxOutputBytes),
+    maxOutputBytes: Math.min(
+      asked?.maxOutputBytes ?? Infinity,
+      limits.maxOutputBytes ?? house.limits.maxOutputBytes,
+    ),
   };
 }
 

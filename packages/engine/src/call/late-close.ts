@@ -35,8 +35,14 @@ export async function closeLate(record: CallRecord, end: LateEnd, house: House):
   const answer = answerFor(record, end, now);
   await mustCommit(house, {
     tenant: record.tenant,
-    close: { callId: record.callId, phase: "closed", closing: { status: answer.status, closedAt: now, answer } },
-    events: kinds.map((kind, index) => eventBody(kind, facts, { ordinal: CLOSING_ORDINAL + index, timestamp: now })),
+    close: {
+      callId: record.callId,
+      phase: "closed",
+      closing: { status: answer.status, closedAt: now, answer },
+    },
+    events: kinds.map((kind, index) =>
+      eventBody(kind, facts, { ordinal: CLOSING_ORDINAL + index, timestamp: now }),
+    ),
     outbox: [{ callId: record.callId, type: end.error ? "tool.failed" : "tool.succeeded" }],
   });
   return answer;
@@ -57,7 +63,9 @@ export async function markUnknown(record: CallRecord, house: House): Promise<voi
 async function mustCommit(house: House, unit: UnitOfWork): Promise<void> {
   const result = await house.store.commit(unit);
   if (result.ok) return;
-  throw new SallyportError(failure("E3918", { message: `The journal refused to close the call (${result.conflict.kind}).` }));
+  throw new SallyportError(
+    failure("E3918", { message: `The journal refused to close the call (${result.conflict.kind}).` }),
+  );
 }
 
 function factsOf(record: CallRecord): EventFacts {

@@ -1,4 +1,10 @@
-import { failure, isTerminal, LIFECYCLE_EDGES, type LifecycleState, SallyportError } from "@sallyport/protocol";
+import {
+  failure,
+  isTerminal,
+  LIFECYCLE_EDGES,
+  type LifecycleState,
+  SallyportError,
+} from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../ports/authority.ts";
@@ -28,7 +34,10 @@ function transaction(active = true): Transaction {
 
 /** Tries to take the edge by name, the way a careless caller without types would. */
 function attemptEdge(life: Lifecycle, to: LifecycleState): Lifecycle {
-  const edges: Record<LifecycleState, (from: Record<string, (...given: unknown[]) => Lifecycle>) => Lifecycle> = {
+  const edges: Record<
+    LifecycleState,
+    (from: Record<string, (...given: unknown[]) => Lifecycle>) => Lifecycle
+  > = {
     DECLARED: (from) => call(from, "declared"),
     VALIDATED: (from) => call(from, "validated", {}),
     AUTHORIZED: (from) => call(from, "authorized", granted),
@@ -43,7 +52,11 @@ function attemptEdge(life: Lifecycle, to: LifecycleState): Lifecycle {
   return edges[to](life as never);
 }
 
-function call(from: Record<string, (...given: unknown[]) => Lifecycle>, name: string, ...given: unknown[]): Lifecycle {
+function call(
+  from: Record<string, (...given: unknown[]) => Lifecycle>,
+  name: string,
+  ...given: unknown[]
+): Lifecycle {
   const edge = from[name];
   if (!edge) throw new TypeError(`no edge ${name}`);
   return edge.apply(from, given);
@@ -70,7 +83,7 @@ describe("lifecycle", () => {
           expect(LIFECYCLE_EDGES[path[index - 1] as LifecycleState]).toContain(path[index]);
         }
       }),
-      { numRuns: Number(process.env["SALLYPORT_FUZZ_RUNS"] ?? 500) },
+      { numRuns: Number(process.env.SALLYPORT_FUZZ_RUNS ?? 500) },
     );
   });
 
@@ -81,13 +94,18 @@ describe("lifecycle", () => {
   });
 
   it("leaves a state only once, so that an execution cannot end twice [R1-3]", () => {
-    const executing = declare({ now: () => 1 }).validated({}).authorized(granted).executing(transaction());
+    const executing = declare({ now: () => 1 })
+      .validated({})
+      .authorized(granted)
+      .executing(transaction());
     executing.completed(1);
     expect(() => executing.rolledBack(error, proof)).toThrow(/left twice/);
   });
 
   it("does not execute without an active transaction [R1-3] [R1-5.1]", () => {
-    const authorized = declare({ now: () => 1 }).validated({}).authorized(granted);
+    const authorized = declare({ now: () => 1 })
+      .validated({})
+      .authorized(granted);
     expect(() => authorized.executing(transaction(false))).toThrow(/active transaction/);
   });
 
@@ -97,7 +115,10 @@ describe("lifecycle", () => {
   });
 
   it("is not rolled back without proof [R1-3] [R1-7.2]", () => {
-    const executing = declare({ now: () => 1 }).validated({}).authorized(granted).executing(transaction());
+    const executing = declare({ now: () => 1 })
+      .validated({})
+      .authorized(granted)
+      .executing(transaction());
     expect(() => executing.rolledBack(error, { ...proof, verified: false })).toThrow(/without proof/);
   });
 
@@ -106,7 +127,13 @@ describe("lifecycle", () => {
     let now = 0;
     const declared = declare({ now: () => ++now, watch: (visit) => seen.push(visit) });
     declared.validated({}).authorized(granted).executing(transaction()).completed(3);
-    expect(seen.map(({ state }) => state)).toEqual(["DECLARED", "VALIDATED", "AUTHORIZED", "EXECUTING", "COMPLETED"]);
+    expect(seen.map(({ state }) => state)).toEqual([
+      "DECLARED",
+      "VALIDATED",
+      "AUTHORIZED",
+      "EXECUTING",
+      "COMPLETED",
+    ]);
     expect(seen.map(({ at }) => at)).toEqual([1, 2, 3, 4, 5]);
   });
 

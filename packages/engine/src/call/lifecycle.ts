@@ -91,7 +91,8 @@ export class Validated extends Entered<"VALIDATED"> {
   }
 
   authorized(decision: Decision): Authorized {
-    if (decision.outcome === "deny" || decision.missing.length > 0) throw broken("authorised without a grant");
+    if (decision.outcome === "deny" || decision.missing.length > 0)
+      throw broken("authorised without a grant");
     return new Authorized(KEY, this.leave(), decision);
   }
 

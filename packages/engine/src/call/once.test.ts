@@ -13,77 +13,93 @@ function counting(id: string, sideEffects: string) {
   return { seen, tool: { id, run, conduct: { sideEffects } } };
 }
 
-describe.each(["none", "state", "external"])("an idempotency key on a tool with side effects: %s", (sideEffects) => {
-  it("gives the same answer without running again [L3-API-1]", async () => {
-    const { seen, tool } = counting("pay", sideEffects);
-    const { call } = await fixtureEngine({}, [tool]);
-    const first = await call("pay", { n: 1 }, { idempotencyKey: "k" });
-    const again = await call("pay", { n: 1 }, { idempotencyKey: "k" });
-    expect(again).toEqual({ ...first, replayed: true });
-    expect(seen.runs).toBe(1);
-  });
-
-  it("runs once when both arrive at the same time [L3-API-1]", async () => {
-    const { seen, tool } = counting("pay", sideEffects);
-    const { call } = await fixtureEngine({}, [tool]);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => call("pay", { n: 1 }, { idempotencyKey: "k" })));
-    expect(seen.runs).toBe(1);
-    expect(new Set(answers.map(({ callId }) => callId)).size).toBe(1);
-    expect(answers.filter(({ replayed }) => replayed)).toHaveLength(4);
-  });
-
-  it("gives the same answer from another engine on the same store, as after a restart [L3-API-1]", async () => {
-    const store = createMemoryStore();
-    const { seen, tool } = counting("pay", sideEffects);
-    const before: Fixture = await fixtureEngine({ store }, [tool]);
-    const first = await before.call("pay", { n: 1 }, { idempotencyKey: "k" });
-    const after = await fixtureEngine({ store }, [tool]);
-    const again = await after.call("pay", { n: 1 }, { idempotencyKey: "k" });
-    expect(again).toEqual({ ...first, replayed: true });
-    expect(seen.runs).toBe(1);
-  });
-
-  it("runs once when two engines on one store get it at the same time [L3-API-1]", async () => {
-    const store = createMemoryStore();
-    const { seen, tool } = counting("pay", sideEffects);
-    const [one, two] = [await fixtureEngine({ store }, [tool]), await fixtureEngine({ store }, [tool])];
-    const answers = await Promise.all([one, two].map(({ call }) => call("pay", {}, { idempotencyKey: "k" })));
-    const succeeded = answers.filter(({ status }) => status === "success");
-    if (sideEffects === "none") {
-      expect(new Set(succeeded.map(({ callId }) => callId)).size).toBe(1);
-    } else {
+describe.each(["none", "state", "external"])(
+  "an idempotency key on a tool with side effects: %s",
+  (sideEffects) => {
+    it("gives the same answer without running again [L3-API-1]", async () => {
+      const { seen, tool } = counting("pay", sideEffects);
+      const { call } = await fixtureEngine({}, [tool]);
+      const first = await call("pay", { n: 1 }, { idempotencyKey: "k" });
+      const again = await call("pay", { n: 1 }, { idempotencyKey: "k" });
+      expect(again).toEqual({ ...first, replayed: true });
       expect(seen.runs).toBe(1);
-      expect(answers.filter(({ status }) => status !== "success").map((answer) => errorOf(answer).code)).toEqual(["E3909"]);
-    }
-  });
+    });
 
-  it("with another body is a conflict, also while the first runs [L3-API-1]", async () => {
-    const { seen, tool } = counting("pay", sideEffects);
-    const { call } = await fixtureEngine({}, [tool]);
-    const first = call("pay", { n: 1 }, { idempotencyKey: "k" });
-    expect(errorOf(await call("pay", { n: 2 }, { idempotencyKey: "k" })).code).toBe("E3904");
-    await first;
-    expect(errorOf(await call("pay", { n: 3 }, { idempotencyKey: "k" })).code).toBe("E3904");
-    expect(seen.runs).toBe(1);
-  });
+    it("runs once when both arrive at the same time [L3-API-1]", async () => {
+      const { seen, tool } = counting("pay", sideEffects);
+      const { call } = await fixtureEngine({}, [tool]);
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => call("pay", { n: 1 }, { idempotencyKey: "k" })),
+      );
+      expect(seen.runs).toBe(1);
+      expect(new Set(answers.map(({ callId }) => callId)).size).toBe(1);
+      expect(answers.filter(({ replayed }) => replayed)).toHaveLength(4);
+    });
 
-  it("gives a failed execution again too, and belongs to one agent", async () => {
-    const { seen, tool } = counting("pay", sideEffects);
-    const { call } = await fixtureEngine({}, [tool]);
-    const first = await call("pay", { fail: true }, { idempotencyKey: "k" });
-    const again = await call("pay", { fail: true }, { idempotencyKey: "k" });
-    expect(errorOf(again)).toEqual(errorOf(first));
-    await call("pay", {}, { idempotencyKey: "k", caller: { tenant: "acme", agent: "other" } });
-    await call("pay", {}, { idempotencyKey: "k", caller: { tenant: "other", agent: "agent" } });
-    expect(seen.runs).toBe(3);
-  });
-});
+    it("gives the same answer from another engine on the same store, as after a restart [L3-API-1]", async () => {
+      const store = createMemoryStore();
+      const { seen, tool } = counting("pay", sideEffects);
+      const before: Fixture = await fixtureEngine({ store }, [tool]);
+      const first = await before.call("pay", { n: 1 }, { idempotencyKey: "k" });
+      const after = await fixtureEngine({ store }, [tool]);
+      const again = await after.call("pay", { n: 1 }, { idempotencyKey: "k" });
+      expect(again).toEqual({ ...first, replayed: true });
+      expect(seen.runs).toBe(1);
+    });
+
+    it("runs once when two engines on one store get it at the same time [L3-API-1]", async () => {
+      const store = createMemoryStore();
+      const { seen, tool } = counting("pay", sideEffects);
+      const [one, two] = [await fixtureEngine({ store }, [tool]), await fixtureEngine({ store }, [tool])];
+      const answers = await Promise.all(
+        [one, two].map(({ call }) => call("pay", {}, { idempotencyKey: "k" })),
+      );
+      const succeeded = answers.filter(({ status }) => status === "success");
+      if (sideEffects === "none") {
+        expect(new Set(succeeded.map(({ callId }) => callId)).size).toBe(1);
+      } else {
+        expect(seen.runs).toBe(1);
+        expect(
+          answers.filter(({ status }) => status !== "success").map((answer) => errorOf(answer).code),
+        ).toEqual(["E3909"]);
+      }
+    });
+
+    it("with another body is a conflict, also while the first runs [L3-API-1]", async () => {
+      const { seen, tool } = counting("pay", sideEffects);
+      const { call } = await fixtureEngine({}, [tool]);
+      const first = call("pay", { n: 1 }, { idempotencyKey: "k" });
+      expect(errorOf(await call("pay", { n: 2 }, { idempotencyKey: "k" })).code).toBe("E3904");
+      await first;
+      expect(errorOf(await call("pay", { n: 3 }, { idempotencyKey: "k" })).code).toBe("E3904");
+      expect(seen.runs).toBe(1);
+    });
+
+    it("gives a failed execution again too, and belongs to one agent", async () => {
+      const { seen, tool } = counting("pay", sideEffects);
+      const { call } = await fixtureEngine({}, [tool]);
+      const first = await call("pay", { fail: true }, { idempotencyKey: "k" });
+      const again = await call("pay", { fail: true }, { idempotencyKey: "k" });
+      expect(errorOf(again)).toEqual(errorOf(first));
+      await call("pay", {}, { idempotencyKey: "k", caller: { tenant: "acme", agent: "other" } });
+      await call("pay", {}, { idempotencyKey: "k", caller: { tenant: "other", agent: "agent" } });
+      expect(seen.runs).toBe(3);
+    });
+  },
+);
 
 describe("an idempotency key", () => {
   it("is not spent by a call that never ran: it may be tried again once the cause is gone", async () => {
     let allowed = false;
     const { seen, tool } = counting("pay", "external");
-    const denied = { outcome: "deny" as const, reason: "not yet", rules: [], capabilities: [], missing: [], policyVersion: "1" };
+    const denied = {
+      outcome: "deny" as const,
+      reason: "not yet",
+      rules: [],
+      capabilities: [],
+      missing: [],
+      policyVersion: "1",
+    };
     const authority = { decide: () => (allowed ? { ...denied, outcome: "allow" as const } : denied) };
     const { call } = await fixtureEngine({ authority }, [tool]);
     expect((await call("pay", {}, { idempotencyKey: "k" })).status).toBe("permission_denied");

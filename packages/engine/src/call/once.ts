@@ -21,7 +21,9 @@ export async function answerOnce(
   const underWay = house.inFlight.keyed(key);
   if (underWay) {
     const same = underWay.digest === digest;
-    return same ? replayed(await underWay.answer) : await refuse(otherBody(call.request.idempotencyKey), call, house);
+    return same
+      ? replayed(await underWay.answer)
+      : await refuse(otherBody(call.request.idempotencyKey), call, house);
   }
   const answer = recallOrPerform(call, { house, digest, perform });
   house.inFlight.hold(key, { digest, answer });

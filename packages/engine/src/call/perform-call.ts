@@ -73,7 +73,7 @@ async function attempts(call: Call, house: House): Promise<CallAnswer> {
   }
 }
 
-function nextAttempt(call: Call, previous: Attempt | undefined, house: House): Attempt {
+function nextAttempt(call: Call, previous: Attempt | undefined, _house: House): Attempt {
   if (!previous) return new Attempt({ ...call, number: 1 });
   const { toolVersion: version, operation } = previous.facts;
   const request = { ...call.request, version, operation };

@@ -1,4 +1,3 @@
-import type { Arrived, Ending, Refused } from "./steps.ts";
 import { Passage } from "./passage.ts";
 import { admit } from "./stages/admit.ts";
 import { approve } from "./stages/approve.ts";
@@ -9,6 +8,7 @@ import { execute } from "./stages/execute.ts";
 import { journalIntent } from "./stages/journal-intent.ts";
 import { resolve } from "./stages/resolve.ts";
 import { validate } from "./stages/validate.ts";
+import type { Arrived, Ending, Refused } from "./steps.ts";
 
 /** The one way through, for every door. Each line needs what the lines above it provide. */
 export const passage: Passage<Arrived, never, Ending | Refused> = Passage.from<Arrived>()

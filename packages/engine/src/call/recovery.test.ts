@@ -11,7 +11,10 @@ async function interrupted(sideEffects: string) {
   void before.call("pay", { n: 1 }, { callId: "cut", idempotencyKey: "k" });
   await new Promise((resolve) => setTimeout(resolve, 10));
   let ranAgain = false;
-  const run = () => { ranAgain = true; return "again"; };
+  const run = () => {
+    ranAgain = true;
+    return "again";
+  };
   const after = await fixtureEngine({ store }, [{ ...tool, run }]);
   return { ...after, hasRun: () => ranAgain };
 }
@@ -21,7 +24,9 @@ describe("recovery", () => {
     const { engine, store, call, hasRun } = await interrupted("state");
     expect(await engine.recover()).toMatchObject([{ verdict: "never_started", callId: "cut" }]);
     expect((await auditOf(store)).slice(-2).map(({ state }) => state)).toEqual(["ABORTED", "ROLLED_BACK"]);
-    expect(await engine.standing("cut")).toMatchObject({ answer: { error: { code: "E3107" }, rollback: { verified: true } } });
+    expect(await engine.standing("cut")).toMatchObject({
+      answer: { error: { code: "E3107" }, rollback: { verified: true } },
+    });
     expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3107");
     expect(hasRun()).toBe(false);
     expect(await engine.recover()).toEqual([]);
@@ -30,7 +35,10 @@ describe("recovery", () => {
   it("leaves a call that may have changed the world for a person, and never runs it again [D-4]", async () => {
     const { engine, store, call, hasRun } = await interrupted("external");
     expect(await engine.recover()).toMatchObject([{ verdict: "outcome_unknown", callId: "cut" }]);
-    expect((await auditOf(store)).at(-1)).toMatchObject({ state: "OUTCOME_UNKNOWN", error: { code: "E3909" } });
+    expect((await auditOf(store)).at(-1)).toMatchObject({
+      state: "OUTCOME_UNKNOWN",
+      error: { code: "E3909" },
+    });
     expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3909");
     expect(await engine.recover()).toMatchObject([{ verdict: "outcome_unknown" }]);
     expect((await auditOf(store)).filter(({ state }) => state === "OUTCOME_UNKNOWN")).toHaveLength(1);
@@ -44,7 +52,11 @@ describe("recovery", () => {
   });
 
   it("does not touch calls that are running here", async () => {
-    const tool = { id: "slow", run: () => new Promise(() => undefined), conduct: { sideEffects: "external" } };
+    const tool = {
+      id: "slow",
+      run: () => new Promise(() => undefined),
+      conduct: { sideEffects: "external" },
+    };
     const { engine, call } = await fixtureEngine({}, [tool]);
     void call("slow", {}, { callId: "live" });
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -56,7 +68,10 @@ describe("recovery", () => {
   it("says completed of a call whose outcome is on record", async () => {
     const { engine, call } = await fixtureEngine({}, [{ id: "ok", run: () => 1 }]);
     const { callId } = await call("ok", {});
-    expect(await engine.verdict(callId)).toMatchObject({ verdict: "completed", record: { closing: { status: "success" } } });
+    expect(await engine.verdict(callId)).toMatchObject({
+      verdict: "completed",
+      record: { closing: { status: "success" } },
+    });
     expect(await engine.verdict("never heard of")).toMatchObject({ verdict: "never_started" });
   });
 });
@@ -68,7 +83,13 @@ describe("a person's word", () => {
   ] as const)("closes an unknown outcome as %s, on record with who and why", async (as, status, states) => {
     const { engine, store, call } = await interrupted("external");
     await engine.recover();
-    const closed = await engine.closeByPerson({ callId: "cut", as, by: "ada", note: "checked the ledger", result: { paid: true } });
+    const closed = await engine.closeByPerson({
+      callId: "cut",
+      as,
+      by: "ada",
+      note: "checked the ledger",
+      result: { paid: true },
+    });
     expect(closed).toMatchObject({ status, callId: "cut" });
     const events = (await auditOf(store)).slice(-states.length);
     expect(events.map(({ state }) => state)).toEqual(states);

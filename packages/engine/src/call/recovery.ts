@@ -21,7 +21,12 @@ async function settle(record: CallRecord, house: House): Promise<Verdict> {
   if (verdict.verdict === "never_started" && (await closeAsUndone(record, house))) return verdict;
   if (record.phase === "executing") await markUnknown(record, house);
   if (verdict.verdict !== "never_started") return verdict;
-  return { verdict: "outcome_unknown", callId: record.callId, record, reason: "it left state behind although it never committed" };
+  return {
+    verdict: "outcome_unknown",
+    callId: record.callId,
+    record,
+    reason: "it left state behind although it never committed",
+  };
 }
 
 async function leftOpen(house: House): Promise<CallRecord[]> {

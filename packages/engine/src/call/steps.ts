@@ -3,7 +3,17 @@ import type { Place } from "../admit/admission.ts";
 import type { StateTransaction } from "../effects/state-transaction.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Aborted, Authorized, Completed, Declared, Denied, Executing, Failed, RolledBack, Validated } from "./lifecycle.ts";
+import type {
+  Aborted,
+  Authorized,
+  Completed,
+  Declared,
+  Denied,
+  Executing,
+  Failed,
+  RolledBack,
+  Validated,
+} from "./lifecycle.ts";
 import { Stop } from "./passage.ts";
 
 /* What is known after each stage. A stage's parameter type is its precondition. */

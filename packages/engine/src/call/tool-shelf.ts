@@ -1,10 +1,4 @@
-import {
-  type Failure,
-  failure,
-  isFailure,
-  SallyportError,
-  type ToolManifest,
-} from "@sallyport/protocol";
+import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { HOUSE_TENANT, type ToolChange, toolEventBody } from "../audit/tool-event.ts";
 import type { Implementation } from "../ports/runner.ts";
 import type { ToolRecord } from "../ports/tool-records.ts";
@@ -37,7 +31,10 @@ export class ToolShelf {
 
   /** Takes a tool made with `defineTool`, to run in this thread. */
   add(tool: DefinedTool, options: Omit<ShelveOptions, "implementation"> = {}): Promise<Registered | Failure> {
-    return this.register(tool.manifest, { ...options, implementation: { kind: "inline", operations: tool.operations } });
+    return this.register(tool.manifest, {
+      ...options,
+      implementation: { kind: "inline", operations: tool.operations },
+    });
   }
 
   /** Takes a manifest in any dialect. Refusals name every wrong field; after one nothing has changed. */
@@ -45,20 +42,32 @@ export class ToolShelf {
     const { keep = true, onDuplicate = "attach", ...rest } = options;
     const decoded = decodeManifest(manifest, this.#house.schemas);
     if (!decoded.ok) return decoded.failure;
-    const registered = this.#house.registry.register(decoded.manifest, { ...rest, onDuplicate, now: this.#now() });
+    const registered = this.#house.registry.register(decoded.manifest, {
+      ...rest,
+      onDuplicate,
+      now: this.#now(),
+    });
     if (isFailure(registered) || !keep) return registered;
     if (registered.added) await this.#write("registered", [registered.record]);
     if (registered.retired.length > 0) await this.#write("removed", registered.retired);
     return registered;
   }
 
-  async deprecate(tool: string, version: string, options: Omit<DeprecateOptions, "now">): Promise<ToolRecord | Failure> {
+  async deprecate(
+    tool: string,
+    version: string,
+    options: Omit<DeprecateOptions, "now">,
+  ): Promise<ToolRecord | Failure> {
     const changed = this.#house.registry.deprecate(tool, version, { ...options, now: this.#now() });
     if (!isFailure(changed)) await this.#write("deprecated", [changed]);
     return changed;
   }
 
-  async remove(tool: string, version: string, options: Omit<RemoveOptions, "now"> = {}): Promise<ToolRecord | Failure> {
+  async remove(
+    tool: string,
+    version: string,
+    options: Omit<RemoveOptions, "now"> = {},
+  ): Promise<ToolRecord | Failure> {
     const changed = this.#house.registry.remove(tool, version, { ...options, now: this.#now() });
     if (!isFailure(changed)) await this.#write("removed", [changed]);
     return changed;
@@ -72,7 +81,11 @@ export class ToolShelf {
   modulesWithoutCode(): string[] {
     const wanted = this.list().filter(({ manifest, module }) => {
       if (module === undefined) return false;
-      const tool = this.resolve({ tool: manifest.id, version: manifest.version, operation: anyOperation(manifest) });
+      const tool = this.resolve({
+        tool: manifest.id,
+        version: manifest.version,
+        operation: anyOperation(manifest),
+      });
       return !isFailure(tool) && !tool.implementation;
     });
     return [...new Set(wanted.flatMap(({ module }) => module ?? []))];
@@ -93,10 +106,15 @@ export class ToolShelf {
     const result = await this.#house.store.commit({
       tenant: HOUSE_TENANT,
       tools: records.map((record) => ({ record })),
-      events: records.map((record) => toolEventBody(change, record, { eventId: this.#house.ids.next(), timestamp })),
+      events: records.map((record) =>
+        toolEventBody(change, record, { eventId: this.#house.ids.next(), timestamp }),
+      ),
       outbox: [],
     });
-    if (!result.ok) throw new SallyportError(failure("E3914", { message: `The tool could not be kept (${result.conflict.kind}).` }));
+    if (!result.ok)
+      throw new SallyportError(
+        failure("E3914", { message: `The tool could not be kept (${result.conflict.kind}).` }),
+      );
   }
 
   #now(): number {

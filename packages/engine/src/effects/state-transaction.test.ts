@@ -101,7 +101,11 @@ describe("state transaction", () => {
   it("does not call a rollback proved when the snapshot reads differently afterwards [R1-7.2]", async () => {
     const store = createMemoryStore();
     let reads = 0;
-    const lying = { ...store.state, get: async () => ({ value: ++reads, version: 0 }), open: store.state.open.bind(store.state) };
+    const lying = {
+      ...store.state,
+      get: async () => ({ value: ++reads, version: 0 }),
+      open: store.state.open.bind(store.state),
+    };
     const reader = Object.assign(Object.create(store.state), lying);
     const transaction = StateTransaction.begin({ reader, scope, callId: "a" });
     await transaction.get("n");
@@ -120,7 +124,8 @@ describe("state transaction", () => {
     await expect(transaction.put("k".repeat(STATE_LIMITS.keyBytes + 1), 1)).rejects.toThrow(/key/);
     await expect(transaction.put("k", "x".repeat(STATE_LIMITS.valueBytes))).rejects.toThrow(/larger/);
     await expect(transaction.put("\ud800", 1)).rejects.toThrow(/key/);
-    for (let index = 0; index < STATE_LIMITS.mutations; index += 1) await transaction.put(`k${index % 5}`, index);
+    for (let index = 0; index < STATE_LIMITS.mutations; index += 1)
+      await transaction.put(`k${index % 5}`, index);
     await expect(transaction.put("one more", 1)).rejects.toThrow(/more than/);
   });
 });

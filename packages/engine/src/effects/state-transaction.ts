@@ -174,5 +174,8 @@ function misuse(what: string): SallyportError {
 
 function digest(entries: Map<string, StateEntry | undefined>): string {
   const rows = [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
-  return hash("sha256", canonicalJson(rows.map(([key, entry]) => [key, entry?.version ?? 0, entry?.value ?? null])));
+  return hash(
+    "sha256",
+    canonicalJson(rows.map(([key, entry]) => [key, entry?.version ?? 0, entry?.value ?? null])),
+  );
 }

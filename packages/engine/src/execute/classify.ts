@@ -33,7 +33,10 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         retryable: false,
       });
     case "died":
-      return failure("E3107", { message: `${tool} ended its thread: ${fault.message}`, retryable: idempotent });
+      return failure("E3107", {
+        message: `${tool} ended its thread: ${fault.message}`,
+        retryable: idempotent,
+      });
     case "not_json":
       return failure("E3510", { message: `${tool} returned something that is not JSON: ${fault.message}` });
     case "output_too_large":

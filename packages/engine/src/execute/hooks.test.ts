@@ -38,7 +38,12 @@ describe("hooks", () => {
     const { codes, handler } = reporting();
     const runner = createHookRunner(
       [
-        { name: "throws", before: () => { throw new Error("no"); } },
+        {
+          name: "throws",
+          before: () => {
+            throw new Error("no");
+          },
+        },
         { name: "still runs", before: () => void seen.push("ran") },
       ],
       { maxMs: 100, errors: handler },
@@ -49,10 +54,13 @@ describe("hooks", () => {
   });
 
   it("that are optional may fail without consequence", async () => {
-    const runner = createHookRunner([{ name: "log", optional: true, before: () => Promise.reject(undefined) }], {
-      maxMs: 100,
-      errors: reporting().handler,
-    });
+    const runner = createHookRunner(
+      [{ name: "log", optional: true, before: () => Promise.reject(undefined) }],
+      {
+        maxMs: 100,
+        errors: reporting().handler,
+      },
+    );
     expect(await runner.before(call)).toBeUndefined();
   });
 
@@ -68,7 +76,12 @@ describe("hooks", () => {
     const seen: string[] = [];
     const runner = createHookRunner(
       [
-        { name: "throws", after: () => { throw "text"; } },
+        {
+          name: "throws",
+          after: () => {
+            throw "text";
+          },
+        },
         { name: "cleanup", after: (_, { status }) => void seen.push(status) },
       ],
       { maxMs: 100, errors: reporting().handler },

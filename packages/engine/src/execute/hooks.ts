@@ -10,13 +10,22 @@ export interface HookRunner {
 }
 
 /** Runs hooks (MCX-2) one after the other, each on its own: one that throws or hangs does not touch the next. */
-export function createHookRunner(hooks: readonly Hook[], options: { maxMs: number; errors: ErrorHandler }): HookRunner {
+export function createHookRunner(
+  hooks: readonly Hook[],
+  options: { maxMs: number; errors: ErrorHandler },
+): HookRunner {
   const attempt = async (hook: Hook, call: HookCall, run: () => unknown): Promise<boolean> => {
     try {
       await bounded(run, options.maxMs);
       return true;
     } catch (error) {
-      options.errors.report({ error, code: "E3913", callId: call.callId, tool: call.tool, stage: `hook ${hook.name}` });
+      options.errors.report({
+        error,
+        code: "E3913",
+        callId: call.callId,
+        tool: call.tool,
+        stage: `hook ${hook.name}`,
+      });
       return false;
     }
   };
@@ -26,7 +35,10 @@ export function createHookRunner(hooks: readonly Hook[], options: { maxMs: numbe
       for (const hook of hooks) {
         const passed = await attempt(hook, call, () => hook.before?.(call));
         if (passed || hook.optional) continue;
-        refusal ??= failure("E3913", { message: `Hook ${hook.name} refused the call.`, details: { hook: hook.name } });
+        refusal ??= failure("E3913", {
+          message: `Hook ${hook.name} refused the call.`,
+          details: { hook: hook.name },
+        });
       }
       return refusal;
     },

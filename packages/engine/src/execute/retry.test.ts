@@ -17,7 +17,9 @@ describe("retry", () => {
 
   it("stops after three retries [R1-7.3]", () => {
     const error = failure("E3103", { retryable: true });
-    const tried = [1, 2, 3, 4].map((attempts) => mayRetry({ error, idempotent: true, attempts }, DEFAULT_RETRY));
+    const tried = [1, 2, 3, 4].map((attempts) =>
+      mayRetry({ error, idempotent: true, attempts }, DEFAULT_RETRY),
+    );
     expect(tried).toEqual([true, true, true, false]);
   });
 
@@ -30,10 +32,14 @@ describe("retry", () => {
   it("waits anywhere between nothing and the doubled, capped delay [R1-7.3]", () => {
     const policy = { maxRetries: 9, baseDelayMs: 100, maxDelayMs: 1_000 };
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), fc.double({ min: 0, max: 0.999, noNaN: true }), (attempts, chance) => {
-        const wait = backoffMs(attempts, policy, () => chance);
-        expect(wait).toBe(chance * Math.min(1_000, 100 * 2 ** (attempts - 1)));
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 40 }),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        (attempts, chance) => {
+          const wait = backoffMs(attempts, policy, () => chance);
+          expect(wait).toBe(chance * Math.min(1_000, 100 * 2 ** (attempts - 1)));
+        },
+      ),
     );
   });
 });

@@ -27,7 +27,9 @@ export function createToolHost(options: HostOptions): ToolHost {
   };
   const mayChange = (): void => {
     if (options.sideEffects !== "none") return;
-    refuse(failure("E3911", { message: `${options.tool} declares no side effects and tried to change state.` }));
+    refuse(
+      failure("E3911", { message: `${options.tool} declares no side effects and tried to change state.` }),
+    );
   };
   return {
     async get(key) {
@@ -53,7 +55,8 @@ export function createToolHost(options: HostOptions): ToolHost {
     },
     progress(percent, phase) {
       const bounded = Math.min(100, Math.max(0, Number(percent)));
-      if (!Number.isNaN(bounded)) options.onProgress(bounded, phase === undefined ? undefined : String(phase).slice(0, 100));
+      if (!Number.isNaN(bounded))
+        options.onProgress(bounded, phase === undefined ? undefined : String(phase).slice(0, 100));
     },
   };
 }

@@ -28,7 +28,8 @@ export function boundStore(store: Store, maxMs: number): Store {
 
 function within<T>(answer: Promise<T>, maxMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = () => reject(new SallyportError(failure("E3914", { message: `The store did not answer in ${maxMs} ms.` })));
+    const late = () =>
+      reject(new SallyportError(failure("E3914", { message: `The store did not answer in ${maxMs} ms.` })));
     const timer = setTimeout(late, maxMs);
     answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });

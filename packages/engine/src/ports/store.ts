@@ -1,5 +1,5 @@
-import type { CallReader, CallClosing, CallRecord } from "./calls.ts";
 import type { AuditLink, AuditReader } from "./audit-log.ts";
+import type { CallClosing, CallReader, CallRecord } from "./calls.ts";
 import type { OutboxMessage, OutboxReader } from "./outbox.ts";
 import type { StateReader, StateWrites } from "./state.ts";
 import type { ToolReader, ToolWrite } from "./tool-records.ts";

@@ -2,7 +2,10 @@ export type Attributes = Record<string, string | number | boolean>;
 
 /** The part of an OpenTelemetry Meter the engine uses: hand it a real one, or the in-memory one. */
 export interface Meter {
-  createCounter(name: string, options?: InstrumentOptions): { add(value: number, attributes?: Attributes): void };
+  createCounter(
+    name: string,
+    options?: InstrumentOptions,
+  ): { add(value: number, attributes?: Attributes): void };
   createHistogram(
     name: string,
     options?: InstrumentOptions,

@@ -1,11 +1,21 @@
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
 import { describe, expect, it } from "vitest";
-import { InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader, AggregationTemporality } from "@opentelemetry/sdk-metrics";
 import { MemoryMeter } from "../memory/meter.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
 
 const tools = [
   { id: "ok", run: () => 1 },
-  { id: "no", run: () => { throw new Error("no"); } },
+  {
+    id: "no",
+    run: () => {
+      throw new Error("no");
+    },
+  },
 ];
 
 describe("telemetry", () => {
@@ -20,6 +30,10 @@ describe("telemetry", () => {
     expect(meter.total("tool_rollbacks_total")).toBe(1);
     expect(meter.total("tool_lifecycle_transitions_total", { state: "EXECUTING" })).toBe(5);
     expect(meter.total("permission_checks_total", { result: "allowed" })).toBe(5);
+    expect(meter.summary("tool_io_bytes", { tool_id: "ok", direction: "out" })).toMatchObject({
+      count: 4,
+      sum: 4,
+    });
     const { count, p50, p95, p99 } = meter.summary("tool_execution_duration_seconds", { tool_id: "ok" });
     expect(count).toBe(4);
     expect(p50 <= p95 && p95 <= p99).toBe(true);
@@ -33,17 +47,24 @@ describe("telemetry", () => {
     await call("ok", {});
     await engine.close();
     await provider.forceFlush();
-    const names = exporter.getMetrics().flatMap(({ scopeMetrics }) =>
-      scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
-    );
+    const names = exporter
+      .getMetrics()
+      .flatMap(({ scopeMetrics }) =>
+        scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
+      );
     await provider.shutdown();
     expect(names).toContain("tool_invocations_total");
     expect(names).toContain("tool_execution_duration_seconds");
   });
 
   it("can neither fail nor hold up a call when the meter throws or blocks [R1-8.2]", async () => {
-    const throwing = () => { throw new Error("exporter is down"); };
-    const broken = { createCounter: () => ({ add: throwing }), createHistogram: () => ({ record: throwing }) };
+    const throwing = () => {
+      throw new Error("exporter is down");
+    };
+    const broken = {
+      createCounter: () => ({ add: throwing }),
+      createHistogram: () => ({ record: throwing }),
+    };
     const { call, engine } = await fixtureEngine({ meter: broken }, tools);
     expect((await call("ok", {})).status).toBe("success");
     await engine.close();
@@ -53,9 +74,17 @@ describe("telemetry", () => {
     const watching = new MemoryMeter();
     const createCounter = (name: string) => {
       const { add } = watching.createCounter(name);
-      return { add: (value: number) => { writes.push(answered); add(value); } };
+      return {
+        add: (value: number) => {
+          writes.push(answered);
+          add(value);
+        },
+      };
     };
-    const second = await fixtureEngine({ meter: { createCounter, createHistogram: (name) => watching.createHistogram(name) } }, tools);
+    const second = await fixtureEngine(
+      { meter: { createCounter, createHistogram: (name) => watching.createHistogram(name) } },
+      tools,
+    );
     await second.call("ok", {});
     answered = true;
     await second.engine.close();

@@ -43,6 +43,12 @@ export class Telemetry {
     if (result !== "allowed") this.#put(this.#instruments.denials, 1, {});
   }
 
+  /** Bytes that went into a tool and came out of it. */
+  io(tool_id: string, bytes: { in: number; out: number }): void {
+    this.#put(this.#instruments.io, bytes.in, { tool_id, direction: "in" });
+    this.#put(this.#instruments.io, bytes.out, { tool_id, direction: "out" });
+  }
+
   ended(answer: CallAnswer): void {
     const { tool: tool_id, version: tool_version, status, usage } = answer;
     this.#put(this.#instruments.invocations, 1, { tool_id, tool_version, status });
@@ -50,7 +56,8 @@ export class Telemetry {
     if (usage.cpuMs > 0) this.#put(this.#instruments.cpu, usage.cpuMs / 1_000, { tool_id });
     if (usage.memoryPeakBytes > 0) this.#put(this.#instruments.memory, usage.memoryPeakBytes, { tool_id });
     if (answer.rollback) this.#put(this.#instruments.rollbacks, 1, { tool_id });
-    if (answer.status !== "success") this.#put(this.#instruments.failures, 1, { tool_id, code: answer.error.code });
+    if (answer.status !== "success")
+      this.#put(this.#instruments.failures, 1, { tool_id, code: answer.error.code });
   }
 
   /** Hands over everything that waits; called by itself, and once more when the engine closes. */
@@ -98,6 +105,7 @@ function createInstruments(meter: Meter) {
     checkDuration: histogram("permission_check_duration_seconds", "s", "Time a decision took"),
     duration: histogram("tool_execution_duration_seconds", "s", "Time a call took"),
     cpu: histogram("tool_cpu_seconds", "s", "CPU time a call used"),
+    io: histogram("tool_io_bytes", "By", "Bytes that went into a tool and came out of it"),
     memory: histogram("tool_memory_peak_bytes", "By", "Largest memory a call was seen to use"),
   };
 }

@@ -6,7 +6,7 @@ import { renderErrorsDoc } from "./errors-doc.ts";
 const DOC = new URL("../../../../docs/errors.md", import.meta.url);
 
 describe("docs/errors.md", () => {
-  it("is what the catalogue says now (else run: node scripts/generate-errors-doc.ts)", () => {
+  it("is what the catalogue says now (else run: npm run docs)", () => {
     expect(readFileSync(DOC, "utf8")).toBe(renderErrorsDoc());
   });
 

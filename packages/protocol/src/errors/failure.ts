@@ -56,3 +56,8 @@ export class SallyportError extends Error {
     this.failure = failed;
   }
 }
+
+/** Tells a refusal from any other answer. */
+export function isFailure(answer: object): answer is Failure {
+  return "code" in answer && "advice" in answer;
+}

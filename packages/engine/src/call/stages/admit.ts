@@ -1,4 +1,4 @@
-import { failure, type Failure } from "@sallyport/protocol";
+import { type Failure, failure } from "@sallyport/protocol";
 import type { Place } from "../../admit/admission.ts";
 import { abortUnstarted } from "../ending-steps.ts";
 import type { House } from "../house.ts";

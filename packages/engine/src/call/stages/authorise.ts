@@ -1,4 +1,4 @@
-import { failure, type Failure } from "@sallyport/protocol";
+import { type Failure, failure } from "@sallyport/protocol";
 import type { AuthorityRequest, Decision } from "../../ports/authority.ts";
 import { deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
@@ -31,7 +31,10 @@ async function decide(request: AuthorityRequest, house: House): Promise<Decision
   try {
     const decision = house.authority.decide(request);
     if (!(decision instanceof Promise)) return decision;
-    return (await within(decision, house.limits.decisionMs)) ?? failure("E3206", { message: "The authority did not answer in time." });
+    return (
+      (await within(decision, house.limits.decisionMs)) ??
+      failure("E3206", { message: "The authority did not answer in time." })
+    );
   } catch (error) {
     house.errors.report({ error, code: "E3206", tool: request.tool, stage: "authorise" });
     return failure("E3206");
@@ -58,4 +61,3 @@ function requestOf({ attempt, tool, life }: Checked): AuthorityRequest {
     input: life.input,
   };
 }
-

@@ -5,7 +5,10 @@ import { effectiveLimits } from "../job.ts";
 import type { Ending, Ran, ResultAccepted } from "../steps.ts";
 
 /** Lets a result through only as its schema promises; anything else rolls the call back (R1-6.2). */
-export function checkResult(at: Ran, house: House): ResultAccepted | Ending | Promise<ResultAccepted | Ending> {
+export function checkResult(
+  at: Ran,
+  house: House,
+): ResultAccepted | Ending | Promise<ResultAccepted | Ending> {
   const { attempt, tool } = at;
   const { outputSchema } = tool.operation;
   const checked = checkSteps(

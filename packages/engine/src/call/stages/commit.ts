@@ -17,12 +17,21 @@ export async function commit(at: ResultAccepted, house: House): Promise<Ending> 
   const trail = [...life.trail, { state: "COMPLETED" as const, at: completedAt }];
   const answer = successAnswer({ attempt, trail, completedAt }, at.output);
   const events = attempt.takeEvents();
-  const unit = closingUnit({ attempt, tool, answer, events, executed: true, state: transaction.writes() }, house);
+  const unit = closingUnit(
+    { attempt, tool, answer, events, executed: true, state: transaction.writes() },
+    house,
+  );
   let result: CommitResult;
   try {
     result = await house.store.commit(unit);
   } catch (error) {
-    house.errors.report({ error, code: "E3801", callId: attempt.callId, tool: tool.manifest.id, stage: "commit" });
+    house.errors.report({
+      error,
+      code: "E3801",
+      callId: attempt.callId,
+      tool: tool.manifest.id,
+      stage: "commit",
+    });
     return await storeLost(at, events, house);
   }
   if (!result.ok) {
@@ -30,6 +39,8 @@ export async function commit(at: ResultAccepted, house: House): Promise<Ending> 
     return await undo(at, refusal(result.conflict), house);
   }
   transaction.commit();
+  const { read } = attempt.received;
+  house.telemetry.io(tool.manifest.id, { in: read.ok ? read.bytes : 0, out: at.outputText.length });
   return new Ending(life.completed(at.output), withReceipt(answer, attempt, result.links));
 }
 
@@ -59,7 +70,10 @@ function refusal(conflict: Conflict): Failure {
   switch (conflict.kind) {
     case "state": {
       const keys = conflict.keys.join(", ");
-      return failure("E3704", { message: `Another call changed ${keys} in the meantime.`, details: { keys: conflict.keys } });
+      return failure("E3704", {
+        message: `Another call changed ${keys} in the meantime.`,
+        details: { keys: conflict.keys },
+      });
     }
     case "idempotency":
       return failure("E3904", { details: { callId: conflict.existing.callId } });

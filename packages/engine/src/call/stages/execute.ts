@@ -30,5 +30,11 @@ async function run(at: Intended, house: House): Promise<Ran | Ending> {
 }
 
 function report({ attempt, tool }: Intended, fault: unknown, error: Failure, house: House): void {
-  house.errors.report({ error: fault, code: error.code, callId: attempt.callId, tool: tool.manifest.id, stage: "execute" });
+  house.errors.report({
+    error: fault,
+    code: error.code,
+    callId: attempt.callId,
+    tool: tool.manifest.id,
+    stage: "execute",
+  });
 }

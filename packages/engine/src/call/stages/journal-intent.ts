@@ -25,7 +25,10 @@ async function writeIntent(at: Intended, house: House): Promise<Intended | Endin
   const { attempt, tool } = at;
   const { idempotencyKey, caller } = attempt.request;
   const events = attempt.takeEvents();
-  const intent = { ...intentOf(attempt, tool, house), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+  const intent = {
+    ...intentOf(attempt, tool, house),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
   const first = !attempt.journaled;
   try {
     const result = await house.store.commit({
@@ -41,7 +44,13 @@ async function writeIntent(at: Intended, house: House): Promise<Intended | Endin
     attempt.returnEvents(events);
     return await rollBack(at, refusal(result.conflict, attempt.callId), house);
   } catch (error) {
-    house.errors.report({ error, code: "E3908", callId: attempt.callId, tool: tool.manifest.id, stage: "journal intent" });
+    house.errors.report({
+      error,
+      code: "E3908",
+      callId: attempt.callId,
+      tool: tool.manifest.id,
+      stage: "journal intent",
+    });
     attempt.returnEvents(events);
     return await rollBack(at, failure("E3908"), house);
   }
@@ -53,7 +62,10 @@ function refusal(conflict: Conflict, callId: string) {
   }
   if (conflict.kind === "idempotency") {
     const details = { callId: conflict.existing.callId };
-    return failure("E3904", { message: `The idempotency key was taken by call ${conflict.existing.callId}.`, details });
+    return failure("E3904", {
+      message: `The idempotency key was taken by call ${conflict.existing.callId}.`,
+      details,
+    });
   }
   return failure("E3908", { message: `The journal refused the intent (${conflict.kind}).` });
 }

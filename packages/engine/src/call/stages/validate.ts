@@ -17,7 +17,9 @@ export function validate(at: Known, house: House): Checked | Ending {
 function invalid({ issues, more }: { issues: Issue[]; more: number }, { tool }: Known) {
   const [first] = issues;
   const others = issues.length - 1 + more;
-  const where = first ? `: ${first.path || "/"} ${first.reason}${others > 0 ? ` (and ${others} more)` : ""}` : "";
+  const where = first
+    ? `: ${first.path || "/"} ${first.reason}${others > 0 ? ` (and ${others} more)` : ""}`
+    : "";
   const message = `The input of ${tool.manifest.id} ${tool.operationName} is not valid${where}`;
   return failure("E3901", { message, issues });
 }

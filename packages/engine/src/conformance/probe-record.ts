@@ -1,0 +1,20 @@
+import { isJsonObject, type JsonObject } from "@sallyport/protocol";
+import { ChainCheck, type ChainReport } from "../audit/verify.ts";
+import type { Store } from "../ports/store.ts";
+import { PROBER } from "./probe-house.ts";
+
+const EVERYTHING = { after: 0, limit: 10_000 };
+
+/** The bodies of the audit events of one execution, in the order of the chain. */
+export async function eventsOf(store: Store, executionId: string): Promise<JsonObject[]> {
+  const entries = await store.audit.read(PROBER.tenant, EVERYTHING);
+  const bodies = entries.map(({ body }): unknown => JSON.parse(body));
+  return bodies.filter(isJsonObject).filter((body) => body.executionId === executionId);
+}
+
+/** The probes' chain, checked link by link against the head the store remembers. */
+export async function checkChain(store: Store): Promise<ChainReport> {
+  const check = new ChainCheck(PROBER.tenant);
+  for (const entry of await store.audit.read(PROBER.tenant, EVERYTHING)) check.add(entry);
+  return check.finish(await store.audit.head(PROBER.tenant));
+}

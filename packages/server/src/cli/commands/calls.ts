@@ -1,0 +1,158 @@
+import type { CallFilter, CallRecord, Verdict } from "@sallyport/engine";
+import { CALL_STATUSES, type CallStatus, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { EXIT } from "../exit-codes.ts";
+import { type Io, table } from "../io.ts";
+import { readInput } from "../read-input.ts";
+import { answerDocument } from "../render-answer.ts";
+import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+
+const MAX_ROWS = 1_000;
+
+/** `sallyport calls`: the journal, and what to do about calls that a crash cut off. */
+export function callsCommand(io: Io, finish: (code: number) => void): Command {
+  const command = new Command("calls").description("look at recorded calls and settle interrupted ones");
+  command.addCommand(listCommand(io));
+  command.addCommand(showCommand(io));
+  command.addCommand(recoverCommand(io, finish));
+  return command;
+}
+
+interface ListOptions extends CommonOptions {
+  tool?: string;
+  status?: CallStatus;
+  phase?: CallRecord["phase"];
+  tenant?: string;
+  before?: string;
+  limit: number;
+}
+
+function listCommand(io: Io): Command {
+  const command = new Command("list")
+    .description("newest calls first")
+    .option("--tool <id>", "only calls of this tool")
+    .option("--tenant <id>", "only calls of this tenant")
+    .addOption(new Option("--status <status>", "only calls that ended so").choices(CALL_STATUSES))
+    .addOption(
+      new Option("--phase <phase>", "only calls in this phase").choices(["executing", "unknown", "closed"]),
+    )
+    .option("--before <call>", "go on after this call, the last one of the page before")
+    .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 20);
+  return withCommonOptions(command).action(async (options: ListOptions) => {
+    const session = new Session(options, io);
+    const { config: _config, stateDir: _stateDir, json: _json, ...filter } = options;
+    const records = await session.reading((store) => store.calls.list(filter satisfies CallFilter));
+    session.output.result(records.map(recordDocument), () => listText(records));
+  });
+}
+
+function rows(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > MAX_ROWS) {
+    throw new InvalidArgumentError(`a whole number from 1 to ${MAX_ROWS}`);
+  }
+  return count;
+}
+
+function listText(records: CallRecord[]): string {
+  const header = ["CALL", "STARTED", "TOOL", "OPERATION", "AGENT", "STATUS"];
+  const lines = records.map((record) => [
+    record.callId,
+    new Date(record.startedAt).toISOString(),
+    `${record.tool}@${record.version}`,
+    record.operation,
+    record.agent,
+    record.closing?.status ?? record.phase,
+  ]);
+  return table(
+    [header, ...lines],
+    'No calls yet. Make one: sallyport call calculator --operation add \'{"a":2,"b":3}\'',
+  );
+}
+
+function showCommand(io: Io): Command {
+  const command = new Command("show")
+    .description("everything on record about one call")
+    .argument("<call>", "id of the call");
+  return withCommonOptions(command).action(async (callId: string, options: CommonOptions) => {
+    const session = new Session(options, io);
+    const record = await session.reading((store) => store.calls.get(callId));
+    if (!record) throw new SallyportError(failure("E3917", { message: `There is no call ${callId}.` }));
+    const document = recordDocument(record);
+    session.output.result(document, () => JSON.stringify(document, null, 2));
+  });
+}
+
+function recordDocument(record: CallRecord) {
+  const { closing, input, ...rest } = record;
+  return {
+    ...rest,
+    startedAt: new Date(record.startedAt).toISOString(),
+    input: JSON.parse(input) as JsonValue,
+    ...(closing && { outcome: answerDocument(closing.answer) }),
+  };
+}
+
+interface RecoverOptions extends CommonOptions {
+  as?: "completed" | "rolled_back";
+  note?: string;
+  result?: string;
+}
+
+const RECOVER_HELP = `
+After a crash every call that was open gets a verdict. Nothing is ever run again by itself:
+  never started    nothing of it took effect; it is closed
+  completed        its outcome is on record; asking again with its idempotency key gives it
+  outcome unknown  it may have changed the world; find out, then close it:
+    $ sallyport calls recover CALL --as completed --note "saw the payment in the ledger"
+    $ sallyport calls recover CALL --as rolled_back --note "no trace of it at the bank"`;
+
+function recoverCommand(io: Io, finish: (code: number) => void): Command {
+  const command = new Command("recover")
+    .description("verdicts on interrupted calls; closes one on your word")
+    .argument("[call]", "the call to close")
+    .addOption(new Option("--as <outcome>", "what you found out").choices(["completed", "rolled_back"]))
+    .option("--note <text>", "how you know; goes on record")
+    .option("--result <json>", "the result, where there was one (JSON, @file or -)")
+    .addHelpText("after", RECOVER_HELP);
+  return withCommonOptions(command).action(async (callId: string | undefined, options: RecoverOptions) => {
+    const session = new Session(options, io);
+    finish(callId === undefined ? await showVerdicts(session) : await closeCall(callId, options, session));
+  });
+}
+
+async function showVerdicts(session: Session): Promise<number> {
+  const verdicts = await session.inHouse(async ({ recovered }) => recovered);
+  const document = verdicts.map((given) => ({
+    callId: given.callId,
+    verdict: given.verdict,
+    reason: reasonOf(given),
+  }));
+  const header = ["CALL", "VERDICT", "WHY"];
+  const lines = document.map(({ callId, verdict, reason }) => [callId, verdict.replaceAll("_", " "), reason]);
+  session.output.result(document, () => table([header, ...lines], "No interrupted calls."));
+  return EXIT.success;
+}
+
+function reasonOf(verdict: Verdict): string {
+  return verdict.verdict === "completed" ? "its outcome is on record" : verdict.reason;
+}
+
+async function closeCall(callId: string, options: RecoverOptions, session: Session): Promise<number> {
+  const { as, note } = options;
+  if (as === undefined || note === undefined) {
+    const message = "To close a call say what happened and how you know.";
+    throw new SallyportError(
+      failure("E3921", { message, advice: "Add --as completed|rolled_back and --note." }),
+    );
+  }
+  const result =
+    options.result === undefined ? undefined : ((await readInput(options.result, session.io)) as JsonValue);
+  const by = session.caller({}).user ?? "operator";
+  const closed = await session.inHouse(({ engine }) =>
+    engine.closeByPerson({ callId, as, note, by, ...(result !== undefined && { result }) }),
+  );
+  if ("code" in closed) throw new SallyportError(closed);
+  session.output.result(answerDocument(closed), () => `Closed ${callId} as ${as.replace("_", " ")}.`);
+  return EXIT.success;
+}

@@ -1,0 +1,53 @@
+import type { Readable, Writable } from "node:stream";
+import { styleText } from "node:util";
+
+/** Where a command reads and writes; the process's own streams, or a test's. */
+export interface Io {
+  stdin: Readable;
+  stdout: Writable & { isTTY?: boolean };
+  stderr: Writable & { isTTY?: boolean };
+  cwd: string;
+}
+
+type Style = "bold" | "dim" | "green" | "red" | "yellow" | "cyan";
+
+/** Prints for a person or, with `--json`, for a program: then exactly one JSON document goes to stdout. */
+export class Output {
+  readonly json: boolean;
+  readonly #io: Io;
+
+  constructor(io: Io, json: boolean) {
+    this.#io = io;
+    this.json = json;
+  }
+
+  /** A result: the value with `--json`, the text without. */
+  result(value: unknown, text: () => string): void {
+    this.#io.stdout.write(`${this.json ? JSON.stringify(value, null, 2) : text()}\n`);
+  }
+
+  /** Raw lines for a pipe, the same with and without `--json`. */
+  data(text: string): void {
+    this.#io.stdout.write(text);
+  }
+
+  /** Something beside the result; never on stdout, so that pipes stay clean. */
+  note(text: string): void {
+    this.#io.stderr.write(`${text}\n`);
+  }
+
+  style(style: Style, text: string): string {
+    return styleText(style, text, { stream: this.#io.stdout });
+  }
+}
+
+/** Rows in aligned columns; an empty table says so in words. */
+export function table(rows: readonly (readonly string[])[], empty: string): string {
+  if (rows.length <= 1) return empty;
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  );
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+  return rows.map((row) => line(row).trimEnd()).join("\n");
+}

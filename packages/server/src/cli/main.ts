@@ -1,0 +1,86 @@
+import { failure, SallyportError } from "@sallyport/protocol";
+import { Command, CommanderError } from "commander";
+import { VERSION } from "../version.ts";
+import { auditCommand } from "./commands/audit.ts";
+import { callCommand } from "./commands/call.ts";
+import { callsCommand } from "./commands/calls.ts";
+import { conformanceCommand } from "./commands/conformance.ts";
+import { demoCommand } from "./commands/demo.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { toolsCommand } from "./commands/tools.ts";
+import { EXIT, exitCodeOf } from "./exit-codes.ts";
+import { type Io, Output } from "./io.ts";
+import { failureText } from "./render-answer.ts";
+
+const INTRODUCTION = `
+Sallyport is the guarded door between AI agents and the world: every tool call is resolved, validated, authorised,
+run in a transaction, committed or rolled back, and kept on record.
+
+Start here:
+  $ sallyport demo                                             see a call pass every state
+  $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one
+  $ sallyport tools list                                       what can be called
+  $ sallyport audit verify                                     is the record intact?`;
+
+const processIo = (): Io => ({
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  cwd: process.cwd(),
+});
+
+/** Runs one command line and resolves with its exit code; every error has become a message by then. */
+export async function main(argv: string[], io: Io = processIo()): Promise<number> {
+  let code: number = EXIT.success;
+  const finish = (result: number) => {
+    code = result;
+  };
+  try {
+    await program(io, finish).parseAsync(argv, { from: "user" });
+    return code;
+  } catch (error) {
+    return explain(error, argv, io);
+  }
+}
+
+function program(io: Io, finish: (code: number) => void): Command {
+  const commands = [
+    callCommand,
+    toolsCommand,
+    callsCommand,
+    auditCommand,
+    conformanceCommand,
+    doctorCommand,
+    demoCommand,
+  ];
+  const root = new Command("sallyport")
+    .description("guarded tool calls for AI agents")
+    .version(VERSION)
+    .addHelpText("after", INTRODUCTION);
+  for (const make of commands) root.addCommand(make(io, finish));
+  return withManners(root, io);
+}
+
+/** No command exits the process or writes past the given streams; a misspelt word gets a suggestion. */
+function withManners(command: Command, io: Io): Command {
+  command
+    .exitOverride()
+    .showSuggestionAfterError()
+    .showHelpAfterError("(add --help to see how it is used)")
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+    });
+  for (const child of command.commands) withManners(child, io);
+  return command;
+}
+
+function explain(error: unknown, argv: string[], io: Io): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.badUsage;
+  const output = new Output(io, argv.includes("--json"));
+  const failed =
+    error instanceof SallyportError ? error.failure : failure("E3900", { message: String(error) });
+  if (output.json) output.result({ status: "error", error: failed }, () => "");
+  else output.note(failureText(failed, output));
+  return exitCodeOf(failed);
+}

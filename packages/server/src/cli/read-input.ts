@@ -1,0 +1,50 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { failure, SallyportError } from "@sallyport/protocol";
+import type { Io } from "./io.ts";
+
+/** More than any input may have, so that a huge file or an endless pipe ends here. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** The JSON a call is given: on the line, from `@file`, or from standard input with `-`. Throws E3921 with the place. */
+export async function readInput(argument: string | undefined, io: Io): Promise<unknown> {
+  if (argument === undefined) return {};
+  const { text, source } = await fetchText(argument, io);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw bad(`${source} is not JSON: ${why}`);
+  }
+}
+
+async function fetchText(argument: string, io: Io): Promise<{ text: string; source: string }> {
+  if (argument === "-") return { text: await readAll(io), source: "Standard input" };
+  if (!argument.startsWith("@")) return { text: argument, source: "The input" };
+  const file = resolve(io.cwd, argument.slice(1));
+  try {
+    const bytes = await readFile(file);
+    if (bytes.length > MAX_BYTES) throw bad(`${file} has more than ${MAX_BYTES} bytes.`);
+    return { text: bytes.toString("utf8"), source: file };
+  } catch (error) {
+    if (error instanceof SallyportError) throw error;
+    throw bad(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function readAll({ stdin }: Io): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk as Uint8Array | string);
+    size += bytes.length;
+    if (size > MAX_BYTES) throw bad(`Standard input has more than ${MAX_BYTES} bytes.`);
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function bad(message: string): SallyportError {
+  const advice = `Give the input as JSON: '{"a":2,"b":3}', @file.json, or - for standard input.`;
+  return new SallyportError(failure("E3921", { message, advice }));
+}

@@ -1,0 +1,49 @@
+import { type CallAnswer, type Failure, invokeResponse } from "@sallyport/protocol";
+import type { Output } from "./io.ts";
+
+/** The L3 response, with what Sallyport knows beyond it. */
+export function answerDocument(answer: CallAnswer) {
+  return {
+    ...invokeResponse(answer),
+    tool_id: answer.tool,
+    tool_version: answer.version,
+    operation: answer.operation,
+    attempts: answer.attempts,
+    replayed: answer.replayed,
+    lifecycle: answer.lifecycle.map(({ state, at }) => ({ state, at: new Date(at).toISOString() })),
+    isolation: answer.isolation ?? null,
+    rollback: answer.rollback ?? null,
+    warnings: answer.warnings,
+    receipt: answer.receipt ?? null,
+  };
+}
+
+/** One line that says how a call went, for stderr. */
+export function answerSummary(answer: CallAnswer, output: Output): string {
+  const mark = answer.status === "success" ? output.style("green", "✓") : output.style("red", "✗");
+  const parts = [
+    `${answer.tool} ${answer.version} ${answer.operation}`,
+    answer.status,
+    `${answer.usage.durationMs} ms`,
+  ];
+  if (answer.isolation) parts.push(`${answer.isolation.runner} (${answer.isolation.level})`);
+  if (answer.replayed) parts.push("answered from the record");
+  if (answer.receipt)
+    parts.push(
+      `receipt ${answer.receipt.tenant}#${answer.receipt.sequence} ${answer.receipt.hash.slice(0, 12)}…`,
+    );
+  const warnings = answer.warnings.map(
+    ({ code, message }) => `\n${output.style("yellow", "!")} ${code} ${message}`,
+  );
+  return `${mark} ${parts.join(" · ")}${warnings.join("")}`;
+}
+
+/** A failure for a person: what, where, and what to do about it. */
+export function failureText(error: Failure, output: Output): string {
+  const lines = [`${output.style("red", error.code)} ${error.message}`];
+  for (const { path, reason, suggestion } of error.issues ?? []) {
+    lines.push(`  ${path || "/"} ${reason}${suggestion ? ` — ${suggestion}` : ""}`);
+  }
+  lines.push(`  ${output.style("cyan", "→")} ${error.advice}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+
+/** One entry of `tools`: where the code is, and how it runs. */
+const toolModule = z.union([
+  z.string().min(1),
+  z.strictObject({
+    module: z.string().min(1).describe("Path of the module, relative to the configuration file."),
+    runner: z
+      .enum(["thread", "inline"])
+      .default("thread")
+      .describe("thread: a worker thread with a heap limit. inline: this thread, for code you trust."),
+  }),
+]);
+
+const names = z.array(z.string().min(1)).min(1);
+
+const grant = z.strictObject({
+  id: z.string().min(1).describe("Name of the grant; it stands in every decision it takes part in."),
+  tools: names.describe("Tools it covers; `*` stands for any run of characters."),
+  operations: names.default(["*"]).describe("Operations it covers."),
+  agents: names.default(["*"]).describe("Agents it is for."),
+  tenants: names.default(["*"]).describe("Tenants it is for."),
+  capabilities: z.array(z.string().min(1)).default([]).describe("Capabilities it gives, by exact name."),
+});
+
+const positive = z.int().positive();
+
+/** `sallyport.yaml`. Every key has a default but the ones that say what may run. */
+export const configSchema = z.strictObject({
+  state: z
+    .string()
+    .min(1)
+    .default(".sallyport")
+    .describe("Folder for everything that is kept, beside this file."),
+  durability: z
+    .enum(["power", "process"])
+    .default("power")
+    .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
+  tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
+  grants: z.array(grant).default([]).describe("Who may call what. Without a grant nothing runs."),
+  caller: z
+    .strictObject({
+      tenant: z.string().min(1).default("local"),
+      agent: z.string().min(1).default("cli"),
+    })
+    .prefault({})
+    .describe("On whose behalf the command line calls."),
+  events: z.boolean().default(true).describe("Publish CloudEvents to events.jsonl in the state folder."),
+  limits: z
+    .strictObject({
+      concurrentCalls: positive.default(64).describe("Calls that run at once."),
+      concurrentCallsPerAgent: positive.default(4).describe("Calls that run at once for one agent."),
+      inputBytes: positive.default(256 * 1024).describe("Largest input."),
+      outputBytes: positive
+        .default(1024 * 1024)
+        .describe("Largest result of a tool that sets no limit itself."),
+      versionsPerTool: positive.default(5).describe("Versions of a tool that are kept."),
+      threads: positive.default(32).describe("Worker threads at most."),
+    })
+    .prefault({}),
+});
+
+export type Config = z.infer<typeof configSchema>;

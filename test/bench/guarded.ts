@@ -1,0 +1,74 @@
+import { openSqliteStore } from "@sallyport/adapters/sqlite";
+import {
+  createEngine,
+  createMemoryStore,
+  createThreadRunner,
+  type DefinedTool,
+  type Engine,
+  grantAuthority,
+  type Implementation,
+  type Store,
+} from "@sallyport/engine";
+import { isFailure, SallyportError } from "@sallyport/protocol";
+import type { Contender } from "./measure.ts";
+import { effectful, pure } from "./subject.ts";
+
+const MODULE = new URL("./subject.ts", import.meta.url).href;
+const LIMITS = { total: 1_000, perAgent: 1_000, perTool: 1_000 };
+
+/** An allow rule, as a real configuration has it. */
+const authority = grantAuthority([
+  {
+    id: "bench",
+    tenants: ["bench"],
+    agents: ["bench"],
+    tools: ["bench.*"],
+    operations: ["*"],
+    capabilities: [],
+  },
+]);
+
+export interface GuardedOptions {
+  name: string;
+  store: Store;
+  runner: "inline" | "thread";
+  tool?: DefinedTool;
+  calls?: Contender["calls"];
+}
+
+/** The whole passage: validated, authorised, journaled, audited. */
+export async function guardedContender({
+  name,
+  store,
+  runner,
+  tool = pure,
+  calls,
+}: GuardedOptions): Promise<Contender> {
+  const runners = { thread: createThreadRunner({ maxThreads: 16 }) };
+  const engine = await createEngine({ store, authority, admission: LIMITS, runners });
+  const implementation: Implementation =
+    runner === "inline"
+      ? { kind: "inline", operations: tool.operations }
+      : { kind: "thread", moduleUrl: MODULE };
+  const registered = await engine.tools.register(tool.manifest, { implementation });
+  if (isFailure(registered)) throw new SallyportError(registered);
+  return {
+    name,
+    call: () => callOnce(engine, tool.manifest.id),
+    ...(calls && { calls }),
+    async close() {
+      await engine.close();
+      await store.close();
+    },
+  };
+}
+
+async function callOnce(engine: Engine, tool: string): Promise<void> {
+  const caller = { tenant: "bench", agent: "bench" };
+  const answer = await engine.call({ tool, operation: "add", input: { a: 2, b: 3 }, caller });
+  if (answer.status !== "success") throw new SallyportError(answer.error);
+}
+
+export const inMemory = () => createMemoryStore({ maxClosedCalls: 10_000, maxAuditEntries: 50_000 });
+export const onDisk = (folder: string) => openSqliteStore({ folder, durability: "power" });
+export { effectful };
