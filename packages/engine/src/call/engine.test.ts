@@ -222,7 +222,7 @@ describe("a call", () => {
     const { call, store } = await fixtureEngine({}, [adder]);
     expect(errorOf(await call("addre", {}))).toMatchObject({
       code: "E3001",
-      advice: expect.stringContaining("adder"),
+      message: expect.stringContaining("adder"),
     });
     expect(errorOf(await call("adder", {}, { operation: "nope" })).code).toBe("E3010");
     expect(errorOf(await call("adder", {}, { version: "^9" })).code).toBe("E3006");

@@ -1,0 +1,1 @@
+export { createJsonlSink } from "./jsonl-sink.ts";

@@ -1,0 +1,104 @@
+import type { DatabaseSync } from "node:sqlite";
+import { encodeReceipt } from "./call-rows.ts";
+import { ChainHeads } from "./chain-heads.ts";
+import { failureOf } from "./failures.ts";
+import type { ClosedCall, Job, OpenedCall, Outcome, ToolRow, UnitJob } from "./messages.ts";
+import { OutboxPositions } from "./outbox-positions.ts";
+import { prepareStatements, type Statements } from "./statements.ts";
+import { stateConflicts, writeState } from "./write-state.ts";
+
+/**
+ * Applies jobs to the database. A batch is one transaction: begun, every job checked and written, heads written,
+ * committed. A job that conflicts writes nothing and disturbs no other. An unexpected error rolls the whole batch
+ * back, and each job then runs again in a transaction of its own, so that only the guilty one fails. What is cached
+ * (heads, positions) moves on only after a commit.
+ */
+export class BatchWriter {
+  readonly #database: DatabaseSync;
+  readonly #sql: Statements;
+  readonly #heads: ChainHeads;
+  readonly #outbox: OutboxPositions;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#sql = prepareStatements(database);
+    this.#heads = new ChainHeads(this.#sql);
+    this.#outbox = new OutboxPositions(this.#sql);
+  }
+
+  /** One outcome for each job, in order. Never throws. */
+  apply(jobs: readonly Job[]): Outcome[] {
+    try {
+      return this.#transaction(jobs);
+    } catch (error) {
+      if (jobs.length === 1) return [["failed", failureOf(error, "The unit could not be written")]];
+      return jobs.flatMap((job) => this.apply([job]));
+    }
+  }
+
+  #transaction(jobs: readonly Job[]): Outcome[] {
+    this.#sql.begin.run();
+    try {
+      const outcomes = jobs.map((job) => this.#applyOne(job));
+      this.#heads.write();
+      this.#sql.commit.run();
+      this.#heads.committed();
+      this.#outbox.committed();
+      return outcomes;
+    } catch (error) {
+      this.#rollBack();
+      throw error;
+    }
+  }
+
+  #rollBack(): void {
+    this.#heads.rolledBack();
+    this.#outbox.rolledBack();
+    if (this.#database.isTransaction) this.#sql.rollback.run();
+  }
+
+  #applyOne(job: Job): Outcome {
+    if (job[0] === "unit") return this.#conflict(job) ?? this.#write(job);
+    this.#outbox.delivered(job[1]);
+    return ["applied", 0, []];
+  }
+
+  #conflict([, , , open, close, state]: UnitJob): Outcome | undefined {
+    const refused = (open && this.#checkOpen(open)) ?? (close && this.#checkClose(close));
+    if (refused) return refused;
+    const keys = state ? stateConflicts(this.#sql, state) : [];
+    return keys.length === 0 ? undefined : ["state", keys];
+  }
+
+  #checkOpen([callId, tenant, agent, key]: OpenedCall): Outcome | undefined {
+    if (this.#sql.findCall.get(callId)) return ["duplicate_call"];
+    if (key === null) return undefined;
+    const existing = this.#sql.findKey.get(tenant, agent, key);
+    return existing && ["idempotency", String(existing.invocation_id)];
+  }
+
+  #checkClose([callId, phase]: ClosedCall): Outcome | undefined {
+    const found = this.#sql.findCall.get(callId)?.phase;
+    const isOpen = found === "executing" || (found === "unknown" && phase === "closed");
+    return isOpen ? undefined : ["not_open"];
+  }
+
+  #write([, tenant, callId, open, close, state, tools, events, outbox]: UnitJob): Outcome {
+    const run = this.#heads.append(tenant, events);
+    const receipt = events.length > 0 ? encodeReceipt(run.last) : null;
+    if (open) this.#sql.insertCall.run(...open, receipt);
+    if (close) this.#sql.closeCall.run(...close, receipt);
+    if (state) writeState(this.#sql, state);
+    if (tools) for (const tool of tools) this.#putTool(tool);
+    if (events.length > 0) {
+      this.#sql.insertAudit.run(tenant, run.firstSequence, run.last.sequence, callId, run.lines);
+    }
+    this.#outbox.append(outbox);
+    return ["applied", run.firstSequence, run.hashes];
+  }
+
+  #putTool({ definition, version }: ToolRow): void {
+    this.#sql.putDefinition.run(...definition);
+    this.#sql.putVersion.run(...version);
+  }
+}

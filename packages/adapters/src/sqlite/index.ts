@@ -1,0 +1,3 @@
+export { DATABASE_FILE } from "./folder.ts";
+export { openSqliteStore } from "./open-store.ts";
+export type { Durability, SqliteStoreOptions } from "./options.ts";

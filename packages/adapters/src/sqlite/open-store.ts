@@ -1,0 +1,41 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Store } from "@sallyport/engine";
+import { SallyportError } from "@sallyport/protocol";
+import { failureOf } from "./failures.ts";
+import { filesIn, prepareFolder } from "./folder.ts";
+import { loadSqlite } from "./load-sqlite.ts";
+import { requireSchema } from "./migrations.ts";
+import type { SqliteStoreOptions } from "./options.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { Writer } from "./writer.ts";
+
+/**
+ * Opens, and when need be creates, the embedded store in a folder. One process at a time may write in it: a second
+ * one gets E3915 naming the first. Rejects with E3914 and advice when the folder or the database cannot be used;
+ * nothing is left open then.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { folder, durability = "power", waitForLockMs = 5_000, readOnly = false } = options;
+  if (readOnly) return new SqliteStore(openForReading(folder), undefined);
+  await prepareFolder(folder);
+  const writer = await Writer.start({ folder, durability, waitForLockMs });
+  try {
+    return new SqliteStore(openForReading(folder), writer);
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+}
+
+function openForReading(folder: string): DatabaseSync {
+  const { DatabaseSync } = loadSqlite();
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(filesIn(folder).database, { readOnly: true, timeout: 5_000 });
+    requireSchema(database);
+    return database;
+  } catch (cause) {
+    database?.close();
+    throw new SallyportError(failureOf(cause, `Cannot read the store in ${folder}`), { cause });
+  }
+}

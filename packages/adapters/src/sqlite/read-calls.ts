@@ -1,0 +1,78 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { CallFilter, CallRecord } from "@sallyport/engine";
+import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
+
+const GET_CALL = `SELECT ${CALL_COLUMNS} FROM tool_invocations WHERE invocation_id = ?`;
+
+const GET_BY_KEY = `SELECT ${CALL_COLUMNS} FROM tool_invocations
+  WHERE tenant_id = ? AND agent_did = ? AND idempotency_key = ?`;
+
+/** Reads the journal, synchronously, on the connection it is given. */
+export class CallReads {
+  readonly #database: DatabaseSync;
+  readonly #get: StatementSync;
+  readonly #byKey: StatementSync;
+  /** One statement for each combination of filters, prepared on first use. */
+  readonly #lists = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#get = database.prepare(GET_CALL);
+    this.#byKey = database.prepare(GET_BY_KEY);
+  }
+
+  get(callId: string): CallRecord | undefined {
+    const row = this.#get.get(callId);
+    return row && recordOf(row);
+  }
+
+  byKey({ tenant, agent, key }: { tenant: string; agent: string; key: string }): CallRecord | undefined {
+    const row = this.#byKey.get(tenant, agent, key);
+    return row && recordOf(row);
+  }
+
+  /** Newest first in the order calls entered the journal; nothing when `before` is not in it. */
+  list(filter: CallFilter): CallRecord[] {
+    const { sql, values } = listQuery(filter);
+    const statement = this.#lists.get(sql) ?? this.#database.prepare(sql);
+    this.#lists.set(sql, statement);
+    return statement.all(...values).map(recordOf);
+  }
+}
+
+function listQuery(filter: CallFilter): { sql: string; values: SQLInputValue[] } {
+  const conditions: [sql: string, value: string | undefined][] = [
+    ["tenant_id = ?", filter.tenant],
+    ["tool_id = ?", filter.tool],
+    ["phase = ?", filter.phase],
+    ["status = ?", filter.status],
+    ["position < (SELECT position FROM tool_invocations WHERE invocation_id = ?)", filter.before],
+  ];
+  const used = conditions.filter(([, value]) => value !== undefined);
+  const where = [...used.map(([sql]) => sql), ...partialIndexTerms(filter)].join(" AND ");
+  const sql = `SELECT ${CALL_COLUMNS} FROM tool_invocations ${indexFor(filter)}
+    ${where === "" ? "" : `WHERE ${where}`} ORDER BY position DESC LIMIT ?`;
+  return { sql, values: [...used.map(([, value]) => value ?? null), Math.max(0, filter.limit)] };
+}
+
+/** SQLite uses a partial index only when the query repeats the index's own condition. */
+function partialIndexTerms({ phase, status }: CallFilter): string[] {
+  if (isOpen(phase)) return ["phase <> 'closed'"];
+  return isRare(status) ? ["status <> 'success'"] : [];
+}
+
+/** The index with the fewest rows to look at, named because SQLite has no statistics to choose by. */
+function indexFor({ phase, status, tool, tenant }: CallFilter): string {
+  if (isOpen(phase)) return "INDEXED BY invocations_open";
+  if (isRare(status)) return "INDEXED BY invocations_unsuccessful";
+  if (tool !== undefined) return "INDEXED BY invocations_by_tool";
+  return tenant === undefined ? "" : "INDEXED BY invocations_by_tenant";
+}
+
+function isOpen(phase: CallFilter["phase"]): boolean {
+  return phase !== undefined && phase !== "closed";
+}
+
+function isRare(status: CallFilter["status"]): boolean {
+  return status !== undefined && status !== "success";
+}

@@ -1,0 +1,29 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { OutboxType, PendingMessage } from "@sallyport/engine";
+
+const LIST_PENDING =
+  "SELECT last_position, lines FROM outbox WHERE lines <> '' ORDER BY last_position LIMIT ?";
+
+/** Reads the outbox. A row holds the messages of one unit. */
+export class OutboxReads {
+  readonly #pending: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#pending = database.prepare(LIST_PENDING);
+  }
+
+  pending(limit: number): PendingMessage[] {
+    const rows = this.#pending.all(Math.max(0, limit));
+    const messages = rows.flatMap((row) => expand(Number(row.last_position), String(row.lines)));
+    return messages.slice(0, limit);
+  }
+}
+
+function expand(last: number, text: string): PendingMessage[] {
+  const lines = text.split("\n");
+  return lines.map((line, index) => {
+    const space = line.indexOf(" ");
+    const type = line.slice(0, space) as OutboxType;
+    return { callId: line.slice(space + 1), type, position: last - lines.length + 1 + index };
+  });
+}

@@ -1,0 +1,120 @@
+import { GENESIS, linkAll, type Store } from "@sallyport/engine";
+import { describe, expect, it } from "vitest";
+import { inFolder, StoreProcess } from "./fixtures/run-process.ts";
+import { openSqliteStore } from "./index.ts";
+
+async function chainIsWhole(store: Store): Promise<void> {
+  const entries = await store.audit.read("acme", { after: 0, limit: 1_000_000 });
+  expect(entries).toEqual(
+    linkAll(
+      GENESIS,
+      entries.map(({ body }) => body),
+    ),
+  );
+  expect(await store.audit.head("acme")).toMatchObject({ sequence: entries.length });
+}
+
+describe("one process at a time writes in a folder", () => {
+  it("refuses a second process with E3915, naming the first", () =>
+    inFolder(async (folder) => {
+      const holder = new StoreProcess(folder, "hold");
+      await holder.said("ready");
+      const second = openSqliteStore({ folder, waitForLockMs: 100 });
+      await expect(second).rejects.toMatchObject({
+        failure: { code: "E3915", message: expect.stringContaining(`process ${holder.child.pid} `) },
+      });
+      holder.child.stdin.end();
+      await holder.ended;
+    }));
+
+  it("lets a second process in as soon as the first lets go", () =>
+    inFolder(async (folder) => {
+      const holder = new StoreProcess(folder, "hold");
+      await holder.said("ready");
+      const waiting = openSqliteStore({ folder, waitForLockMs: 20_000 });
+      holder.child.stdin.end();
+      await (await waiting).close();
+      await holder.ended;
+    }));
+
+  it("refuses a second store in the same process, which does not cost the first its lock", () =>
+    inFolder(async (folder) => {
+      const first = await openSqliteStore({ folder });
+      const second = openSqliteStore({ folder, waitForLockMs: 0 });
+      await expect(second).rejects.toMatchObject({ failure: { code: "E3915" } });
+      const other = new StoreProcess(folder, "try");
+      expect(await other.said("error E3915")).toHaveLength(1);
+      await other.ended;
+      await first.close();
+    }));
+
+  it("needs no repair after a kill: the kernel's lock goes with the process", () =>
+    inFolder(async (folder) => {
+      const holder = new StoreProcess(folder, "hold");
+      await holder.said("ready");
+      await holder.kill();
+      await (await openSqliteStore({ folder, waitForLockMs: 0 })).close();
+    }));
+
+  it("reads beside a process that writes, and refuses to write", () =>
+    inFolder(async (folder) => {
+      const writer = new StoreProcess(folder, "commit");
+      const [first = ""] = await writer.said("ack");
+      const reader = await openSqliteStore({ folder, readOnly: true });
+      expect(await reader.calls.get(first.slice(4))).toMatchObject({ phase: "closed" });
+      const write = reader.commit({ tenant: "acme", events: [], outbox: [] });
+      await expect(write).rejects.toMatchObject({ failure: { code: "E3914" } });
+      await expect(reader.outbox.delivered(1)).rejects.toMatchObject({ failure: { code: "E3914" } });
+      await reader.close();
+      await writer.kill();
+      const after = await openSqliteStore({ folder, readOnly: true });
+      expect(await after.calls.get(first.slice(4))).toBeDefined();
+      await after.close();
+    }));
+});
+
+describe("a process that ends", () => {
+  it("by kill -9 during commits leaves every acknowledged unit, and whole ones only", () =>
+    inFolder(async (folder) => {
+      const acknowledged: string[] = [];
+      for (const round of [1, 2, 3, 4, 5]) {
+        const writer = new StoreProcess(folder, "commit");
+        await writer.said("ack", round * 40);
+        await writer.kill();
+        acknowledged.push(
+          ...writer.lines.filter((line) => line.startsWith("ack")).map((line) => line.slice(4)),
+        );
+      }
+      const store = await openSqliteStore({ folder });
+      for (const callId of acknowledged) expect(await store.calls.get(callId), callId).toBeDefined();
+      const calls = await store.calls.list({ limit: 1_000_000 });
+      expect(await store.audit.head("acme")).toMatchObject({ sequence: calls.length });
+      await chainIsWhole(store);
+      await store.close();
+    }));
+
+  it("without closing its store is not kept alive by it, and prints no warning", () =>
+    inFolder(async (folder) => {
+      const leaver = new StoreProcess(folder, "leave");
+      await leaver.ended;
+      expect(leaver.child.exitCode).toBe(0);
+      expect(leaver.errors).toBe("");
+      const store = await openSqliteStore({ folder });
+      expect(await store.calls.get("left")).toBeDefined();
+      await store.close();
+    }));
+
+  it("has said E3914 with advice when the disk took no more, and lost nothing acknowledged", () =>
+    inFolder(async (folder) => {
+      const writer = new StoreProcess(folder, "commit", 2_048);
+      const [complaint] = await writer.said("error");
+      expect(complaint).toMatch(/^error E3914 .*free/);
+      await writer.ended;
+      const store = await openSqliteStore({ folder });
+      const acknowledged = writer.lines.filter((line) => line.startsWith("ack")).map((line) => line.slice(4));
+      expect(acknowledged.length).toBeGreaterThan(0);
+      for (const callId of acknowledged) expect(await store.calls.get(callId), callId).toBeDefined();
+      await chainIsWhole(store);
+      await store.close();
+    }));
+});

@@ -1,0 +1,152 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { CommitResult, Store, UnitOfWork } from "@sallyport/engine";
+import { SallyportError } from "@sallyport/protocol";
+import { encodeUnit, jobBytes } from "./encode-unit.ts";
+import { failureOf, lost } from "./failures.ts";
+import type { Outcome } from "./messages.ts";
+import { Pins } from "./pins.ts";
+import { AuditReads } from "./read-audit.ts";
+import { CallReads } from "./read-calls.ts";
+import { OutboxReads } from "./read-outbox.ts";
+import { StateReads } from "./read-state.ts";
+import { ToolReads } from "./read-tools.ts";
+import type { Writer } from "./writer.ts";
+
+/**
+ * The store over a read-only connection of this thread and, unless it is opened read-only, the writer thread.
+ * `open` until `close` is called; from then on everything rejects with E3914, and what was under way is finished.
+ */
+export class SqliteStore implements Store {
+  readonly #database: DatabaseSync;
+  readonly #writer: Writer | undefined;
+  readonly #pins = new Pins();
+  readonly #journal: CallReads;
+  #closing: Promise<void> | undefined;
+
+  readonly calls: Store["calls"];
+  readonly state: Store["state"];
+  readonly audit: Store["audit"];
+  readonly outbox: Store["outbox"];
+  readonly tools: Store["tools"];
+
+  constructor(database: DatabaseSync, writer: Writer | undefined) {
+    this.#database = database;
+    this.#writer = writer;
+    this.#journal = new CallReads(database);
+    this.calls = this.#callReader();
+    this.state = this.#stateReader();
+    this.audit = this.#auditReader();
+    this.outbox = this.#outboxReader();
+    const tools = new ToolReads(database);
+    this.tools = { all: () => this.#read(() => tools.all()) };
+  }
+
+  async commit(unit: UnitOfWork): Promise<CommitResult> {
+    const writer = this.#requireWriter();
+    const base = unit.state && { scope: unit.state.scope, version: unit.state.snapshotVersion };
+    if (base) this.#pins.hold(base);
+    try {
+      const job = encodeUnit(unit, base ? this.#pins.versions(base.scope) : []);
+      return this.#result(await writer.submit(job, jobBytes(job)));
+    } finally {
+      if (base) this.#pins.release(base);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** The reading connection goes first: the last to close tidies the write-ahead log away. */
+  async #close(): Promise<void> {
+    await this.#writer?.drain();
+    this.#database.close();
+    await this.#writer?.close();
+  }
+
+  #result(outcome: Outcome): CommitResult {
+    switch (outcome[0]) {
+      case "applied":
+        return { ok: true, links: outcome[2].map((hash, index) => ({ sequence: outcome[1] + index, hash })) };
+      case "idempotency":
+        return { ok: false, conflict: { kind: "idempotency", existing: this.#existing(outcome[1]) } };
+      case "state":
+        return { ok: false, conflict: { kind: "state", keys: outcome[1] } };
+      case "failed":
+        throw new SallyportError(outcome[1]);
+      default:
+        return { ok: false, conflict: { kind: outcome[0] } };
+    }
+  }
+
+  /** The writer found it in a transaction that has committed since, so it is there. */
+  #existing(callId: string) {
+    const existing = this.#journal.get(callId);
+    if (existing) return existing;
+    throw lost(`The call ${callId} that holds the idempotency key cannot be read.`);
+  }
+
+  #requireWriter(): Writer {
+    this.#requireOpen();
+    if (this.#writer) return this.#writer;
+    throw lost("The store has been opened read-only.", { advice: "Open it without readOnly to write." });
+  }
+
+  #requireOpen(): void {
+    if (this.#closing) throw lost("The store has been closed.");
+  }
+
+  async #read<Result>(read: () => Result): Promise<Result> {
+    this.#requireOpen();
+    try {
+      return read();
+    } catch (cause) {
+      throw new SallyportError(failureOf(cause, "The store could not be read"), { cause });
+    }
+  }
+
+  #callReader(): Store["calls"] {
+    return {
+      get: (callId) => this.#read(() => this.#journal.get(callId)),
+      byIdempotencyKey: (key) => this.#read(() => this.#journal.byKey(key)),
+      list: (filter) => this.#read(() => this.#journal.list(filter)),
+    };
+  }
+
+  #stateReader(): Store["state"] {
+    const reads = new StateReads(this.#database);
+    return {
+      open: (scope) =>
+        this.#read(() => {
+          const snapshot = { scope: { ...scope }, version: reads.version(scope) };
+          this.#pins.hold(snapshot);
+          return snapshot;
+        }),
+      get: (snapshot, key) => this.#read(() => reads.get(snapshot, key)),
+      keys: (snapshot, query) => this.#read(() => reads.keys(snapshot, query)),
+      writtenBy: (scope, callId) => this.#read(() => reads.writtenBy(scope, callId)),
+      release: (snapshot) => this.#pins.release(snapshot),
+    };
+  }
+
+  #auditReader(): Store["audit"] {
+    const reads = new AuditReads(this.#database);
+    return {
+      tenants: () => this.#read(() => reads.tenants()),
+      head: (tenant) => this.#read(() => reads.head(tenant)),
+      read: (tenant, page) => this.#read(() => reads.read(tenant, page)),
+    };
+  }
+
+  #outboxReader(): Store["outbox"] {
+    const reads = new OutboxReads(this.#database);
+    return {
+      pending: (limit) => this.#read(() => reads.pending(limit)),
+      delivered: async (position) => {
+        const outcome = await this.#requireWriter().submit(["delivered", position], 64);
+        if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
+      },
+    };
+  }
+}

@@ -1,0 +1,3 @@
+export { type FaultAction, FaultPlan, type FaultPoint, type FaultRule, withFaults } from "./faults.ts";
+export { storeContract } from "./store-contract.ts";
+export * from "./store-contract-samples.ts";

@@ -1,0 +1,179 @@
+import { describe, expect, it } from "vitest";
+import type { StateScope, StateSnapshot } from "../ports/state.ts";
+import type { Store } from "../ports/store.ts";
+import type { OpenFixture } from "./store-contract.ts";
+import { applied, newCallId, put, refusal, type Writes, writing } from "./store-contract-samples.ts";
+
+const SCOPE: StateScope = { tenant: "acme", tool: "calc" };
+
+/** State is multi-version: a snapshot never changes, and writing over somebody else's change is a conflict. */
+export function stateContract(open: OpenFixture): void {
+  describe("transactional state", () => {
+    snapshotTests(open);
+    conflictTests(open);
+    keyTests(open);
+    pruningTests(open);
+  });
+}
+
+function snapshotTests(open: OpenFixture): void {
+  it("is empty, at version 0, where nobody has written", async () => {
+    const { store } = await open();
+    const snapshot = await store.state.open(SCOPE);
+    expect(snapshot.version).toBe(0);
+    expect(await store.state.get(snapshot, "a")).toBeUndefined();
+    expect(await store.state.keys(snapshot, { prefix: "", limit: 10 })).toEqual([]);
+    expect(await store.state.writtenBy(SCOPE, "nobody")).toBe(0);
+  });
+
+  it("shows a snapshot what was there when it was opened, whatever happens later [R1-4.3]", async () => {
+    const { store } = await open();
+    await put(store, SCOPE, { a: 1, b: 1 });
+    const before = await store.state.open(SCOPE);
+    for (const a of [2, 3, 4]) await put(store, SCOPE, { a, b: undefined, c: a });
+    expect(await contents(store, before)).toEqual({ a: 1, b: 1 });
+    expect(await contents(store, await store.state.open(SCOPE))).toEqual({ a: 4, c: 4 });
+  });
+
+  it("raises the version once for each unit that writes, and dates each entry with it", async () => {
+    const { store } = await open();
+    await put(store, SCOPE, { a: 1, b: 1, c: 1 });
+    await put(store, SCOPE, { b: 2 });
+    await put(store, SCOPE, {});
+    const snapshot = await store.state.open(SCOPE);
+    expect(snapshot.version).toBe(2);
+    expect(await store.state.get(snapshot, "a")).toEqual({ value: 1, version: 1 });
+    expect(await store.state.get(snapshot, "b")).toEqual({ value: 2, version: 2 });
+  });
+
+  it("keeps scopes apart, also those whose names run together", async () => {
+    const { store } = await open();
+    const others = [
+      { tenant: "acme", tool: "calc2" },
+      { tenant: "ac", tool: "mecalc" },
+      { tenant: "acme\u0000", tool: "calc" },
+    ];
+    await put(store, SCOPE, { a: "mine" });
+    for (const scope of others) expect((await store.state.open(scope)).version).toBe(0);
+  });
+
+  it("keeps any JSON value, null included, under any key", async () => {
+    const { store } = await open();
+    const writes = {
+      "": null,
+      "\u0000": "a\u0000b",
+      "\u{1f600}": [1e300, { deep: ["\uffff"] }],
+      'q"\\\n': false,
+    };
+    await put(store, SCOPE, writes);
+    expect(await contents(store, await store.state.open(SCOPE))).toEqual(writes);
+  });
+}
+
+function conflictTests(open: OpenFixture): void {
+  it("refuses a unit that writes keys changed since its snapshot, naming all of them [R1-4.3]", async () => {
+    const { store } = await open();
+    await put(store, SCOPE, { a: 1, b: 1, c: 1 });
+    const snapshot = await store.state.open(SCOPE);
+    await put(store, SCOPE, { a: 2, b: undefined });
+    const conflict = await refusal(store, writing(SCOPE, snapshot, { a: 9, c: 9, b: 9 }));
+    expect(conflict.kind === "state" && conflict.keys.toSorted()).toEqual(["a", "b"]);
+    expect(await contents(store, await store.state.open(SCOPE))).toEqual({ a: 2, c: 1 });
+  });
+
+  it("lets units with different keys through from the same snapshot", async () => {
+    const { store } = await open();
+    const snapshot = await store.state.open(SCOPE);
+    await applied(store, writing(SCOPE, snapshot, { a: 1 }));
+    await applied(store, writing(SCOPE, snapshot, { b: 2 }));
+    expect(await contents(store, await store.state.open(SCOPE))).toEqual({ a: 1, b: 2 });
+  });
+
+  it("still sees a conflict with a key that was created and deleted meanwhile", async () => {
+    const { store } = await open();
+    const snapshot = await store.state.open(SCOPE);
+    await put(store, SCOPE, { gone: 1 });
+    await put(store, SCOPE, { gone: undefined });
+    await put(store, SCOPE, { other: 1 });
+    expect(await refusal(store, writing(SCOPE, snapshot, { gone: 9 }))).toEqual({
+      kind: "state",
+      keys: ["gone"],
+    });
+  });
+
+  it("counts what a call has written, and nothing for one that was refused", async () => {
+    const { store } = await open();
+    const callId = await put(store, SCOPE, { a: 1, b: undefined, c: 1 });
+    const refused = newCallId();
+    await refusal(store, writing(SCOPE, { version: 0, callId: refused }, { a: 2, z: 2 }));
+    expect(await store.state.writtenBy(SCOPE, callId)).toBe(3);
+    expect(await store.state.writtenBy(SCOPE, refused)).toBe(0);
+    expect(await store.state.writtenBy({ tenant: "acme", tool: "other" }, callId)).toBe(0);
+  });
+}
+
+function keyTests(open: OpenFixture): void {
+  it("lists keys by prefix, in code point order, within the limit, without the deleted", async () => {
+    const { store } = await open();
+    const names = [
+      "a",
+      "a/1",
+      "a/2",
+      "a/\u{10ffff}",
+      "a/\u{10ffff}x",
+      "a/\uffff",
+      "b",
+      "\ud7ff",
+      "\ud7ffx",
+      "\ue000",
+    ];
+    await put(store, SCOPE, Object.fromEntries(names.map((name) => [name, 1])));
+    await put(store, SCOPE, { "a/1": undefined });
+    const snapshot = await store.state.open(SCOPE);
+    const keys = (prefix: string, limit = 100) => store.state.keys(snapshot, { prefix, limit });
+    expect(await keys("a/")).toEqual(["a/2", "a/\uffff", "a/\u{10ffff}", "a/\u{10ffff}x"]);
+    expect(await keys("a/\u{10ffff}")).toEqual(["a/\u{10ffff}", "a/\u{10ffff}x"]);
+    expect(await keys("\ud7ff")).toEqual(["\ud7ff", "\ud7ffx"]);
+    expect(await keys("", 2)).toEqual(["a", "a/2"]);
+    expect(await keys("", 0)).toEqual([]);
+    expect(await keys("%")).toEqual([]);
+  });
+}
+
+function pruningTests(open: OpenFixture): void {
+  it("forgets what no snapshot can see once the key has been written again", async () => {
+    const { store } = await open();
+    const first = await put(store, SCOPE, { a: 1 });
+    for (const a of [2, 3, 4]) await put(store, SCOPE, { a });
+    expect(await store.state.writtenBy(SCOPE, first)).toBe(0);
+  });
+
+  it("keeps what an open snapshot sees until it is released, and nothing in between", async () => {
+    const { store } = await open();
+    const seen = await put(store, SCOPE, { a: 1 });
+    const snapshot = await store.state.open(SCOPE);
+    const between = await put(store, SCOPE, { a: 2 });
+    for (const a of [3, 4, 5]) await put(store, SCOPE, { a });
+    expect(await contents(store, snapshot)).toEqual({ a: 1 });
+    expect(await store.state.writtenBy(SCOPE, between)).toBe(0);
+    store.state.release(snapshot);
+    store.state.release(snapshot);
+    for (const a of [6, 7]) await put(store, SCOPE, { a });
+    expect(await store.state.writtenBy(SCOPE, seen)).toBe(0);
+  });
+
+  it("forgets deletions once every snapshot is past them", async () => {
+    const { store } = await open();
+    const wrote = await put(store, SCOPE, { a: 1 });
+    const deleted = await put(store, SCOPE, { a: undefined });
+    for (const other of [1, 2]) await put(store, SCOPE, { other });
+    expect(await store.state.writtenBy(SCOPE, wrote)).toBe(0);
+    expect(await store.state.writtenBy(SCOPE, deleted)).toBe(0);
+  });
+}
+
+async function contents(store: Store, snapshot: StateSnapshot): Promise<Writes> {
+  const keys = await store.state.keys(snapshot, { prefix: "", limit: 1000 });
+  const values = await Promise.all(keys.map((key) => store.state.get(snapshot, key)));
+  return Object.fromEntries(keys.map((key, index) => [key, values[index]?.value]));
+}
