@@ -1,34 +1,41 @@
-import { createEngine, createMemoryStore, grantAuthority, type UnitOfWork } from "@sallyport/engine";
+import {
+  createEngine,
+  createMemoryStore,
+  grantAuthority,
+  type Store,
+  type UnitOfWork,
+} from "@sallyport/engine";
 import { pure } from "./subject.ts";
+
+/** A store that tells of every unit before it takes it. */
+function watched(store: Store, tell: (unit: UnitOfWork) => void): Store {
+  const commit = (unit: UnitOfWork) => {
+    tell(unit);
+    return store.commit(unit);
+  };
+  return { ...store, commit };
+}
 
 /** How many bytes of text one guarded call of the benchmark's tool hands to its store, measured on a real one. */
 export async function bytesPerCall(): Promise<number> {
-  const store = createMemoryStore();
-  let units: UnitOfWork[] = [];
-  const watched = {
-    ...store,
-    commit: (unit: UnitOfWork) => {
-      units.push(unit);
-      return store.commit(unit);
-    },
-  };
-  const everything = {
-    id: "all",
-    tenants: ["*"],
-    agents: ["*"],
-    tools: ["*"],
-    operations: ["*"],
-    capabilities: [],
-  };
-  const engine = await createEngine({ store: watched, authority: grantAuthority([everything]) });
-  await engine.tools.add(pure);
-  units = [];
-  await engine.call({
-    tool: "bench.add",
-    operation: "add",
-    input: { a: 2, b: 3 },
-    caller: { tenant: "bench", agent: "bench" },
+  let bytes = 0;
+  const store = watched(createMemoryStore(), (unit) => {
+    bytes += textBytes({ open: unit.open, close: unit.close, outbox: unit.outbox });
+    for (const event of unit.events) bytes += Buffer.byteLength(event);
   });
+  const everything = { tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: [] };
+  const engine = await createEngine({ store, authority: grantAuthority([{ id: "all", ...everything }]) });
+  await engine.tools.add(pure);
+  bytes = 0;
+  const caller = { tenant: "bench", agent: "bench" };
+  await engine.call({ tool: "bench.add", operation: "add", input: { a: 2, b: 3 }, caller });
   await engine.close();
-  return units.reduce((sum, unit) => sum + Buffer.byteLength(JSON.stringify(unit)), 0);
+  return bytes;
+}
+
+/** The strings in a value; numbers and keys are not counted. */
+function textBytes(value: unknown): number {
+  if (typeof value === "string") return Buffer.byteLength(value);
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, item) => sum + textBytes(item), 0);
 }

@@ -3,7 +3,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { bytesPerCall } from "./bytes-per-call.ts";
 import { floorContender } from "./floor.ts";
-import { effectful, guardedContender, inMemory, onDisk } from "./guarded.ts";
+import { effectful, forgetful, guardedContender, inMemory, onDisk } from "./guarded.ts";
 import { mcpContender } from "./mcp.ts";
 import { type Contender, MANY_CALLERS, measure, median, type Reading } from "./measure.ts";
 import { add } from "./subject.ts";
@@ -29,6 +29,12 @@ const contenders: Contender[] = [
   bare,
   floor,
   mcp,
+  await guardedContender({
+    name: "guarded inline, no store",
+    store: forgetful(),
+    runner: "inline",
+    calls: { one: 20_000, many: 60_000 },
+  }),
   await guardedContender({
     name: "guarded inline, memory store",
     store: inMemory(),

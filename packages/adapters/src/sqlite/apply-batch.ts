@@ -41,6 +41,7 @@ export class BatchWriter {
     try {
       const outcomes = jobs.map((job) => this.#applyOne(job));
       this.#heads.write();
+      this.#outbox.write();
       this.#sql.commit.run();
       this.#heads.committed();
       this.#outbox.committed();
@@ -63,18 +64,12 @@ export class BatchWriter {
     return ["applied", 0, []];
   }
 
-  #conflict([, , , open, close, state]: UnitJob): Outcome | undefined {
-    const refused = (open && this.#checkOpen(open)) ?? (close && this.#checkClose(close));
+  /** A close or a write of state that must not be; a call that must not be opened shows when it is inserted. */
+  #conflict([, , , close, state]: UnitJob): Outcome | undefined {
+    const refused = close && this.#checkClose(close);
     if (refused) return refused;
     const keys = state ? stateConflicts(this.#sql, state) : [];
     return keys.length === 0 ? undefined : ["state", keys];
-  }
-
-  #checkOpen([callId, tenant, agent, key]: OpenedCall): Outcome | undefined {
-    if (this.#sql.findCall.get(callId)) return ["duplicate_call"];
-    if (key === null) return undefined;
-    const existing = this.#sql.findKey.get(tenant, agent, key);
-    return existing && ["idempotency", String(existing.invocation_id)];
   }
 
   #checkClose([callId, phase]: ClosedCall): Outcome | undefined {
@@ -83,18 +78,24 @@ export class BatchWriter {
     return isOpen ? undefined : ["not_open"];
   }
 
-  #write([, tenant, callId, open, close, state, tools, events, outbox]: UnitJob): Outcome {
-    const run = this.#heads.append(tenant, events);
+  /** The insert of a call comes first: when its id or its key is taken nothing has been written. */
+  #write([, tenant, open, close, state, tools, events, outbox]: UnitJob): Outcome {
+    const run = this.#heads.link(tenant, events);
     const receipt = events.length > 0 ? encodeReceipt(run.last) : null;
-    if (open) this.#sql.insertCall.run(...open, receipt);
+    if (open && this.#sql.insertCall.run(...open, receipt).changes === 0) return this.#whyNotOpened(open);
     if (close) this.#sql.closeCall.run(...close, receipt);
     if (state) writeState(this.#sql, state);
     if (tools) for (const tool of tools) this.#putTool(tool);
-    if (events.length > 0) {
-      this.#sql.insertAudit.run(tenant, run.firstSequence, run.last.sequence, callId, run.lines);
-    }
+    if (events.length > 0) this.#heads.add(tenant, run);
     this.#outbox.append(outbox);
     return ["applied", run.firstSequence, run.hashes];
+  }
+
+  #whyNotOpened([callId, tenant, agent, key]: OpenedCall): Outcome {
+    if (this.#sql.findCall.get(callId)) return ["duplicate_call"];
+    const existing = key === null ? undefined : this.#sql.findKey.get(tenant, agent, key);
+    if (existing) return ["idempotency", String(existing.invocation_id)];
+    throw new Error("a call was not inserted although neither its id nor its key is taken");
   }
 
   #putTool({ definition, version }: ToolRow): void {

@@ -1,6 +1,7 @@
 import type { SQLOutputValue } from "node:sqlite";
 import type { AuditLink, CallIntent, CallPhase, CallRecord, ClosedWith } from "@sallyport/engine";
-import type { CallAnswer, CallStatus, Receipt } from "@sallyport/protocol";
+import type { CallStatus, Receipt } from "@sallyport/protocol";
+import { decodeAnswer } from "./answer-text.ts";
 
 type Row = Record<string, SQLOutputValue>;
 
@@ -47,7 +48,14 @@ export function recordOf(row: Row): CallRecord {
 
 function closingOf(row: Row, facts: Facts): ClosedWith | undefined {
   if (typeof row.answer !== "string") return undefined;
-  const answer: CallAnswer = JSON.parse(row.answer);
+  const answer = decodeAnswer(row.answer, {
+    callId: text(row.invocation_id),
+    tool: text(row.tool_id),
+    version: text(row.tool_version),
+    operation: facts.operation,
+    startedAt: Number(row.started_at),
+    completedAt: Number(row.completed_at),
+  });
   if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, facts);
   const status = text(row.status) as CallStatus;
   return { status, closedAt: Number(row.completed_at), ...optional("outputHash", row.output_hash), answer };

@@ -1,4 +1,5 @@
 import type { CallClosing, CallRecord, StateWrites, ToolWrite, UnitOfWork } from "@sallyport/engine";
+import { encodeAnswer } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";
 import type { ClosedCall, OpenedCall, StateJob, ToolRow, UnitJob } from "./messages.ts";
@@ -8,7 +9,6 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
   return [
     "unit",
     unit.tenant,
-    unit.open?.callId ?? unit.close?.callId ?? unit.state?.callId ?? null,
     unit.open ? openedCall(unit.open) : null,
     unit.close ? closedCall(unit.close) : null,
     unit.state ? stateJob(unit.state, pins) : null,
@@ -20,7 +20,7 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
 
 /** Roughly how many bytes a job takes while it waits. */
 export function jobBytes(job: UnitJob): number {
-  const [, , , open, close, state, tools, events] = job;
+  const [, , open, close, state, tools, events] = job;
   let bytes = 512;
   for (const event of events) bytes += event.length;
   for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
@@ -46,7 +46,7 @@ function openedCall(call: CallRecord): OpenedCall {
     closing?.status ?? null,
     closing?.closedAt ?? null,
     closing?.outputHash ?? null,
-    closing ? JSON.stringify(closing.answer) : null,
+    closing ? encodeAnswer(closing.answer) : null,
   ];
 }
 
@@ -57,7 +57,7 @@ function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
     closing?.status ?? null,
     closing?.closedAt ?? null,
     closing?.outputHash ?? null,
-    closing ? JSON.stringify(closing.answer) : null,
+    closing ? encodeAnswer(closing.answer) : null,
   ];
 }
 

@@ -9,7 +9,6 @@ export type Cell = string | number | null;
 export type UnitJob = [
   kind: "unit",
   tenant: string,
-  callId: string | null,
   open: OpenedCall | null,
   close: ClosedCall | null,
   state: StateJob | null,

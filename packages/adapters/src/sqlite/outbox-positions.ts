@@ -1,9 +1,13 @@
 import type { Statements } from "./statements.ts";
 
-/** Gives out positions in the outbox; those of a rolled-back transaction are given again. */
+/**
+ * Gives out positions in the outbox; those of a rolled-back transaction are given again. Messages that are committed
+ * together stand in one row.
+ */
 export class OutboxPositions {
   #committed: number;
   #last: number;
+  #lines: string[] = [];
   readonly #sql: Statements;
 
   constructor(sql: Statements) {
@@ -13,13 +17,19 @@ export class OutboxPositions {
   }
 
   append(lines: readonly string[]): void {
-    if (lines.length === 0) return;
     this.#last += lines.length;
-    this.#sql.insertOutbox.run(this.#last, lines.join("\n"));
+    this.#lines.push(...lines);
+  }
+
+  write(): void {
+    if (this.#lines.length === 0) return;
+    this.#sql.insertOutbox.run(this.#last, this.#lines.join("\n"));
+    this.#lines = [];
   }
 
   /** Forgets whole rows up to the position, and the beginning of the row it falls into. */
   delivered(position: number): void {
+    this.write();
     this.#sql.deleteDelivered.run(position);
     const row = this.#sql.firstOutbox.get();
     if (!row) return;
@@ -34,6 +44,7 @@ export class OutboxPositions {
   }
 
   rolledBack(): void {
+    this.#lines = [];
     this.#last = this.#committed;
   }
 }

@@ -10,7 +10,7 @@ const LIST_RUNS = `SELECT first_sequence, lines FROM audit
 
 const HASH_LENGTH = 64;
 
-/** Reads the audit chains. A row holds the events of one unit; here they become single entries again. */
+/** Reads the audit chains. A row holds the events that one commit added to a chain; here they become single entries again. */
 export class AuditReads {
   readonly #tenants: StatementSync;
   readonly #head: StatementSync;

@@ -79,7 +79,6 @@ CREATE TABLE audit (
   tenant_id TEXT NOT NULL,
   first_sequence INTEGER NOT NULL,
   last_sequence INTEGER NOT NULL,
-  call_id TEXT,
   lines TEXT NOT NULL,
   UNIQUE (tenant_id, last_sequence)
 );

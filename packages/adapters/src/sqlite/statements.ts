@@ -8,7 +8,8 @@ const FIND_KEY = `SELECT invocation_id FROM tool_invocations
 const INSERT_CALL = `INSERT INTO tool_invocations (
     invocation_id, tenant_id, agent_did, idempotency_key, session_id, tool_id, tool_version, parameters, facts,
     started_at, phase, status, completed_at, output_hash, answer, receipt)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO NOTHING`;
 
 /** What a closing does not bring, the receipt included, stays as it is. */
 const CLOSE_CALL = `UPDATE tool_invocations
@@ -48,8 +49,8 @@ const FIND_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
 const PUT_HEAD = `INSERT INTO audit_heads (tenant_id, sequence, hash) VALUES (?1, ?2, ?3)
   ON CONFLICT DO UPDATE SET sequence = ?2, hash = ?3`;
 
-const INSERT_AUDIT = `INSERT INTO audit (tenant_id, first_sequence, last_sequence, call_id, lines)
-  VALUES (?, ?, ?, ?, ?)`;
+const INSERT_AUDIT = `INSERT INTO audit (tenant_id, first_sequence, last_sequence, lines)
+  VALUES (?, ?, ?, ?)`;
 
 const LAST_POSITION = "SELECT max(last_position) AS position FROM outbox";
 

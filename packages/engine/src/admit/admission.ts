@@ -98,14 +98,13 @@ export class Admission {
   #take(applicant: Applicant): Place {
     this.#count(applicant, 1);
     let released = false;
-    return {
-      release: () => {
-        if (released) return;
-        released = true;
-        this.#count(applicant, -1);
-        this.#admitNext();
-      },
+    const release = () => {
+      if (released) return;
+      released = true;
+      this.#count(applicant, -1);
+      if (this.#waiting.size > 0) this.#admitNext();
     };
+    return { release };
   }
 
   #admitNext(): void {
@@ -117,6 +116,7 @@ export class Admission {
   }
 
   #mostUrgent(): Waiter | undefined {
+    if (this.#waiting.size === 0) return undefined;
     let best: Waiter | undefined;
     let bestUrgency = Number.POSITIVE_INFINITY;
     const now = this.#now();

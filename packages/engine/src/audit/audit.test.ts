@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AuditEntry } from "../ports/audit-log.ts";
 import { GENESIS, linkAll } from "./chain.ts";
-import { type EventFacts, eventBody } from "./event.ts";
+import { type EventFacts, type EventKind, EventWriter } from "./event.ts";
 import { exportEntry, importLine } from "./receipts.ts";
 import { redact, redactText } from "./redact.ts";
 import { ChainCheck } from "./verify.ts";
@@ -18,6 +18,10 @@ const facts: EventFacts = {
   operation: "run",
   inputHash: "0".repeat(64),
 };
+
+function eventBody(kind: EventKind, given: EventFacts, at: { ordinal: number; timestamp: number }): string {
+  return new EventWriter(given).write(kind, given, at);
+}
 
 function chain(length: number): AuditEntry[] {
   const bodies = Array.from({ length }, (_, index) =>
@@ -53,8 +57,17 @@ describe("audit event", () => {
       note: "n",
     };
     for (const some of [facts, full]) {
-      const body = eventBody("ROLLED_BACK", some, { ordinal: 3, timestamp: 1_700_000_000_000 });
-      expect(canonicalJson(JSON.parse(body) as JsonValue)).toBe(body);
+      for (const kind of [
+        "DECLARED",
+        "AUTHORIZED",
+        "DENIED",
+        "COMPLETED",
+        "ROLLED_BACK",
+        "REFUSED",
+      ] as const) {
+        const body = eventBody(kind, some, { ordinal: 3, timestamp: 1_700_000_000_000 });
+        expect(canonicalJson(JSON.parse(body) as JsonValue)).toBe(body);
+      }
     }
     const event = JSON.parse(eventBody("COMPLETED", full, { ordinal: 5, timestamp: 7 })) as Record<
       string,

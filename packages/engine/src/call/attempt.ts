@@ -1,5 +1,5 @@
 import type { Failure, Warning } from "@sallyport/protocol";
-import { type EventFacts, type EventKind, eventBody } from "../audit/event.ts";
+import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
 import type { RunUsage } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { CallRequest } from "./house.ts";
@@ -39,6 +39,7 @@ export class Attempt {
   readonly #exits: (() => void)[] = [];
   #events: string[] = [];
   #ordinal = 0;
+  #writer: EventWriter | undefined;
   #ahead: EventKind | undefined;
 
   constructor({ request, callId, number, startedAt, received, controller }: AttemptOptions) {
@@ -74,7 +75,8 @@ export class Attempt {
   /** Writes an event with everything known now; it becomes durable with the next unit of work. */
   record(kind: EventKind, timestamp: number): void {
     this.#ordinal += 1;
-    this.#events.push(eventBody(kind, this.facts, { ordinal: this.#ordinal, timestamp }));
+    this.#writer ??= new EventWriter(this.facts);
+    this.#events.push(this.#writer.write(kind, this.facts, { ordinal: this.#ordinal, timestamp }));
   }
 
   /** The event of a state that is entered only once it is durable; entering it then writes no second one. */

@@ -33,7 +33,7 @@ export function intentOf(attempt: Attempt, tool: ResolvedTool, house: House): Ca
     sideEffects: tool.conduct.sideEffects,
     input: attempt.received.text,
     inputHash: facts.inputHash,
-    requestDigest: requestDigest(request, facts.inputHash),
+    ...(request.idempotencyKey !== undefined && { requestDigest: requestDigest(request, facts.inputHash) }),
     owner: house.owner,
     attempt: attempt.number,
     startedAt: attempt.startedAt,

@@ -97,6 +97,11 @@ export class Engine {
     return closeByPerson(word, this.#house);
   }
 
+  /** Hands the readings that wait to the meter now; otherwise that happens a few times a second. */
+  flush(): void {
+    this.#house.telemetry.flush();
+  }
+
   /** Cancels what runs, ends every thread and hands over the last readings. The store stays its owner's to close. */
   async close(): Promise<void> {
     if (this.#closed) return;

@@ -1,5 +1,5 @@
 import type { Failure } from "@sallyport/protocol";
-import { createToolHost } from "../execute/tool-host.ts";
+import { GuardedHost } from "../execute/tool-host.ts";
 import type { HookCall } from "../ports/hooks.ts";
 import type { CallFacts, Job, Runner } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
@@ -28,7 +28,7 @@ export function runnerOf(tool: ResolvedTool, house: House): Runner {
 export function jobOf(at: Intended, implementation: Job["implementation"], house: House): Job {
   const { attempt, tool, transaction } = at;
   const limits = effectiveLimits(attempt, tool, house);
-  const host = createToolHost({
+  const host = new GuardedHost({
     tool: tool.manifest.id,
     state: transaction,
     capabilities: attempt.facts.decision?.capabilities ?? [],

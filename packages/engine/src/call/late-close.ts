@@ -8,7 +8,7 @@ import {
   type RollbackProof,
   SallyportError,
 } from "@sallyport/protocol";
-import { type EventFacts, type EventKind, eventBody } from "../audit/event.ts";
+import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { UnitOfWork } from "../ports/store.ts";
 import type { House } from "./house.ts";
@@ -41,7 +41,7 @@ export async function closeLate(record: CallRecord, end: LateEnd, house: House):
       closing: { status: answer.status, closedAt: now, answer },
     },
     events: kinds.map((kind, index) =>
-      eventBody(kind, facts, { ordinal: CLOSING_ORDINAL + index, timestamp: now }),
+      new EventWriter(facts).write(kind, facts, { ordinal: CLOSING_ORDINAL + index, timestamp: now }),
     ),
     outbox: [{ callId: record.callId, type: end.error ? "tool.failed" : "tool.succeeded" }],
   });
@@ -55,7 +55,9 @@ export async function markUnknown(record: CallRecord, house: House): Promise<voi
   await mustCommit(house, {
     tenant: record.tenant,
     close: { callId: record.callId, phase: "unknown" },
-    events: [eventBody("OUTCOME_UNKNOWN", facts, { ordinal: UNKNOWN_ORDINAL, timestamp: now })],
+    events: [
+      new EventWriter(facts).write("OUTCOME_UNKNOWN", facts, { ordinal: UNKNOWN_ORDINAL, timestamp: now }),
+    ],
     outbox: [],
   });
 }

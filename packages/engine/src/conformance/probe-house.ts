@@ -1,4 +1,3 @@
-import { setImmediate as turn } from "node:timers/promises";
 import {
   type CallAnswer,
   type Caller,
@@ -21,6 +20,7 @@ import type { DefinedTool } from "../registry/index.ts";
 export interface ProbedEngine {
   call(request: CallRequest): Promise<CallAnswer>;
   readonly tools: Pick<ToolShelf, "register">;
+  flush(): void;
   close(): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ function accessTo(engine: ProbedEngine, store: Store): Omit<ProbeHouse, "store" 
     call: ({ manifest }, operation, more) =>
       engine.call({ tool: manifest.id, operation, input: {}, caller: PROBER, ...more }),
     stateOf: (tool) => stateOf(store, tool),
-    settle: async () => void (await turn()),
+    settle: async () => engine.flush(),
   };
 }
 

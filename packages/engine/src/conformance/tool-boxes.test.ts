@@ -162,7 +162,7 @@ describe("a containment box falls open [R1-9]", () => {
         if (answer.status !== "success") throw new Error("escaped");
         return answer;
       };
-      return { call, tools: engine.tools, close: () => engine.close() };
+      return { call, tools: engine.tools, flush: () => engine.flush(), close: () => engine.close() };
     };
     const engine = await createEngine({ store: createMemoryStore() });
     await engine.tools.register(tool.manifest, { implementation: probeFor("inline") });

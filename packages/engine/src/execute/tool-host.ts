@@ -13,50 +13,68 @@ interface HostOptions {
   onProgress(percent: number, phase: string | undefined): void;
 }
 
+const MAX_PHASE_CHARS = 100;
+
 /** What a tool may do while it runs, and no more (R1-5.2): each use is checked against what the call was granted. */
-export function createToolHost(options: HostOptions): ToolHost {
-  const { state, onViolation } = options;
-  const refuse = (violation: Failure): never => {
-    onViolation(violation);
-    throw new SallyportError(violation);
-  };
-  const need = (capability: string): void => {
-    if (options.capabilities.includes(capability)) return;
-    const message = `${options.tool} used ${capability}, which it does not declare or was not granted.`;
-    refuse(failure("E3212", { message, details: { capability } }));
-  };
-  const mayChange = (): void => {
-    if (options.sideEffects !== "none") return;
-    refuse(
-      failure("E3911", { message: `${options.tool} declares no side effects and tried to change state.` }),
+export class GuardedHost implements ToolHost {
+  readonly #options: HostOptions;
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+  }
+
+  async get(key: string): Promise<JsonValue | undefined> {
+    this.#need("state.read");
+    return await this.#options.state.get(key);
+  }
+
+  async put(key: string, value: JsonValue): Promise<void> {
+    this.#need("state.write");
+    this.#mayChange();
+    await this.#options.state.put(key, value);
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#need("state.delete");
+    this.#mayChange();
+    await this.#options.state.delete(key);
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    this.#need("state.read");
+    return await this.#options.state.keys(prefix);
+  }
+
+  async use(capability: string): Promise<void> {
+    this.#need(capability);
+  }
+
+  progress(percent: number, phase?: string): void {
+    const bounded = Math.min(100, Math.max(0, Number(percent)));
+    if (Number.isNaN(bounded)) return;
+    this.#options.onProgress(
+      bounded,
+      phase === undefined ? undefined : String(phase).slice(0, MAX_PHASE_CHARS),
     );
-  };
-  return {
-    async get(key) {
-      need("state.read");
-      return await state.get(key);
-    },
-    async put(key, value: JsonValue) {
-      need("state.write");
-      mayChange();
-      await state.put(key, value);
-    },
-    async delete(key) {
-      need("state.delete");
-      mayChange();
-      await state.delete(key);
-    },
-    async keys(prefix) {
-      need("state.read");
-      return await state.keys(prefix);
-    },
-    async use(capability) {
-      need(capability);
-    },
-    progress(percent, phase) {
-      const bounded = Math.min(100, Math.max(0, Number(percent)));
-      if (!Number.isNaN(bounded))
-        options.onProgress(bounded, phase === undefined ? undefined : String(phase).slice(0, 100));
-    },
-  };
+  }
+
+  #need(capability: string): void {
+    const { tool, capabilities } = this.#options;
+    if (capabilities.includes(capability)) return;
+    const message = `${tool} used ${capability}, which it does not declare or was not granted.`;
+    this.#refuse(failure("E3212", { message, details: { capability } }));
+  }
+
+  #mayChange(): void {
+    const { tool, sideEffects } = this.#options;
+    if (sideEffects !== "none") return;
+    this.#refuse(
+      failure("E3911", { message: `${tool} declares no side effects and tried to change state.` }),
+    );
+  }
+
+  #refuse(violation: Failure): never {
+    this.#options.onViolation(violation);
+    throw new SallyportError(violation);
+  }
 }

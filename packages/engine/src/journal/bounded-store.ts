@@ -4,7 +4,8 @@ import type { Store } from "../ports/store.ts";
 /** The store with an end to every wait: one that does not answer in time counts as lost (E3914), so no call hangs on it. */
 export function boundStore(store: Store, maxMs: number): Store {
   const { calls, state, audit, outbox, tools } = store;
-  const bound = <T>(answer: Promise<T>) => within(answer, maxMs);
+  const patience = new Patience(maxMs);
+  const bound = <T>(answer: Promise<T>) => patience.within(answer);
   return {
     commit: (unit) => bound(store.commit(unit)),
     calls: {
@@ -26,11 +27,51 @@ export function boundStore(store: Store, maxMs: number): Store {
   };
 }
 
-function within<T>(answer: Promise<T>, maxMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const late = () =>
-      reject(new SallyportError(failure("E3914", { message: `The store did not answer in ${maxMs} ms.` })));
-    const timer = setTimeout(late, maxMs);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+interface Pending {
+  lostAt: number;
+  reject(error: SallyportError): void;
+}
+
+/** Watches many answers with one timer: all may take equally long, so the oldest is always the next to be late. */
+class Patience {
+  readonly #maxMs: number;
+  readonly #pending = new Set<Pending>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs;
+  }
+
+  within<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { lostAt: performance.now() + this.#maxMs, reject };
+      this.#pending.add(pending);
+      this.#timer ??= setTimeout(() => this.#check(), this.#maxMs).unref();
+      answer.then(
+        (value) => {
+          this.#pending.delete(pending);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.#pending.delete(pending);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #check(): void {
+    this.#timer = undefined;
+    const now = performance.now();
+    for (const pending of this.#pending) {
+      if (pending.lostAt > now) {
+        this.#timer = setTimeout(() => this.#check(), pending.lostAt - now + 1).unref();
+        return;
+      }
+      this.#pending.delete(pending);
+      pending.reject(
+        new SallyportError(failure("E3914", { message: `The store did not answer in ${this.#maxMs} ms.` })),
+      );
+    }
+  }
 }

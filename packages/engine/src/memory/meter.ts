@@ -26,12 +26,12 @@ export class MemoryMeter implements Meter {
   }
 
   createHistogram(name: string) {
+    const known = new WeakMap<Attributes, Readings>();
     return {
       record: (value: number, attributes: Attributes = {}) => {
-        const key = series(name, attributes);
-        const readings = this.#histograms.get(key) ?? new Readings();
+        const readings = known.get(attributes) ?? this.#readings(series(name, attributes));
+        known.set(attributes, readings);
         readings.add(value);
-        this.#histograms.set(key, readings);
       },
     };
   }
@@ -43,6 +43,12 @@ export class MemoryMeter implements Meter {
       if (isSeriesOf(key, name, attributes)) sum += value;
     }
     return sum;
+  }
+
+  #readings(key: string): Readings {
+    const readings = this.#histograms.get(key) ?? new Readings();
+    this.#histograms.set(key, readings);
+    return readings;
   }
 
   summary(name: string, attributes: Attributes = {}): Summary {

@@ -22,8 +22,8 @@ export interface CallIntent {
   input: string;
   inputHash: string;
   idempotencyKey?: string;
-  /** Digest of everything the caller asked for; a key answers only the same request again. */
-  requestDigest: string;
+  /** With a key: digest of everything the caller asked for, because a key answers only the same request again. */
+  requestDigest?: string;
   /** The run of the process that holds the call. */
   owner: string;
   attempt: number;

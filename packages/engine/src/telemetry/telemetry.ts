@@ -1,27 +1,38 @@
 import type { CallAnswer, LifecycleState } from "@sallyport/protocol";
 import type { Attributes, Meter } from "../ports/telemetry.ts";
+import { createInstruments, type Instruments } from "./instruments.ts";
 
-/** How many readings may wait for the meter; beyond that new ones are dropped and counted. */
-const BACKLOG = 10_000;
-
-interface Instrument {
-  write(value: number, attributes: Attributes): void;
-}
+/** How many single values may wait for the meter; beyond that new ones are dropped and counted. */
+const BACKLOG = 50_000;
+const FLUSH_MS = 250;
 
 interface Reading {
-  instrument: Instrument;
+  record(value: number, attributes?: Attributes): void;
+}
+
+interface Value {
+  instrument: Reading;
   value: number;
   attributes: Attributes;
 }
 
+interface Count {
+  counter: { add(value: number, attributes?: Attributes): void };
+  attributes: Attributes;
+  count: number;
+}
+
 /**
- * The metrics of R1-8.2. Readings are handed to the meter after the current turn of the event loop, and whatever the
- * meter throws is counted and forgotten: telemetry can neither fail nor hold up a call.
+ * The metrics of R1-8.2. Counts are added up here and values gathered, and both are handed to the meter a few times a
+ * second, outside any call; whatever the meter throws is counted and forgotten. So telemetry can neither fail nor hold
+ * up a call, and a call pays for a few additions.
  */
 export class Telemetry {
-  readonly #instruments;
-  #backlog: Reading[] = [];
-  #scheduled = false;
+  readonly #instruments: Instruments;
+  readonly #counts = new Map<string, Count>();
+  readonly #attributes = new Map<string, Attributes>();
+  #values: Value[] = [];
+  #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
 
   constructor(meter: Meter) {
@@ -33,79 +44,89 @@ export class Telemetry {
     return this.#dropped;
   }
 
-  transition(state: LifecycleState, tool: string): void {
-    this.#put(this.#instruments.transitions, 1, { state, tool_id: tool });
+  transition(state: LifecycleState, tool_id: string): void {
+    this.#count("transitions", `${state} ${tool_id}`, { state, tool_id });
   }
 
   decided(result: "allowed" | "denied" | "error", seconds: number): void {
-    this.#put(this.#instruments.checks, 1, { result });
-    this.#put(this.#instruments.checkDuration, seconds, {});
-    if (result !== "allowed") this.#put(this.#instruments.denials, 1, {});
+    this.#count("checks", result, { result });
+    this.#value("checkDuration", seconds, NO_ATTRIBUTES);
+    if (result !== "allowed") this.#count("denials", "", NO_ATTRIBUTES);
   }
 
   /** Bytes that went into a tool and came out of it. */
-  io(tool_id: string, bytes: { in: number; out: number }): void {
-    this.#put(this.#instruments.io, bytes.in, { tool_id, direction: "in" });
-    this.#put(this.#instruments.io, bytes.out, { tool_id, direction: "out" });
+  io(tool: string, bytes: { in: number; out: number }): void {
+    this.#value("io", bytes.in, this.#shared(`in ${tool}`, { tool_id: tool, direction: "in" }));
+    this.#value("io", bytes.out, this.#shared(`out ${tool}`, { tool_id: tool, direction: "out" }));
   }
 
   ended(answer: CallAnswer): void {
     const { tool: tool_id, version: tool_version, status, usage } = answer;
-    this.#put(this.#instruments.invocations, 1, { tool_id, tool_version, status });
-    this.#put(this.#instruments.duration, usage.durationMs / 1_000, { tool_id });
-    if (usage.cpuMs > 0) this.#put(this.#instruments.cpu, usage.cpuMs / 1_000, { tool_id });
-    if (usage.memoryPeakBytes > 0) this.#put(this.#instruments.memory, usage.memoryPeakBytes, { tool_id });
-    if (answer.rollback) this.#put(this.#instruments.rollbacks, 1, { tool_id });
-    if (answer.status !== "success")
-      this.#put(this.#instruments.failures, 1, { tool_id, code: answer.error.code });
+    const tool = this.#shared(tool_id, { tool_id });
+    this.#count("invocations", `${status} ${tool_version} ${tool_id}`, { tool_id, tool_version, status });
+    this.#value("duration", usage.durationMs / 1_000, tool);
+    if (usage.cpuMs > 0) this.#value("cpu", usage.cpuMs / 1_000, tool);
+    if (usage.memoryPeakBytes > 0) this.#value("memory", usage.memoryPeakBytes, tool);
+    if (answer.rollback) this.#count("rollbacks", tool_id, tool);
+    if (answer.status !== "success") {
+      const { code } = answer.error;
+      this.#count("failures", `${code} ${tool_id}`, { tool_id, code });
+    }
   }
 
   /** Hands over everything that waits; called by itself, and once more when the engine closes. */
   flush(): void {
-    this.#scheduled = false;
-    const readings = this.#backlog;
-    this.#backlog = [];
-    for (const { instrument, value, attributes } of readings) {
-      try {
-        instrument.write(value, attributes);
-      } catch {
-        this.#dropped += 1;
-      }
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const values = this.#values;
+    const counts = [...this.#counts.values()];
+    this.#values = [];
+    this.#counts.clear();
+    this.#attributes.clear();
+    for (const { counter, count, attributes } of counts) this.#hand(() => counter.add(count, attributes));
+    for (const { instrument, value, attributes } of values)
+      this.#hand(() => instrument.record(value, attributes));
+  }
+
+  #hand(give: () => void): void {
+    try {
+      give();
+    } catch {
+      this.#dropped += 1;
     }
   }
 
-  #put(instrument: Instrument, value: number, attributes: Attributes): void {
-    if (this.#backlog.length >= BACKLOG) {
+  #count(name: keyof Instruments["counters"], series: string, attributes: Attributes): void {
+    const key = `${name} ${series}`;
+    const known = this.#counts.get(key);
+    if (known) {
+      known.count += 1;
+      return;
+    }
+    this.#counts.set(key, { counter: this.#instruments.counters[name], attributes, count: 1 });
+    this.#schedule();
+  }
+
+  #value(name: keyof Instruments["histograms"], value: number, attributes: Attributes): void {
+    if (this.#values.length >= BACKLOG) {
       this.#dropped += 1;
       return;
     }
-    this.#backlog.push({ instrument, value, attributes });
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => this.flush()).unref();
+    this.#values.push({ instrument: this.#instruments.histograms[name], value, attributes });
+    this.#schedule();
+  }
+
+  /** One object for the same attributes, so that a meter can recognise them. */
+  #shared(key: string, attributes: Attributes): Attributes {
+    const known = this.#attributes.get(key);
+    if (known) return known;
+    this.#attributes.set(key, attributes);
+    return attributes;
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
   }
 }
 
-function createInstruments(meter: Meter) {
-  const counter = (name: string, description: string): Instrument => {
-    const made = meter.createCounter(name, { description });
-    return { write: (value, attributes) => made.add(value, attributes) };
-  };
-  const histogram = (name: string, unit: string, description: string): Instrument => {
-    const made = meter.createHistogram(name, { unit, description });
-    return { write: (value, attributes) => made.record(value, attributes) };
-  };
-  return {
-    invocations: counter("tool_invocations_total", "Calls, by how they ended"),
-    failures: counter("tool_failures_total", "Calls that did not succeed, by code"),
-    transitions: counter("tool_lifecycle_transitions_total", "Lifecycle states entered"),
-    rollbacks: counter("tool_rollbacks_total", "Executions rolled back"),
-    checks: counter("permission_checks_total", "Authorisation decisions"),
-    denials: counter("capability_denials_total", "Calls denied by authorisation"),
-    checkDuration: histogram("permission_check_duration_seconds", "s", "Time a decision took"),
-    duration: histogram("tool_execution_duration_seconds", "s", "Time a call took"),
-    cpu: histogram("tool_cpu_seconds", "s", "CPU time a call used"),
-    io: histogram("tool_io_bytes", "By", "Bytes that went into a tool and came out of it"),
-    memory: histogram("tool_memory_peak_bytes", "By", "Largest memory a call was seen to use"),
-  };
-}
+const NO_ATTRIBUTES: Attributes = {};

@@ -1,4 +1,4 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { AuthorityRequest, Decision } from "../../ports/authority.ts";
 import { deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
@@ -12,33 +12,56 @@ export interface Weighed extends Checked {
 }
 
 /** Asks the authority. Anything but a clear yes is a no: an error, silence, or a capability that nobody grants. */
-export async function authorise(at: Checked, house: House): Promise<Weighed | Ending> {
+export function authorise(at: Checked, house: House): Weighed | Ending | Promise<Weighed | Ending> {
   const request = requestOf(at);
   const started = performance.now();
-  const decision = await decide(request, house);
+  const decision = decide(request, house);
+  if (!(decision instanceof Promise)) return weigh(at, { request, decision, started }, house);
+  return decision.then((late) => weigh(at, { request, decision: late, started }, house));
+}
+
+interface Weighing {
+  request: AuthorityRequest;
+  decision: Decision | Failure;
+  started: number;
+}
+
+function weigh(at: Checked, { request, decision, started }: Weighing, house: House): Weighed | Ending {
   const seconds = (performance.now() - started) / 1_000;
-  if ("code" in decision) {
+  if (isFailure(decision)) {
     house.telemetry.decided("error", seconds);
     return deny(at, decision);
   }
   at.attempt.facts.decision = decision;
   house.telemetry.decided(decision.outcome === "deny" ? "denied" : "allowed", seconds);
-  if (decision.outcome === "deny") return deny(at, denial(decision));
-  return { ...at, request, decision };
+  return decision.outcome === "deny" ? deny(at, denial(decision)) : { ...at, request, decision };
 }
 
-async function decide(request: AuthorityRequest, house: House): Promise<Decision | Failure> {
+function decide(request: AuthorityRequest, house: House): Decision | Promise<Decision | Failure> | Failure {
   try {
     const decision = house.authority.decide(request);
-    if (!(decision instanceof Promise)) return decision;
-    return (
-      (await within(decision, house.limits.decisionMs)) ??
-      failure("E3206", { message: "The authority did not answer in time." })
-    );
+    return decision instanceof Promise ? inTime(decision, request, house) : decision;
   } catch (error) {
-    house.errors.report({ error, code: "E3206", tool: request.tool, stage: "authorise" });
-    return failure("E3206");
+    return unreachable(error, request, house);
   }
+}
+
+async function inTime(
+  decision: Promise<Decision>,
+  request: AuthorityRequest,
+  house: House,
+): Promise<Decision | Failure> {
+  try {
+    const answer = await within(decision, house.limits.decisionMs);
+    return answer ?? failure("E3206", { message: "The authority did not answer in time." });
+  } catch (error) {
+    return unreachable(error, request, house);
+  }
+}
+
+function unreachable(error: unknown, { tool }: AuthorityRequest, house: House): Failure {
+  house.errors.report({ error, code: "E3206", tool, stage: "authorise" });
+  return failure("E3206");
 }
 
 function denial(decision: Decision): Failure {
