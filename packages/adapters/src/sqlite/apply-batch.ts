@@ -64,9 +64,12 @@ export class BatchWriter {
     return ["applied", 0, []];
   }
 
-  /** A close or a write of state that must not be; a call that must not be opened shows when it is inserted. */
-  #conflict([, , , close, state]: UnitJob): Outcome | undefined {
-    const refused = close && this.#checkClose(close);
+  /**
+   * A close or a write of state that must not be. A call that must not be opened shows when it is inserted; it is
+   * looked for here only beside state, whose conflict comes after it.
+   */
+  #conflict([, , open, close, state]: UnitJob): Outcome | undefined {
+    const refused = (close && this.#checkClose(close)) ?? (open && state && this.#taken(open));
     if (refused) return refused;
     const keys = state ? stateConflicts(this.#sql, state) : [];
     return keys.length === 0 ? undefined : ["state", keys];
@@ -91,11 +94,16 @@ export class BatchWriter {
     return ["applied", run.firstSequence, run.hashes];
   }
 
-  #whyNotOpened([callId, tenant, agent, key]: OpenedCall): Outcome {
+  #whyNotOpened(open: OpenedCall): Outcome {
+    const taken = this.#taken(open);
+    if (taken) return taken;
+    throw new Error("a call was not inserted although neither its id nor its key is taken");
+  }
+
+  #taken([callId, tenant, agent, key]: OpenedCall): Outcome | undefined {
     if (this.#sql.findCall.get(callId)) return ["duplicate_call"];
     const existing = key === null ? undefined : this.#sql.findKey.get(tenant, agent, key);
-    if (existing) return ["idempotency", String(existing.invocation_id)];
-    throw new Error("a call was not inserted although neither its id nor its key is taken");
+    return existing && ["idempotency", String(existing.invocation_id)];
   }
 
   #putTool({ definition, version }: ToolRow): void {

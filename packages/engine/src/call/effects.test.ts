@@ -129,7 +129,7 @@ describe("retry", () => {
     expect(await engine.standing(answer.callId)).toMatchObject({ status: "timeout" });
   });
 
-  it("never repeats a tool that is not idempotent, nor an execution error [R1-7.3]", async () => {
+  it("never repeats a tool that is not idempotent, nor an execution error [R1-7.3] [D-3]", async () => {
     let runs = 0;
     const limits = { timeoutMs: 5, memoryBytes: 1e9 };
     const { call } = await fixtureEngine({}, [
@@ -231,5 +231,25 @@ describe("admission", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => call("slow", {})));
     expect(answers.every(({ status }) => status === "success")).toBe(true);
     expect(most).toBe(4);
+  });
+});
+
+describe("the context of a call", () => {
+  it("is made fresh for each, with its own id, deadline and abort handle [FR-REG-04]", async () => {
+    const seen: ToolContext[] = [];
+    const run = async (_: unknown, context: ToolContext) => {
+      seen.push(context);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return context.signal.aborted;
+    };
+    const { call, engine } = await fixtureEngine({}, [{ id: "look", run }]);
+    const [first, second] = [call("look", {}, { callId: "one" }), call("look", {}, { callId: "two" })];
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    engine.cancel("one");
+    expect((await first).status).toBe("cancelled");
+    expect(await second).toMatchObject({ status: "success", result: false });
+    expect(seen.map(({ callId }) => callId)).toEqual(["one", "two"]);
+    expect(seen[0]).not.toBe(seen[1]);
+    expect(seen.every(({ deadlineAt, tenant }) => deadlineAt > Date.now() && tenant === "acme")).toBe(true);
   });
 });
