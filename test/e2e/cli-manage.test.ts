@@ -102,7 +102,7 @@ describe("sallyport audit", () => {
   it("finds what somebody changed or removed in the database itself [R1-8.1]", async () => {
     using shell = await used();
     const database = new DatabaseSync(shell.path(".sallyport/sallyport.db"));
-    database.exec('UPDATE audit SET events = replace(events, \'"state":"FAILED"\', \'"state":"COMPLETED"\')');
+    database.exec('UPDATE audit SET lines = replace(lines, \'"state":"FAILED"\', \'"state":"COMPLETED"\')');
     database.close();
     expect((await shell.run(["audit", "verify"])).stdout).toMatch(/NOT intact\n {4}#7 changed/);
     using other = await used();
@@ -157,8 +157,8 @@ describe("sallyport", () => {
     using shell = new Shell("tools: []\ngrant:\n  - id: x\nlimits:\n  threads: none\n");
     const { code, stderr } = await shell.run(["doctor"]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/sallyport\.yaml:2: unknown key "grant" \(did you mean "grants"\?\)/);
-    expect(stderr).toMatch(/sallyport\.yaml:5: limits\.threads/);
+    expect(stderr).toMatch(/sallyport\.yaml:2 unknown key "grant" — did you mean "grants"\?/);
+    expect(stderr).toMatch(/sallyport\.yaml:5 limits\.threads/);
     writeFileSync(shell.path("sallyport.yaml"), "tools: [\n");
     expect((await shell.run(["doctor"])).stderr).toMatch(/sallyport\.yaml:\d/);
     expect((await shell.run(["doctor", "--config", "nowhere.yaml"])).stderr).toContain("nowhere.yaml");

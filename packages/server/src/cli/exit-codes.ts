@@ -16,10 +16,14 @@ export const EXIT = {
 /** Failures of the house rather than of the call. */
 const INTERNAL = new Set(["E3801", "E3802", "E3803", "E3804", "E3900", "E3908", "E3912", "E3914", "E3915"]);
 
+/** What the person at the command line can put right: configuration, modules, arguments. */
+const USAGE = new Set(["E3919", "E3920", "E3921"]);
+
 /** The exit code for a failure: by its status first, then by who could have avoided it. */
 export function exitCodeOf(error: Failure): number {
   const { status, failureClass } = entryOf(error);
   if (INTERNAL.has(error.code)) return EXIT.internal;
+  if (USAGE.has(error.code)) return EXIT.badUsage;
   if (status === "permission_denied") return EXIT.denied;
   if (status === "pending_approval") return EXIT.approvalPending;
   if (status === "timeout") return EXIT.timeout;

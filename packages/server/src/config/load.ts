@@ -8,7 +8,7 @@ import {
   nearestName,
   SallyportError,
 } from "@sallyport/protocol";
-import { type Document, LineCounter, parseDocument } from "yaml";
+import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { type Config, configSchema } from "./schema.ts";
 
@@ -88,13 +88,24 @@ function describe(issue: z.core.$ZodIssue, source: Source): Issue[] {
   return [{ path: `${source.path}:${lineOf(issue.path, source)}`, reason: `${where}: ${issue.message}` }];
 }
 
+/** The line of the key itself where there is one, else of the nearest thing around it. */
 function lineOf(path: PropertyKey[], { document, lines }: Source): number {
   for (let length = path.length; length > 0; length -= 1) {
-    const node = document.getIn(path.slice(0, length), true);
-    const range = typeof node === "object" && node !== null && "range" in node ? node.range : undefined;
-    if (Array.isArray(range)) return lines.linePos(Number(range[0])).line;
+    const offset = keyOffset(document, path.slice(0, length));
+    if (offset !== undefined) return lines.linePos(offset).line;
   }
   return 1;
+}
+
+function keyOffset(document: Document, path: PropertyKey[]): number | undefined {
+  const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+  const key = path.at(-1);
+  if (isMap(parent)) {
+    const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === key);
+    return isScalar(pair?.key) ? pair.key.range?.[0] : undefined;
+  }
+  const item = isSeq(parent) ? parent.items[Number(key)] : undefined;
+  return isNode(item) ? item.range?.[0] : undefined;
 }
 
 function nearest(key: string, known: string[]): Pick<Issue, "suggestion"> {
@@ -113,8 +124,6 @@ function knownKeys(path: PropertyKey[]): string[] {
 }
 
 function wrong(issues: Issue[]): SallyportError {
-  const lines = issues.map(
-    ({ path, reason, suggestion }) => `${path}: ${reason}${suggestion ? ` (${suggestion})` : ""}`,
-  );
-  return new SallyportError(failure("E3919", { message: lines.join("\n"), issues }));
+  const places = issues.length === 1 ? "one place" : `${issues.length} places`;
+  return new SallyportError(failure("E3919", { message: `The configuration is wrong in ${places}.`, issues }));
 }

@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { type DefinedTool, isDefinedTool } from "@sallyport/engine";
-import { failure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 
 export interface LoadedModule {
   moduleUrl: string;
@@ -14,8 +14,7 @@ export async function loadModule(path: string): Promise<LoadedModule> {
   try {
     exported = (await import(moduleUrl)) as Record<string, unknown>;
   } catch (error) {
-    const message = `The tool module ${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`;
-    throw new SallyportError(failure("E3920", { message }), { cause: error });
+    throw new SallyportError(notLoaded(path, error), { cause: error });
   }
   const tools = [...new Set(Object.values(exported).flat().filter(isDefinedTool))];
   if (tools.length > 0) return { moduleUrl, tools };
@@ -25,4 +24,15 @@ export async function loadModule(path: string): Promise<LoadedModule> {
       advice: "Export what defineTool() returns, by name or as default.",
     }),
   );
+}
+
+function notLoaded(path: string, error: unknown): Failure {
+  const why = error instanceof Error ? error.message : String(error);
+  const isCommonJs = why.includes("outside a module");
+  return failure("E3920", {
+    message: `The tool module ${path} cannot be loaded: ${why}`,
+    ...(isCommonJs && {
+      advice: 'Tool modules are ES modules: set "type": "module" in package.json, or use .mts or .mjs.',
+    }),
+  });
 }

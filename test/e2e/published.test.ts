@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "sallyport-published-"));
+
+/** A folder as a user has it: the built packages and their dependencies in node_modules, nothing of the sources. */
+function install(): void {
+  const modules = join(folder, "node_modules");
+  mkdirSync(join(modules, "@sallyport"), { recursive: true });
+  for (const name of ["protocol", "engine", "adapters"]) {
+    cpSync(join(ROOT, "packages", name, "dist"), join(modules, "@sallyport", name), { recursive: true });
+  }
+  cpSync(join(ROOT, "packages/server/dist"), join(modules, "sallyport"), { recursive: true });
+  for (const name of readdirSync(join(ROOT, "node_modules"))) {
+    const ours = name === "@sallyport" || name === "sallyport" || name.startsWith(".");
+    if (!ours) symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+  }
+}
+
+function sallyport(...args: string[]): string {
+  const bin = join(folder, "node_modules/sallyport/bin/sallyport.js");
+  return execFileSync(process.execPath, [bin, ...args], { cwd: folder, encoding: "utf8", stdio: "pipe" });
+}
+
+describe("the published packages", () => {
+  beforeAll(() => {
+    execFileSync(process.execPath, ["scripts/build.ts"], { cwd: ROOT, stdio: "pipe" });
+    install();
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    writeFileSync(
+      join(folder, "greet.js"),
+      `import { defineTool } from "@sallyport/engine/tool";
+      const $schema = "https://json-schema.org/draft/2020-12/schema";
+      export default defineTool({
+        id: "greet", version: "1.0.0", description: "Greets.", sideEffects: "none",
+        input: { $schema, type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+        output: { $schema, type: "string" },
+        run: ({ name }) => "Hello, " + name,
+      });`,
+    );
+    writeFileSync(
+      join(folder, "sallyport.yaml"),
+      "tools: [./greet.js]\ngrants: [{ id: g, tools: [greet] }]\n",
+    );
+  }, 180_000);
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("run a tool in a thread, keep the record and verify it", () => {
+    expect(JSON.parse(sallyport("call", "greet", '{"name":"Ada"}'))).toBe("Hello, Ada");
+    expect(JSON.parse(sallyport("audit", "verify", "--json"))).toMatchObject({ intact: true });
+  });
+
+  it("hold only compiled code, with declarations", () => {
+    const files = readdirSync(join(folder, "node_modules/@sallyport/engine"), { recursive: true }).map(
+      String,
+    );
+    expect(files.filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"))).toEqual([]);
+    expect(files).toContain(join("src", "index.d.ts"));
+    expect(files.filter((file) => file.includes(".test."))).toEqual([]);
+  });
+});
