@@ -1,17 +1,21 @@
+import { relayOutbox } from "@sallyport/engine";
 import { guardedContender, inMemory } from "./guarded.ts";
 import { MANY_CALLERS, measure } from "./measure.ts";
 
 /* Is memory flat? Takes readings while a great many calls pass; what is kept of them is bounded. */
 
-const CALLS = Number(process.env["SALLYPORT_SOAK_CALLS"] ?? 100_000);
+const CALLS = Number(process.env.SALLYPORT_SOAK_CALLS ?? 100_000);
 const STEPS = 10;
 const MIB = 2 ** 20;
 
-const contender = await guardedContender({ name: "memory", store: inMemory(), runner: "inline" });
+const store = inMemory();
+const contender = await guardedContender({ name: "memory", store, runner: "inline" });
 await measure(contender, MANY_CALLERS, 30_000);
 const readings: number[] = [];
 for (let step = 0; step < STEPS; step += 1) {
   await measure(contender, MANY_CALLERS, CALLS / STEPS);
+  // Messages wait for their sink, as they must; here they have one.
+  await relayOutbox(store, { send: async () => undefined });
   await new Promise((resolve) => setTimeout(resolve, 300));
   globalThis.gc?.();
   readings.push(process.memoryUsage().heapUsed / MIB);

@@ -125,5 +125,7 @@ function knownKeys(path: PropertyKey[]): string[] {
 
 function wrong(issues: Issue[]): SallyportError {
   const places = issues.length === 1 ? "one place" : `${issues.length} places`;
-  return new SallyportError(failure("E3919", { message: `The configuration is wrong in ${places}.`, issues }));
+  return new SallyportError(
+    failure("E3919", { message: `The configuration is wrong in ${places}.`, issues }),
+  );
 }
