@@ -110,6 +110,16 @@ describe("a call", () => {
     ],
     ["rejects", () => Promise.reject(new Error("down"))],
     ["says nothing", () => new Promise<never>(() => undefined)],
+    ["gives back nothing", () => undefined as never],
+    [
+      "decides in a word nobody knows",
+      () => ({ outcome: "maybe", rules: [], capabilities: [], missing: [] }) as never,
+    ],
+    [
+      "allows although a capability is missing",
+      () => ({ outcome: "allow", rules: [], capabilities: [], missing: ["x"] }) as never,
+    ],
+    ["forgets half of its answer", async () => ({ outcome: "allow" }) as never],
   ])("is denied when the authority %s", async (_, decide) => {
     const { call } = await fixtureEngine({ authority: { decide }, limits: { decisionMs: 20 } }, [adder]);
     const answer = await call("adder", { a: 1, b: 1 });
@@ -148,6 +158,38 @@ describe("a call", () => {
     expect((await call("careful", { ok: true })).status).toBe("success");
     expect((await call("careful", {})).status).toBe("permission_denied");
     expect(asked).toEqual(["tool", "tool"]);
+  });
+
+  it.each([
+    ["rejects", () => Promise.reject(new Error("down"))],
+    ["gives back nothing", async () => undefined as never],
+    ["gives back a yes that is not one", async () => ({ approved: "yes" }) as never],
+  ])("is denied when the approval desk %s", async (_, ask) => {
+    const { call } = await fixtureEngine({ desk: { ask } }, [adder]);
+    const answer = await call("adder", { a: 1, b: 1 }, { requireApproval: true });
+    expect(errorOf(answer).code).toBe("E3211");
+    expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED", "DENIED"]);
+  });
+
+  it("can be cancelled while a person is asked", async () => {
+    const desk = { ask: () => new Promise<never>(() => undefined) };
+    const { call, engine } = await fixtureEngine({ desk }, [adder]);
+    const asking = call("adder", { a: 1, b: 1 }, { requireApproval: true, callId: "asked" });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    engine.cancel("asked");
+    expect(statesOf(await asking)).toEqual(["DECLARED", "VALIDATED", "ABORTED", "ROLLED_BACK"]);
+  });
+
+  it.each([
+    ["rejects", () => Promise.reject(new Error("runner broke"))],
+    ["gives back nothing", async () => undefined as never],
+  ])("is rolled back when its runner %s [R1-4.4]", async (_, run) => {
+    const isolation = { level: "LEVEL_0", runner: "inline" } as const;
+    const runners = { inline: { isolation, run, close: async () => undefined } };
+    const { call } = await fixtureEngine({ runners }, [adder]);
+    const answer = await call("adder", { a: 1, b: 1 });
+    expect(errorOf(answer).code).toBe("E3107");
+    expect(statesOf(answer).at(-1)).toBe("ROLLED_BACK");
   });
 
   it("whose result does not match its schema is rolled back [R1-6.2] [R1-5.3]", async () => {

@@ -1,8 +1,11 @@
-/** The promise's value, or undefined when it takes longer; the promise itself is left to finish on its own. */
-export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+/** Stands for an answer that did not come in time. */
+export const LATE = Symbol("late");
+
+/** The promise's value, or `LATE` when it takes longer; the promise itself is left to finish on its own. */
+export async function within<T>(promise: Promise<T>, ms: number): Promise<T | typeof LATE> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
+  const late = new Promise<typeof LATE>((resolve) => {
+    timer = setTimeout(resolve, ms, LATE);
   });
   try {
     return await Promise.race([promise, late]);

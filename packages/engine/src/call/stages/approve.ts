@@ -1,5 +1,5 @@
 import { failure } from "@sallyport/protocol";
-import type { ApprovalNeed } from "../../approve/desk.ts";
+import type { ApprovalNeed, ApprovalVerdict } from "../../approve/desk.ts";
 import { abortUnstarted, deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import type { Allowed, Ending } from "../steps.ts";
@@ -14,8 +14,34 @@ export function approve(at: Weighed, house: House): Allowed | Ending | Promise<A
 }
 
 async function ask(at: Weighed, because: ApprovalNeed["because"], house: House): Promise<Allowed | Ending> {
-  const verdict = await house.desk.ask({ request: at.request, decision: at.decision, because });
-  return verdict.approved ? allow(at) : deny(at, verdict.error);
+  const { attempt, request, decision } = at;
+  const need = { request, decision, because };
+  const verdict = await Promise.race([askDesk(need, house), cancelled(attempt.signal)]);
+  if (attempt.signal.aborted) return abortUnstarted(at, failure("E3906"));
+  if (verdict?.approved === true) return allow(at);
+  const error =
+    verdict?.error ?? failure("E3211", { message: "The approval desk gave no answer that makes sense." });
+  return deny(at, error);
+}
+
+/** A desk that fails has not said yes. */
+async function askDesk(need: ApprovalNeed, house: House): Promise<ApprovalVerdict | undefined> {
+  try {
+    return await house.desk.ask(need);
+  } catch (error) {
+    house.errors.report({ error, code: "E3211", tool: need.request.tool, stage: "approve" });
+    return {
+      approved: false,
+      error: failure("E3211", { message: "The approval desk failed; nobody was asked." }),
+    };
+  }
+}
+
+function cancelled(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
 }
 
 function allow({ attempt, tool, life, decision }: Weighed): Allowed {

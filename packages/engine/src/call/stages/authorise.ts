@@ -3,7 +3,7 @@ import type { AuthorityRequest, Decision } from "../../ports/authority.ts";
 import { deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import type { Checked, Ending } from "../steps.ts";
-import { within } from "../within.ts";
+import { LATE, within } from "../within.ts";
 
 /** What is left to ask a person, once the authority has spoken. */
 export interface Weighed extends Checked {
@@ -40,7 +40,7 @@ function weigh(at: Checked, { request, decision, started }: Weighing, house: Hou
 function decide(request: AuthorityRequest, house: House): Decision | Promise<Decision | Failure> | Failure {
   try {
     const decision = house.authority.decide(request);
-    return decision instanceof Promise ? inTime(decision, request, house) : decision;
+    return decision instanceof Promise ? inTime(decision, request, house) : understood(decision);
   } catch (error) {
     return unreachable(error, request, house);
   }
@@ -53,10 +53,23 @@ async function inTime(
 ): Promise<Decision | Failure> {
   try {
     const answer = await within(decision, house.limits.decisionMs);
-    return answer ?? failure("E3206", { message: "The authority did not answer in time." });
+    return answer === LATE
+      ? failure("E3206", { message: "The authority did not answer in time." })
+      : understood(answer);
   } catch (error) {
     return unreachable(error, request, house);
   }
+}
+
+/** A decision that does not say clearly what it decides is no decision. */
+function understood(decision: Decision): Decision | Failure {
+  const clear =
+    typeof decision === "object" &&
+    decision !== null &&
+    ["allow", "ask", "deny"].includes(decision.outcome) &&
+    [decision.rules, decision.capabilities, decision.missing].every(Array.isArray) &&
+    (decision.outcome === "deny" || decision.missing.length === 0);
+  return clear ? decision : failure("E3206", { message: "The authority's answer makes no sense." });
 }
 
 function unreachable(error: unknown, { tool }: AuthorityRequest, house: House): Failure {

@@ -1,5 +1,6 @@
 import { entryOf, type Failure, failure } from "@sallyport/protocol";
 import { classify } from "../../execute/classify.ts";
+import type { Job, Runner, RunResult } from "../../ports/runner.ts";
 import { rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import { hookCallOf, jobOf, runnerOf } from "../job.ts";
@@ -20,13 +21,29 @@ async function run(at: Intended, house: House): Promise<Ran | Ending> {
   const { attempt, tool } = at;
   if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
   const job = jobOf(at, tool.implementation, house);
-  const result = await runnerOf(tool, house).run(job);
+  const result = await runSafely(runnerOf(tool, house), job);
   attempt.usage = result.usage;
   if (attempt.violation) return await rollBack(at, attempt.violation, house);
   if (result.ok) return { ...at, output: result.output };
   const error: Failure = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
   report(at, result.fault, error, house);
   return await rollBack(at, error, house);
+}
+
+/** A runner promises never to reject; one that does is treated like a tool that died. */
+async function runSafely(runner: Runner, job: Job): Promise<RunResult> {
+  try {
+    const result = await runner.run(job);
+    if (typeof result?.ok === "boolean") return result;
+    return brokenRunner("it gave no result");
+  } catch (error) {
+    return brokenRunner(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function brokenRunner(why: string): RunResult {
+  const fault = { kind: "died", message: `the runner failed: ${why}` } as const;
+  return { ok: false, fault, usage: { cpuMs: 0, memoryPeakBytes: 0 } };
 }
 
 function report({ attempt, tool }: Intended, fault: unknown, error: Failure, house: House): void {
