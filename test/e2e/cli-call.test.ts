@@ -109,6 +109,31 @@ describe("sallyport call", () => {
     }
   });
 
+  it("prints nothing that could play with a terminal, whatever a tool says", async () => {
+    using shell = new Shell();
+    const hostile = { text: "\u001b[2J\u009b31m\u202egnp.exe" };
+    const echoed = await shell.run(["call", "actor", "--operation", "echo", JSON.stringify(hostile)]);
+    expect(JSON.parse(echoed.stdout)).toEqual(hostile);
+    const failed = await shell.run(["call", "\u001b[2Jno-such-tool", "{}", "--agent", "\u009b31m"]);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    const dangerous = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
+    for (const text of [echoed.stdout, echoed.stderr, failed.stdout, failed.stderr])
+      expect(text).not.toMatch(dangerous);
+  });
+
+  it("prints one JSON document with --json also for bad usage, and refuses endless input", async () => {
+    using shell = new Shell();
+    expect(await shell.json(["call"])).toMatchObject({
+      status: "error",
+      error: { code: "E3921" },
+      exitCode: 2,
+    });
+    const endless = await shell.run(["call", "calculator", "--operation", "add", "@/dev/zero"]);
+    expect([endless.code, endless.stderr.includes("more than")]).toEqual([2, true]);
+    const folder = await shell.run(["call", "calculator", "--operation", "add", "@."]);
+    expect(folder.code).toBe(2);
+  });
+
   it("is cancelled by an interrupt, on record, with exit code 6", async () => {
     using shell = new Shell();
     const trace = shell.path("trace");

@@ -9,6 +9,15 @@ export interface Io {
   cwd: string;
 }
 
+/** Control characters (but tab and line break) and characters that turn the direction of text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is for
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text from a tool, a caller or a file, safe for a terminal: what could move the cursor or hide something is spelt out. */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 type Style = "bold" | "dim" | "green" | "red" | "yellow" | "cyan";
 
 /** Prints for a person or, with `--json`, for a program: then exactly one JSON document goes to stdout. */
@@ -23,7 +32,7 @@ export class Output {
 
   /** A result: the value with `--json`, the text without. */
   result(value: unknown, text: () => string): void {
-    this.#io.stdout.write(`${this.json ? JSON.stringify(value, null, 2) : text()}\n`);
+    this.#io.stdout.write(`${this.json ? visible(JSON.stringify(value, null, 2)) : text()}\n`);
   }
 
   /** Raw lines for a pipe, the same with and without `--json`. */
@@ -44,6 +53,11 @@ export class Output {
 /** Rows in aligned columns; an empty table says so in words. */
 export function table(rows: readonly (readonly string[])[], empty: string): string {
   if (rows.length <= 1) return empty;
+  const cells = rows.map((row) => row.map((cell) => visible(cell).replaceAll(/\s+/g, " ")));
+  return align(cells);
+}
+
+function align(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? "").length)),
   );

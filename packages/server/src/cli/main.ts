@@ -76,8 +76,14 @@ function withManners(command: Command, io: Io): Command {
 }
 
 function explain(error: unknown, argv: string[], io: Io): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.badUsage;
   const output = new Output(io, argv.includes("--json"));
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.success;
+    const misused = failure("E3921", { message: error.message });
+    // For a person commander has said it already.
+    if (output.json) output.result({ status: "error", error: misused }, () => "");
+    return EXIT.badUsage;
+  }
   const failed =
     error instanceof SallyportError ? error.failure : failure("E3900", { message: String(error) });
   if (output.json) output.result({ status: "error", error: failed }, () => "");

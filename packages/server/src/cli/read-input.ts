@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
+import type { Readable } from "node:stream";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { Io } from "./io.ts";
 
@@ -19,26 +20,25 @@ export async function readInput(argument: string | undefined, io: Io): Promise<u
 }
 
 async function fetchText(argument: string, io: Io): Promise<{ text: string; source: string }> {
-  if (argument === "-") return { text: await readAll(io), source: "Standard input" };
+  if (argument === "-") return { text: await readAll(io.stdin, "Standard input"), source: "Standard input" };
   if (!argument.startsWith("@")) return { text: argument, source: "The input" };
   const file = resolve(io.cwd, argument.slice(1));
   try {
-    const bytes = await readFile(file);
-    if (bytes.length > MAX_BYTES) throw bad(`${file} has more than ${MAX_BYTES} bytes.`);
-    return { text: bytes.toString("utf8"), source: file };
+    // One byte more than allowed shows that there is too much, also of a device that never ends.
+    return { text: await readAll(createReadStream(file, { end: MAX_BYTES }), file), source: file };
   } catch (error) {
     if (error instanceof SallyportError) throw error;
     throw bad(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-async function readAll({ stdin }: Io): Promise<string> {
+async function readAll(stream: Readable, source: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of stdin) {
+  for await (const chunk of stream) {
     const bytes = Buffer.from(chunk as Uint8Array | string);
     size += bytes.length;
-    if (size > MAX_BYTES) throw bad(`Standard input has more than ${MAX_BYTES} bytes.`);
+    if (size > MAX_BYTES) throw bad(`${source} has more than ${MAX_BYTES} bytes.`);
     chunks.push(bytes);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,5 +1,5 @@
 import { type CallAnswer, type Failure, invokeResponse } from "@sallyport/protocol";
-import type { Output } from "./io.ts";
+import { type Output, visible } from "./io.ts";
 
 /** The L3 response, with what Sallyport knows beyond it. */
 export function answerDocument(answer: CallAnswer) {
@@ -33,17 +33,17 @@ export function answerSummary(answer: CallAnswer, output: Output): string {
       `receipt ${answer.receipt.tenant}#${answer.receipt.sequence} ${answer.receipt.hash.slice(0, 12)}…`,
     );
   const warnings = answer.warnings.map(
-    ({ code, message }) => `\n${output.style("yellow", "!")} ${code} ${message}`,
+    ({ code, message }) => `\n${output.style("yellow", "!")} ${code} ${visible(message)}`,
   );
-  return `${mark} ${parts.join(" · ")}${warnings.join("")}`;
+  return `${mark} ${visible(parts.join(" · "))}${warnings.join("")}`;
 }
 
 /** A failure for a person: what, where, and what to do about it. */
 export function failureText(error: Failure, output: Output): string {
-  const lines = [`${output.style("red", error.code)} ${error.message}`];
+  const lines = [`${output.style("red", error.code)} ${visible(error.message)}`];
   for (const { path, reason, suggestion } of error.issues ?? []) {
-    lines.push(`  ${path || "/"} ${reason}${suggestion ? ` — ${suggestion}` : ""}`);
+    lines.push(`  ${visible(`${path || "/"} ${reason}${suggestion ? ` — ${suggestion}` : ""}`)}`);
   }
-  lines.push(`  ${output.style("cyan", "→")} ${error.advice}`);
+  lines.push(`  ${output.style("cyan", "→")} ${visible(error.advice)}`);
   return lines.join("\n");
 }

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import { exitCodeOfAnswer } from "../exit-codes.ts";
-import type { Io } from "../io.ts";
+import { type Io, visible } from "../io.ts";
 import { readInput } from "../read-input.ts";
 import { answerDocument, answerSummary, failureText } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -80,7 +80,7 @@ async function call(
     );
     if (output.json || answer.status === "success") {
       const result = answer.status === "success" ? answer.result : null;
-      output.result(answerDocument(answer), () => JSON.stringify(result, null, 2));
+      output.result(answerDocument(answer), () => visible(JSON.stringify(result, null, 2)));
     }
     if (!output.json) output.note(answerSummary(answer, output));
     if (!output.json && answer.status !== "success") output.note(failureText(answer.error, output));

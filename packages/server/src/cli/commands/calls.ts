@@ -2,7 +2,7 @@ import type { CallFilter, CallRecord, Verdict } from "@sallyport/engine";
 import { CALL_STATUSES, type CallStatus, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { EXIT } from "../exit-codes.ts";
-import { type Io, table } from "../io.ts";
+import { type Io, table, visible } from "../io.ts";
 import { readInput } from "../read-input.ts";
 import { answerDocument } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -79,7 +79,7 @@ function showCommand(io: Io): Command {
     const record = await session.reading((store) => store.calls.get(callId));
     if (!record) throw new SallyportError(failure("E3917", { message: `There is no call ${callId}.` }));
     const document = recordDocument(record);
-    session.output.result(document, () => JSON.stringify(document, null, 2));
+    session.output.result(document, () => visible(JSON.stringify(document, null, 2)));
   });
 }
 

@@ -1,7 +1,7 @@
 import type { CallAnswer } from "@sallyport/protocol";
 import { Command } from "commander";
 import { openHouse } from "../../compose.ts";
-import { exitCodeOfAnswer } from "../exit-codes.ts";
+import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
 import { answerDocument, failureText } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -55,7 +55,7 @@ async function demo(session: Session): Promise<number> {
     }
     output.result(answers.map(answerDocument), () => NEXT);
     const [first] = answers;
-    return first ? exitCodeOfAnswer(first) : 70;
+    return first ? exitCodeOfAnswer(first) : EXIT.internal;
   } finally {
     await house.close();
   }

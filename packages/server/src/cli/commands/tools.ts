@@ -12,7 +12,7 @@ import { failure, isFailure, SallyportError, type ToolManifest } from "@sallypor
 import { Command, InvalidArgumentError } from "commander";
 import { loadModule } from "../../tools/load-module.ts";
 import { EXIT } from "../exit-codes.ts";
-import { type Io, table } from "../io.ts";
+import { type Io, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
 /** `sallyport tools`: what can be called, in which versions, and how it leaves. */
@@ -94,7 +94,7 @@ function showCommand(io: Io): Command {
       if (isFailure(found)) throw new SallyportError(found);
       return found.record;
     });
-    session.output.result(record, () => JSON.stringify(record.manifest, null, 2));
+    session.output.result(record, () => visible(JSON.stringify(record.manifest, null, 2)));
   });
 }
 
@@ -179,7 +179,7 @@ function lintText(results: LintResult[]): string {
         `${severity}  ${tool} ${operation} ${schema}${path}: ${message} — ${suggestion}`,
     ),
   );
-  return lines.length > 0 ? lines.join("\n") : `${results.length} schemas, nothing to improve.`;
+  return lines.length > 0 ? visible(lines.join("\n")) : `${results.length} schemas, nothing to improve.`;
 }
 
 function addCommand(io: Io): Command {
