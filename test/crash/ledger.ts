@@ -61,6 +61,7 @@ export async function breaches(
       ...effectsWithoutRecord(records, witnessed),
       ...doneTwice(witnessed),
       ...outcomesWithoutEffect(records, witnessed),
+      ...leftOfNothing(records),
       ...(await miscounted(store, records)),
       ...(await brokenChain(store)),
     ];
@@ -117,6 +118,12 @@ function outcomesWithoutEffect(records: Map<string, CallRecord>, witnessed: Witn
   return paid
     .filter(({ callId }) => !effects.has(callId))
     .map(({ callId }) => `hollow: ${callId} succeeded without effect`);
+}
+
+/** A tool without side effects has no intent, so a crash leaves nothing of it. */
+function leftOfNothing(records: Map<string, CallRecord>): string[] {
+  const open = [...records.values()].filter(({ tool, phase }) => tool === "look" && phase !== "closed");
+  return open.map(({ callId }) => `left behind: ${callId} changes nothing and is open`);
 }
 
 /** Counters must stand exactly where the successful calls put them. */

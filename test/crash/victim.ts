@@ -18,7 +18,15 @@ const plan = JSON.parse(process.argv[2] ?? "{}") as Plan;
 const { death } = plan;
 
 function say(report: Report): void {
-  writeSync(1, `${JSON.stringify(report)}\n`);
+  const bytes = Buffer.from(`${JSON.stringify(report)}\n`);
+  for (let written = 0; written < bytes.length; ) {
+    try {
+      written += writeSync(1, bytes, written);
+    } catch (error) {
+      // The pipe is full; the harness will empty it.
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) throw error;
+    }
+  }
 }
 
 function die(): never {
@@ -110,7 +118,10 @@ const look = defineTool({
       description: "looks",
       input: ANYTHING,
       output: ANYTHING,
-      run: (input: { key: string }) => ({ seen: input.key }),
+      run: (input: { key: string }) => {
+        beforeEffect();
+        return { seen: input.key };
+      },
     },
   },
 });

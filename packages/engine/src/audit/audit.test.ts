@@ -180,12 +180,20 @@ describe("audit chain", () => {
 
 describe("redaction", () => {
   it("takes out secret fields at any depth and leaves the rest alone", () => {
-    expect(
-      redact({ user: "u", password: "p", nested: [{ apiKey: "k", "client-secret": 1, tokens: 3 }] }),
-    ).toEqual({
+    const secrets = {
+      apiKey: "k",
+      apiKeys: ["k"],
+      "client-secret": 1,
+      accessToken: "t",
+      dbPassword: "p",
+      Cookie: "c",
+    };
+    const harmless = { tokens: 3, max_tokens: 9, secretary: "s", passage: "p" };
+    const redacted = Object.fromEntries(Object.keys(secrets).map((name) => [name, "[REDACTED]"]));
+    expect(redact({ user: "u", password: "p", nested: [{ ...secrets, ...harmless }] })).toEqual({
       user: "u",
       password: "[REDACTED]",
-      nested: [{ apiKey: "[REDACTED]", "client-secret": "[REDACTED]", tokens: 3 }],
+      nested: [{ ...redacted, ...harmless }],
     });
   });
 

@@ -1,7 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@sallyport/protocol";
 
 const SECRET_FIELD =
-  /^(?:.*[_-])?(?:pass(?:word|phrase|wd)?|secret|token|api[_-]?key|authorization|credentials?|private[_-]?key|client[_-]?secret|access[_-]?key|credit[_-]?card|ssn)$/i;
+  /^(?:.*[_-])?(?:pass(?:words?|phrases?|wd)?|secrets?|token|api[_-]?keys?|authorization|credentials?|private[_-]?keys?|access[_-]?keys?|credit[_-]?cards?|ssn|cookies?)$/i;
+
+/** `accessToken` is `access_token` for the pattern above. */
+function isSecretField(name: string): boolean {
+  return SECRET_FIELD.test(name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_"));
+}
 
 const SECRET_TEXT =
   /\b(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sk-[\w-]{12,}|gh[pousr]_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,})\b|\bBearer [\w.~+/-]{8,}=*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
@@ -28,7 +33,7 @@ function redactFields(value: JsonObject): JsonObject {
   let copy: JsonObject | undefined;
   for (const key of Object.keys(value)) {
     const before = value[key] ?? null;
-    const after = SECRET_FIELD.test(key) ? "[REDACTED]" : redact(before);
+    const after = isSecretField(key) ? "[REDACTED]" : redact(before);
     if (after === before) continue;
     copy ??= { ...value };
     copy[key] = after;

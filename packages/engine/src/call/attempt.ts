@@ -1,5 +1,6 @@
 import type { Failure, Warning } from "@sallyport/protocol";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
+import type { HookCall } from "../ports/hooks.ts";
 import type { RunUsage } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { CallRequest } from "./house.ts";
@@ -28,6 +29,8 @@ export class Attempt {
   readonly facts: EventFacts;
   readonly warnings: Warning[] = [];
   readonly visits: Visit[] = [];
+  /** Set once its pre hooks were run: then its post hooks are due. */
+  hooked: HookCall | undefined;
   /** Set once the call is resolved. */
   tool: ResolvedTool | undefined;
   usage: RunUsage = NO_USAGE;

@@ -46,7 +46,8 @@ export async function concludeDefect(thrown: unknown, attempt: Attempt, house: H
 }
 
 /** Why the execution did not succeed; undefined when it did. */
-export function errorOf({ life }: Ending): Failure | undefined {
+export function errorOf({ life, error }: Ending): Failure | undefined {
+  if (error) return error;
   if (life.state === "COMPLETED") return undefined;
   return life.state === "ABORTED" ? life.reason : life.error;
 }
@@ -68,7 +69,10 @@ async function record(
     house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "record outcome" });
     return unrecorded(answer, "the store could not be written");
   }
-  return result.ok ? withReceipt(answer, attempt, result.links) : unrecorded(answer, result.conflict.kind);
+  if (result.ok) return withReceipt(answer, attempt, result.links);
+  // A commit given up as lost may have landed after all: then the journal's word counts.
+  const landed = await house.store.calls.get(attempt.callId).catch(() => undefined);
+  return landed?.closing?.answer ?? unrecorded(answer, result.conflict.kind);
 }
 
 /** The call failed anyway; that its end is not on record has to be said too. */

@@ -1,4 +1,5 @@
-import { entryOf, type Failure } from "@sallyport/protocol";
+import { entryOf, type Failure, failure } from "@sallyport/protocol";
+import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
 import type { Aborted, Authorized, Declared, Executing, Validated } from "./lifecycle.ts";
 import { type Arrived, Ending } from "./steps.ts";
@@ -23,6 +24,22 @@ export function abortUnstarted(at: Arrived & { life: Validated | Authorized }, r
   return new Ending(aborted.rolledBack(proof));
 }
 
+const OUTSIDE = {
+  code: "E3909",
+  message: "What the tool may have changed outside Sallyport is not undone; only its state is.",
+};
+
+/** It stays ABORTED, for the reason that matters now. */
+function unproved(aborted: Aborted, attempt: Attempt): Ending {
+  const cause = aborted.reason.code;
+  const error = failure("E3912", {
+    message: `The rollback after ${cause} could not be proved.`,
+    details: { cause },
+  });
+  attempt.facts.error = error;
+  return new Ending(aborted, undefined, error);
+}
+
 /** Errors that end a running tool from outside; all others come from the tool or its result. */
 const ABORTS = new Set(["TimeoutError", "ResourceError"]);
 
@@ -42,6 +59,7 @@ export async function rollBack(
   const aborted: Aborted | undefined = isAbort ? life.aborted(error) : undefined;
   const proof = await life.transaction.rollback();
   attempt.facts.rollback = proof;
-  if (!proof.verified) return new Ending(aborted ?? life.aborted(error));
+  if (!proof.verified) return unproved(aborted ?? life.aborted(error), attempt);
+  if (attempt.tool?.conduct.sideEffects === "external") attempt.warnings.push(OUTSIDE);
   return new Ending(aborted ? aborted.rolledBack(proof) : life.rolledBack(error, proof));
 }

@@ -127,6 +127,30 @@ describe("a call", () => {
     expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED", "DENIED"]);
   });
 
+  it("is denied when the authority allows it without giving what the tool needs", async () => {
+    const allow = {
+      outcome: "allow",
+      reason: "",
+      rules: [],
+      capabilities: [],
+      missing: [],
+      policyVersion: "1",
+    } as const;
+    const authority = { decide: () => ({ ...allow, rules: [], capabilities: [], missing: [] }) };
+    const conduct = { requiredCapabilities: ["state.read"] };
+    const { call } = await fixtureEngine({ authority }, [{ ...adder, conduct }]);
+    const answer = await call("adder", { a: 1, b: 1 });
+    expect(answer.status).toBe("permission_denied");
+    expect(statesOf(answer).at(-1)).toBe("DENIED");
+  });
+
+  it("that is no request at all is malformed, and never throws", async () => {
+    const { engine } = await fixtureEngine({}, [adder]);
+    for (const nothing of [null, undefined, 7, "adder"]) {
+      expect(errorOf(await engine.call(nothing as never)).code).toBe("E3903");
+    }
+  });
+
   it("that needs approval is denied where nobody can be asked, never waved through", async () => {
     let ran = false;
     const run = () => {
@@ -291,6 +315,9 @@ describe("a call", () => {
     ["no tenant", { caller: { agent: "a" } }],
     ["a call id with spaces", { callId: "a b" }],
     ["an empty idempotency key", { idempotencyKey: "" }],
+    ["the house's own tenant", { caller: { tenant: "sallyport", agent: "a" } }],
+    ["a signal that is none", { signal: {} }],
+    ["a negative limit", { limits: { timeoutMs: -5 } }],
   ])("with %s is malformed, and never throws", async (_, wrong) => {
     const { call } = await fixtureEngine({}, [adder]);
     const answer = await call("adder", { a: 1, b: 2 }, wrong as never);

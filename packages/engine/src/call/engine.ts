@@ -24,6 +24,7 @@ import { InFlight, type Progress } from "./in-flight.ts";
 import { performCall } from "./perform-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
 import { ToolShelf } from "./tool-shelf.ts";
+import { within } from "./within.ts";
 
 /** What an engine is made of. Only the store has no default: where things are kept is the owner's choice. */
 export interface EngineOptions {
@@ -102,12 +103,13 @@ export class Engine {
     this.#house.telemetry.flush();
   }
 
-  /** Cancels what runs, ends every thread and hands over the last readings. The store stays its owner's to close. */
+  /** Cancels what runs and waits until it is on record, ends every thread and hands over the last readings. The store stays its owner's to close. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#house.inFlight.cancelAll("the engine is closing");
     await Promise.all([this.#house.runners.inline.close(), this.#house.runners.thread.close()]);
+    await within(this.#house.inFlight.idle(), this.#house.limits.storeMs);
     this.#house.telemetry.flush();
   }
 }
@@ -115,7 +117,8 @@ export class Engine {
 /** Wires an engine and loads the tools its store knows. Rejects when the store cannot be read. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const house = furnish(options);
-  house.registry.loadRecords(await options.store.tools.all());
+  const { refused } = house.registry.loadRecords(await options.store.tools.all());
+  for (const error of refused) house.errors.report({ error, code: error.code, stage: "load tools" });
   return new Engine(house);
 }
 

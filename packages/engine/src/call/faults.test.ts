@@ -100,7 +100,39 @@ describe("when the outcome cannot be recorded", () => {
   });
 });
 
+describe("when a commit is given up and lands after all", () => {
+  it.each(["look", "count", "pay"])("%s is never said to be undone", async (tool) => {
+    const nth = tool === "look" ? 1 : 2;
+    const late: FaultRule = { method: "commit", nth, when: "before", action: { kind: "slow", ms: 60 } };
+    const { answer, store } = await callWithFault(tool, [late], { storeMs: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await store.calls.get("c"))?.closing?.status).toBe("success");
+    expect(answer.rollback).toBeUndefined();
+    expect(answer.status === "success" || errorOf(answer).code === "E3909").toBe(true);
+  });
+});
+
 describe("when a rollback cannot be proved", () => {
+  it("the runtime does not try again", async () => {
+    let runs = 0;
+    const store = createMemoryStore();
+    const run = async (_: unknown, { state }: ToolContext) => {
+      runs += 1;
+      await state.get("n");
+      await new Promise(() => undefined);
+    };
+    const conduct = {
+      idempotent: true,
+      requiredCapabilities: ["state.read"],
+      limits: { timeoutMs: 10, memoryBytes: 1e9 },
+    };
+    const traces = { ...store, state: { ...store.state, writtenBy: async () => 1 } };
+    const { call } = await fixtureEngine({ store: traces }, [{ id: "stuck", run, conduct }]);
+    const answer = await call("stuck", {});
+    expect(errorOf(answer).code).toBe("E3912");
+    expect(runs).toBe(1);
+  });
+
   it("nobody says it was", async () => {
     const rules: FaultRule[] = [
       { method: "commit", nth: 2, when: "before", action: DOWN },

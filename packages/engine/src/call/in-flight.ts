@@ -20,6 +20,7 @@ interface Keyed {
 export class InFlight {
   readonly #calls = new Map<string, Running>();
   readonly #keys = new Map<string, Keyed>();
+  readonly #idle: (() => void)[] = [];
 
   get size(): number {
     return this.#calls.size;
@@ -31,6 +32,13 @@ export class InFlight {
 
   leave(callId: string): void {
     this.#calls.delete(callId);
+    if (this.#calls.size === 0) for (const wake of this.#idle.splice(0)) wake();
+  }
+
+  /** Resolves once no call is under way. */
+  idle(): Promise<void> {
+    if (this.#calls.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
   }
 
   /** Aborts a running call; false when it is not running here. */

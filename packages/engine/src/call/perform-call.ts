@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CallAnswer, Failure } from "@sallyport/protocol";
+import { type CallAnswer, type CallStatus, entryOf, type Failure } from "@sallyport/protocol";
 import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
 import { failureAnswer } from "./answer.ts";
 import { Attempt } from "./attempt.ts";
@@ -21,7 +21,9 @@ export interface Call {
 }
 
 /** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
-export async function performCall(request: CallRequest, house: House): Promise<CallAnswer> {
+export async function performCall(given: CallRequest, house: House): Promise<CallAnswer> {
+  const problem = requestProblem(given);
+  const request = typeof given === "object" && given !== null ? given : NO_REQUEST;
   const call: Call = {
     request,
     callId: request.callId ?? house.ids.next(),
@@ -29,7 +31,6 @@ export async function performCall(request: CallRequest, house: House): Promise<C
     controller: new AbortController(),
     startedAt: house.clock.now(),
   };
-  const problem = requestProblem(request);
   if (problem) return malformed(problem, call, house);
   const answer = await inFlight(call, house);
   house.telemetry.ended(answer);
@@ -55,17 +56,19 @@ async function inFlight(call: Call, house: House): Promise<CallAnswer> {
 async function attempts(call: Call, house: House): Promise<CallAnswer> {
   let previous: Attempt | undefined;
   for (;;) {
-    const attempt: Attempt = nextAttempt(call, previous, house);
+    const attempt: Attempt = nextAttempt(call, previous);
     try {
       const end = await passage.walk({ attempt }, house);
       if (end instanceof Refused) return await concludeRefusal(end.error, attempt, house);
       const error = errorOf(end);
-      const wait = error && pauseBeforeRetry(error, attempt, house);
-      if (wait === undefined) return await conclude(end, attempt, house);
+      const undone = end.life.state === "ROLLED_BACK";
+      const wait = error && undone ? pauseBeforeRetry(error, attempt, house) : undefined;
+      if (wait === undefined) return await leaveHooks(await conclude(end, attempt, house), attempt, house);
+      if (error) await runAfterHooks(entryOf(error).status, attempt, house);
       attempt.leave();
       await pause(wait, call.controller.signal);
     } catch (thrown) {
-      return await concludeDefect(thrown, attempt, house);
+      return await leaveHooks(await concludeDefect(thrown, attempt, house), attempt, house);
     } finally {
       attempt.leave();
     }
@@ -73,7 +76,17 @@ async function attempts(call: Call, house: House): Promise<CallAnswer> {
   }
 }
 
-function nextAttempt(call: Call, previous: Attempt | undefined, _house: House): Attempt {
+/** Post hooks run once the end is settled, so that they see how it really ended (MCX-2). */
+async function leaveHooks(answer: CallAnswer, attempt: Attempt, house: House): Promise<CallAnswer> {
+  await runAfterHooks(answer.status, attempt, house);
+  return answer;
+}
+
+async function runAfterHooks(status: CallStatus, { hooked }: Attempt, house: House): Promise<void> {
+  if (hooked) await house.hooks?.after(hooked, { status });
+}
+
+function nextAttempt(call: Call, previous: Attempt | undefined): Attempt {
   if (!previous) return new Attempt({ ...call, number: 1 });
   const { toolVersion: version, operation } = previous.facts;
   const request = { ...call.request, version, operation };
@@ -97,6 +110,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 const NOBODY = { tenant: "", agent: "" };
+const NO_REQUEST: CallRequest = { tool: "", input: undefined, caller: NOBODY };
 
 /** So malformed that nobody can be held to it: answered, not recorded. */
 function malformed(problem: Failure, call: Call, house: House): CallAnswer {

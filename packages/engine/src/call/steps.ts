@@ -63,11 +63,14 @@ export type Ended = Completed | Failed | Denied | RolledBack | Aborted;
 export class Ending extends Stop {
   readonly life: Ended;
   readonly answer: CallAnswer | undefined;
+  /** Goes before the state's own reason. */
+  readonly error: Failure | undefined;
 
-  constructor(life: Ended, answer?: CallAnswer) {
+  constructor(life: Ended, answer?: CallAnswer, error?: Failure) {
     super();
     this.life = life;
     this.answer = answer;
+    this.error = error;
   }
 }
 

@@ -21,9 +21,15 @@ export interface ShelveOptions {
   keep?: boolean;
 }
 
+interface Change {
+  change: ToolChange;
+  record: ToolRecord;
+}
+
 /** The tools of an engine: the registry in memory, and its changes on record. */
 export class ToolShelf {
   readonly #house: House;
+  readonly #unwritten: Change[] = [];
 
   constructor(house: House) {
     this.#house = house;
@@ -48,8 +54,9 @@ export class ToolShelf {
       now: this.#now(),
     });
     if (isFailure(registered) || !keep) return registered;
-    if (registered.added) await this.#write("registered", [registered.record]);
-    if (registered.retired.length > 0) await this.#write("removed", registered.retired);
+    const added = registered.added ? [{ change: "registered" as const, record: registered.record }] : [];
+    const retired = registered.retired.map((record) => ({ change: "removed" as const, record }));
+    await this.#write([...added, ...retired]);
     return registered;
   }
 
@@ -59,7 +66,7 @@ export class ToolShelf {
     options: Omit<DeprecateOptions, "now">,
   ): Promise<ToolRecord | Failure> {
     const changed = this.#house.registry.deprecate(tool, version, { ...options, now: this.#now() });
-    if (!isFailure(changed)) await this.#write("deprecated", [changed]);
+    if (!isFailure(changed)) await this.#write([{ change: "deprecated", record: changed }]);
     return changed;
   }
 
@@ -69,7 +76,7 @@ export class ToolShelf {
     options: Omit<RemoveOptions, "now"> = {},
   ): Promise<ToolRecord | Failure> {
     const changed = this.#house.registry.remove(tool, version, { ...options, now: this.#now() });
-    if (!isFailure(changed)) await this.#write("removed", [changed]);
+    if (!isFailure(changed)) await this.#write([{ change: "removed", record: changed }]);
     return changed;
   }
 
@@ -101,20 +108,25 @@ export class ToolShelf {
     return this.#house.registry.definitions(this.#now());
   }
 
-  async #write(change: ToolChange, records: ToolRecord[]): Promise<void> {
+  /** One unit for all of it. What cannot be written now is written with the next change. */
+  async #write(changes: Change[]): Promise<void> {
+    this.#unwritten.push(...changes);
+    if (this.#unwritten.length === 0) return;
+    const due = [...this.#unwritten];
     const timestamp = this.#now();
     const result = await this.#house.store.commit({
       tenant: HOUSE_TENANT,
-      tools: records.map((record) => ({ record })),
-      events: records.map((record) =>
+      tools: due.map(({ record }) => ({ record })),
+      events: due.map(({ change, record }) =>
         toolEventBody(change, record, { eventId: this.#house.ids.next(), timestamp }),
       ),
       outbox: [],
     });
-    if (!result.ok)
-      throw new SallyportError(
-        failure("E3914", { message: `The tool could not be kept (${result.conflict.kind}).` }),
-      );
+    if (!result.ok) {
+      const message = `The tool could not be kept (${result.conflict.kind}).`;
+      throw new SallyportError(failure("E3914", { message }));
+    }
+    this.#unwritten.splice(0, due.length);
   }
 
   #now(): number {

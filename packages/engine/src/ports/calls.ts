@@ -1,4 +1,4 @@
-import type { CallAnswer, CallStatus, Receipt, SideEffects } from "@sallyport/protocol";
+import type { CallAnswer, CallStatus, SideEffects } from "@sallyport/protocol";
 
 /**
  * Where a call stands in the journal. `executing`: its intent is durable and nothing more is known.
@@ -69,6 +69,3 @@ export interface CallReader {
   /** Newest first. */
   list(filter: CallFilter): Promise<CallRecord[]>;
 }
-
-/** The parts of a receipt that only the store can know. */
-export type ReceiptLink = Pick<Receipt, "sequence" | "hash">;

@@ -61,7 +61,10 @@ export class Telemetry {
   }
 
   ended(answer: CallAnswer): void {
-    const { tool: tool_id, version: tool_version, status, usage } = answer;
+    const { status, usage } = answer;
+    // What a caller asks for may be anything; only tools that exist become labels.
+    const isKnown = answer.lifecycle.length > 0;
+    const [tool_id, tool_version] = isKnown ? [answer.tool, answer.version] : ["unknown", "unknown"];
     const tool = this.#shared(tool_id, { tool_id });
     this.#count("invocations", `${status} ${tool_version} ${tool_id}`, { tool_id, tool_version, status });
     this.#value("duration", usage.durationMs / 1_000, tool);

@@ -40,7 +40,7 @@ function weigh(at: Checked, { request, decision, started }: Weighing, house: Hou
 function decide(request: AuthorityRequest, house: House): Decision | Promise<Decision | Failure> | Failure {
   try {
     const decision = house.authority.decide(request);
-    return decision instanceof Promise ? inTime(decision, request, house) : understood(decision);
+    return decision instanceof Promise ? inTime(decision, request, house) : understood(decision, request);
   } catch (error) {
     return unreachable(error, request, house);
   }
@@ -55,21 +55,33 @@ async function inTime(
     const answer = await within(decision, house.limits.decisionMs);
     return answer === LATE
       ? failure("E3206", { message: "The authority did not answer in time." })
-      : understood(answer);
+      : understood(answer, request);
   } catch (error) {
     return unreachable(error, request, house);
   }
 }
 
 /** A decision that does not say clearly what it decides is no decision. */
-function understood(decision: Decision): Decision | Failure {
+function understood(decision: Decision, { requiredCapabilities }: AuthorityRequest): Decision | Failure {
   const clear =
     typeof decision === "object" &&
     decision !== null &&
     ["allow", "ask", "deny"].includes(decision.outcome) &&
     [decision.rules, decision.capabilities, decision.missing].every(Array.isArray) &&
     (decision.outcome === "deny" || decision.missing.length === 0);
-  return clear ? decision : failure("E3206", { message: "The authority's answer makes no sense." });
+  if (!clear) return failure("E3206", { message: "The authority's answer makes no sense." });
+  const capabilities = requiredCapabilities.filter((needed) => decision.capabilities.includes(needed));
+  if (decision.outcome === "deny" || capabilities.length === requiredCapabilities.length) {
+    return { ...decision, capabilities };
+  }
+  const missing = requiredCapabilities.filter((needed) => !capabilities.includes(needed));
+  return {
+    ...decision,
+    outcome: "deny",
+    reason: `${missing.join(", ")} was not given`,
+    capabilities,
+    missing,
+  };
 }
 
 function unreachable(error: unknown, { tool }: AuthorityRequest, house: House): Failure {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import type { CommitResult, Conflict } from "../../ports/store.ts";
 import { successAnswer, withReceipt } from "../answer.ts";
 import { closingUnit } from "../closing-unit.ts";
@@ -32,7 +32,7 @@ export async function commit(at: ResultAccepted, house: House): Promise<Ending> 
       tool: tool.manifest.id,
       stage: "commit",
     });
-    return await storeLost(at, events, house);
+    return await storeLost(at, { events, isPending: isPending(error) }, house);
   }
   if (!result.ok) {
     attempt.returnEvents(events.slice(0, -1));
@@ -51,7 +51,11 @@ async function undo(at: ResultAccepted, error: Failure, house: House): Promise<E
 }
 
 /** The unit may or may not have become durable; the journal knows, if it can still be asked. */
-async function storeLost(at: ResultAccepted, events: string[], house: House): Promise<Ending> {
+async function storeLost(
+  at: ResultAccepted,
+  { events, isPending }: { events: string[]; isPending: boolean },
+  house: House,
+): Promise<Ending> {
   const { attempt } = at;
   const record = await house.store.calls.get(attempt.callId).catch(() => undefined);
   if (record?.closing) {
@@ -59,11 +63,17 @@ async function storeLost(at: ResultAccepted, events: string[], house: House): Pr
     return new Ending(at.life.completed(at.output), record.closing.answer);
   }
   attempt.returnEvents(events.slice(0, -1));
-  if (at.tool.conduct.sideEffects !== "external") return await undo(at, failure("E3801"), house);
+  const nothingOutside = at.tool.conduct.sideEffects !== "external";
+  if (nothingOutside && !isPending) return await undo(at, failure("E3801"), house);
   attempt.forgetAhead();
   const unknown = failure("E3909", { message: "The tool ran, but its outcome could not be recorded." });
   attempt.facts.error = unknown;
   return new Ending(at.life.aborted(unknown));
+}
+
+/** The store did not answer in time: the unit may still become durable, so nothing can be called undone. */
+function isPending(error: unknown): boolean {
+  return error instanceof SallyportError && error.failure.code === "E3914";
 }
 
 function refusal(conflict: Conflict): Failure {

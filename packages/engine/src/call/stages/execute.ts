@@ -1,4 +1,5 @@
-import { entryOf, type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure } from "@sallyport/protocol";
+import { redactText } from "../../audit/redact.ts";
 import { classify } from "../../execute/classify.ts";
 import type { Job, Runner, RunResult } from "../../ports/runner.ts";
 import { rollBack } from "../ending-steps.ts";
@@ -6,15 +7,13 @@ import type { House } from "../house.ts";
 import { hookCallOf, jobOf, runnerOf } from "../job.ts";
 import type { Ending, Intended, Ran } from "../steps.ts";
 
-/** Runs the tool between its hooks. Whatever happens in there comes out as a result or as a rolled-back call. */
+/** Runs the tool after its pre hooks; the post hooks run when the end is settled. Whatever happens in there comes out as a result or as a rolled-back call. */
 export async function execute(at: Intended, house: House): Promise<Ran | Ending> {
   if (!house.hooks) return await run(at, house);
   const call = hookCallOf(at, house);
+  at.attempt.hooked = call;
   const refusal = await house.hooks.before(call);
-  const ran = refusal ? await rollBack(at, refusal, house) : await run(at, house);
-  const error = at.attempt.facts.error;
-  await house.hooks.after(call, { status: error ? entryOf(error).status : "success" });
-  return ran;
+  return refusal ? await rollBack(at, refusal, house) : await run(at, house);
 }
 
 async function run(at: Intended, house: House): Promise<Ran | Ending> {
@@ -25,7 +24,8 @@ async function run(at: Intended, house: House): Promise<Ran | Ending> {
   attempt.usage = result.usage;
   if (attempt.violation) return await rollBack(at, attempt.violation, house);
   if (result.ok) return { ...at, output: result.output };
-  const error: Failure = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
+  const classified = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
+  const error: Failure = { ...classified, message: redactText(classified.message) };
   report(at, result.fault, error, house);
   return await rollBack(at, error, house);
 }

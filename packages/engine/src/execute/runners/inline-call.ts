@@ -81,7 +81,8 @@ export class InlineCall implements ContextChannel {
   #conclude(outcome: Encoded): RunResult {
     this.#ended = true;
     const usage = { cpuMs: this.#cpuMs, memoryPeakBytes: 0 };
-    if (this.#cpuMs > this.#job.timeoutMs) return { ok: false, fault: { kind: "timeout" }, usage };
+    if (performance.now() - this.#startedAt > this.#job.timeoutMs)
+      return { ok: false, fault: { kind: "timeout" }, usage };
     if (!outcome.ok) return { ok: false, fault: outcome.fault, usage };
     return { ok: true, output: JSON.parse(outcome.text), usage };
   }
