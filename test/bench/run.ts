@@ -93,6 +93,7 @@ function row(name: string) {
     name,
     p50Us: median(single, "p50Us"),
     p99Us: median(single, "p99Us"),
+    onePerSecond: median(single, "perSecond"),
     crowdP50Us: median(crowd, "p50Us"),
     crowdP99Us: median(crowd, "p99Us"),
     perSecond,
@@ -113,6 +114,7 @@ console.table(
       {
         "p50 µs": reading.p50Us.toFixed(1),
         "p99 µs": reading.p99Us.toFixed(1),
+        "calls/s": Math.round(reading.onePerSecond),
         "p50 µs @64": reading.crowdP50Us.toFixed(0),
         "p99 µs @64": reading.crowdP99Us.toFixed(0),
         "calls/s @64": Math.round(reading.perSecond),

@@ -99,6 +99,12 @@ describe("sallyport audit", () => {
     expect([touched.code, touched.stdout.includes("NOT intact")]).toEqual([1, true]);
   });
 
+  it("does not call a chain intact that is not there", async () => {
+    using shell = await used();
+    expect((await shell.run(["audit", "verify", "--tenant", "typo"])).code).toBe(2);
+    expect((await shell.run(["audit", "verify", "--file", "nope.jsonl"])).code).toBe(2);
+  });
+
   it("finds what somebody changed or removed in the database itself [R1-8.1]", async () => {
     using shell = await used();
     const database = new DatabaseSync(shell.path(".sallyport/sallyport.db"));
@@ -162,6 +168,13 @@ describe("sallyport", () => {
     writeFileSync(shell.path("sallyport.yaml"), "tools: [\n");
     expect((await shell.run(["doctor"])).stderr).toMatch(/sallyport\.yaml:\d/);
     expect((await shell.run(["doctor", "--config", "nowhere.yaml"])).stderr).toContain("nowhere.yaml");
+  });
+
+  it("goes on with the other tools when one cannot be had, and names it", async () => {
+    using shell = new Shell(`tools: [./nope.ts, ${GREETER}]\n${GRANT}`);
+    const { code, stdout, stderr } = await shell.run(["call", "greeter", '{"name":"Ada"}']);
+    expect([code, stdout.includes("Hello, Ada"), stderr.includes("nope.ts")]).toEqual([0, true, true]);
+    expect(await shell.json(["doctor"])).toMatchObject({ healthy: false });
   });
 
   it("says which module cannot be loaded", async () => {

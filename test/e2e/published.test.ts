@@ -56,6 +56,21 @@ describe("the published packages", () => {
     expect(JSON.parse(sallyport("audit", "verify", "--json"))).toMatchObject({ intact: true });
   });
 
+  it("can be imported by every name they export", () => {
+    const names = [
+      "sallyport",
+      "@sallyport/protocol",
+      "@sallyport/engine",
+      "@sallyport/engine/tool",
+      "@sallyport/engine/chain",
+    ];
+    const adapters = ["@sallyport/adapters/sqlite", "@sallyport/adapters/file"];
+    const script = [...names, ...adapters].map((name) => `await import(${JSON.stringify(name)});`).join("\n");
+    writeFileSync(join(folder, "imports.js"), `${script}\nconsole.log("all");\n`);
+    const stdout = execFileSync(process.execPath, ["imports.js"], { cwd: folder, encoding: "utf8" });
+    expect(stdout.trim()).toBe("all");
+  });
+
   it("hold only compiled code, with declarations", () => {
     const files = readdirSync(join(folder, "node_modules/@sallyport/engine"), { recursive: true }).map(
       String,

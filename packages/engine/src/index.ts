@@ -6,7 +6,7 @@ export { cloudEvent, relayOutbox } from "./audit/relay.ts";
 export { ChainCheck, type ChainFinding, type ChainReport } from "./audit/verify.ts";
 export { type ConfiguredGrant, grantAuthority } from "./authorise/grants.ts";
 export { type CallStanding, createEngine, type Engine, type EngineOptions } from "./call/engine.ts";
-export type { CallRequest, EngineLimits } from "./call/house.ts";
+export { type CallRequest, DEFAULT_LIMITS, type EngineLimits } from "./call/house.ts";
 export { passage } from "./call/pipeline.ts";
 export type { PersonsWord } from "./call/recovery.ts";
 export type { ShelveOptions, ToolShelf } from "./call/tool-shelf.ts";

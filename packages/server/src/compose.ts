@@ -4,6 +4,7 @@ import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
   createEngine,
   createThreadRunner,
+  DEFAULT_LIMITS,
   type Engine,
   type ErrorHandler,
   grantAuthority,
@@ -13,7 +14,7 @@ import {
   type Store,
   type Verdict,
 } from "@sallyport/engine";
-import { isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "./config/load.ts";
 import { loadModule } from "./tools/load-module.ts";
 
@@ -24,8 +25,10 @@ export interface OpenHouse {
   readonly store: Store;
   /** What calls of an earlier process that ended too soon have come to. */
   readonly recovered: Verdict[];
-  /** Publishes what waits in the outbox and closes everything. */
-  close(): Promise<void>;
+  /** Tools that could not be had, each with its reason. */
+  readonly problems: Failure[];
+  /** Publishes what waits in the outbox and closes everything; resolves with why messages still wait, if they do. */
+  close(): Promise<string | undefined>;
 }
 
 interface OpenOptions {
@@ -43,48 +46,57 @@ export async function openHouse({ config, hooks, errors }: OpenOptions): Promise
       authority: grantAuthority(config.grants),
       admission: { total: config.limits.concurrentCalls, perAgent: config.limits.concurrentCallsPerAgent },
       runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }) },
+      publish: config.events,
       registry: { maxVersions: config.limits.versionsPerTool },
       limits: {
-        input: { maxBytes: config.limits.inputBytes, maxDepth: 64, maxValues: 50_000 },
+        input: { ...DEFAULT_LIMITS.input, maxBytes: config.limits.inputBytes },
         maxOutputBytes: config.limits.outputBytes,
       },
       ...(hooks && { hooks }),
       ...(errors && { errors }),
     });
     const recovered = await engine.recover();
-    await shelveTools(engine, config, { keep: true });
-    return { config, engine, store, recovered, close: () => closeHouse(engine, store, config) };
+    const problems = await shelveTools(engine, config, { keep: true });
+    return { config, engine, store, recovered, problems, close: () => closeHouse(engine, store, config) };
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-async function closeHouse(engine: Engine, store: Store, config: LoadedConfig): Promise<void> {
+async function closeHouse(engine: Engine, store: Store, config: LoadedConfig): Promise<string | undefined> {
   await engine.close();
   try {
     if (config.events) await relayOutbox(store, createJsonlSink(resolve(config.stateFolder, "events.jsonl")));
+    return undefined;
+  } catch (error) {
+    // The messages are safe in the outbox and go out next time; the calls themselves are done and on record.
+    return error instanceof Error ? error.message : String(error);
   } finally {
     await store.close();
   }
 }
 
 /**
- * Registers the tools of the configuration's modules, and gives those added by the command line their code. With
- * `keep: false` only this process knows, so that a reader can do it while another process owns the folder.
+ * Registers the tools of the configuration's modules, and gives those added by the command line their code. One that
+ * cannot be had does not keep the others away: it is named in the result, and a call to it says so. With `keep: false`
+ * only this process knows, so that a reader can do it while another process owns the folder.
  */
 export async function shelveTools(
   engine: Engine,
   config: LoadedConfig,
   { keep }: { keep: boolean },
-): Promise<void> {
+): Promise<Failure[]> {
+  const problems: Failure[] = [];
   for (const entry of config.tools) {
     const { module, runner } =
       typeof entry === "string" ? { module: entry, runner: "thread" as const } : entry;
-    await shelveModule(engine, resolve(config.folder, module), { runner, keep });
+    problems.push(...(await shelveModule(engine, resolve(config.folder, module), { runner, keep })));
   }
-  for (const module of engine.tools.modulesWithoutCode())
-    await shelveModule(engine, module, { runner: "thread", keep });
+  for (const module of engine.tools.modulesWithoutCode()) {
+    problems.push(...(await shelveModule(engine, module, { runner: "thread", keep })));
+  }
+  return problems;
 }
 
 interface Shelving {
@@ -92,12 +104,21 @@ interface Shelving {
   keep: boolean;
 }
 
-async function shelveModule(engine: Engine, path: string, { runner, keep }: Shelving): Promise<void> {
-  const { moduleUrl, tools } = await loadModule(path);
+async function shelveModule(engine: Engine, path: string, { runner, keep }: Shelving): Promise<Failure[]> {
+  const loaded = await loadModule(path).catch(failureOf);
+  if (isFailure(loaded)) return [loaded];
+  const { moduleUrl, tools } = loaded;
+  const problems: Failure[] = [];
   for (const tool of tools) {
     const implementation: Implementation =
       runner === "inline" ? { kind: "inline", operations: tool.operations } : { kind: "thread", moduleUrl };
     const shelved = await engine.tools.register(tool.manifest, { implementation, keep });
-    if (isFailure(shelved)) throw new SallyportError(shelved);
+    if (isFailure(shelved)) problems.push(shelved);
   }
+  return problems;
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof SallyportError) return error.failure;
+  throw error;
 }

@@ -41,6 +41,8 @@ export interface EngineOptions {
   limits?: Partial<EngineLimits>;
   retry?: Partial<RetryOptions>;
   registry?: RegistryOptions;
+  /** False when nobody relays the outbox: then no messages are kept for it. */
+  publish?: boolean;
   clock?: Clock;
   ids?: Ids;
   random?: Random;
@@ -128,9 +130,9 @@ function furnish(options: EngineOptions): House {
   const errors = guarded(options.errors ?? new RecentErrors());
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const schemas = createSchemaCompiler();
-  const { hooks = [] } = options;
+  const { hooks = [], publish: publishing = true } = options;
   return {
-    store: boundStore(options.store, limits.storeMs),
+    store: boundStore(publishing ? options.store : withoutMessages(options.store), limits.storeMs),
     registry: new ToolRegistry({
       lint: (schema) => lintSchema(schema, (given) => schemas.check(given)),
       ...options.registry,
@@ -155,6 +157,12 @@ function furnish(options: EngineOptions): House {
     retry: { ...DEFAULT_RETRY, ...options.retry },
     owner: ids.next(),
   };
+}
+
+function withoutMessages(store: Store): Store {
+  const { calls, state, audit, outbox, tools } = store;
+  const commit: Store["commit"] = (unit) => store.commit({ ...unit, outbox: [] });
+  return { calls, state, audit, outbox, tools, commit, close: () => store.close() };
 }
 
 /** Reporting an error must never become one (R1-4.4). */

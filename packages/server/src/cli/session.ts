@@ -3,11 +3,12 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
 import { createEngine, createMemoryStore, type Store, type ToolShelf } from "@sallyport/engine";
-import type { Caller } from "@sallyport/protocol";
+import type { Caller, Failure } from "@sallyport/protocol";
 import type { Command } from "commander";
 import { type OpenHouse, openHouse, shelveTools } from "../compose.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type Io, Output } from "./io.ts";
+import { failureText } from "./render-answer.ts";
 
 export interface CommonOptions {
   config?: string;
@@ -40,9 +41,11 @@ export class Session {
     const house = await openHouse({ config: this.config });
     try {
       this.#tellRecovered(house);
+      this.#tellProblems(house.problems);
       return await use(house);
     } finally {
-      await house.close();
+      const waiting = await house.close();
+      if (waiting !== undefined) this.output.note(`! Events wait in the outbox: ${waiting}`);
     }
   }
 
@@ -63,7 +66,7 @@ export class Session {
     return await this.reading(async (store) => {
       const engine = await createEngine({ store });
       try {
-        await shelveTools(engine, this.config, { keep: false });
+        this.#tellProblems(await shelveTools(engine, this.config, { keep: false }));
         return await use(engine.tools);
       } finally {
         await engine.close();
@@ -78,6 +81,10 @@ export class Session {
       agent: flags.agent ?? this.config.caller.agent,
       user: userInfo().username,
     };
+  }
+
+  #tellProblems(problems: readonly Failure[]): void {
+    for (const problem of problems) this.output.note(`! ${failureText(problem, this.output)}`);
   }
 
   #tellRecovered({ recovered }: OpenHouse): void {

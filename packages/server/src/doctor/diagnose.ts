@@ -127,14 +127,22 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
 }
 
 async function tools(config: LoadedConfig): Promise<Finding> {
-  const engine = await createEngine({ store: createMemoryStore() });
+  const what = "tools";
+  const nothingYet = !existsSync(join(config.stateFolder, DATABASE_FILE));
+  const store = nothingYet
+    ? createMemoryStore()
+    : await openSqliteStore({ folder: config.stateFolder, readOnly: true });
+  const engine = await createEngine({ store });
   try {
-    await shelveTools(engine, config, { keep: false });
+    const problems = await shelveTools(engine, config, { keep: false });
     const names = engine.tools.list().map(({ manifest }) => `${manifest.id}@${manifest.version}`);
     const detail = names.length > 0 ? names.join(", ") : "none";
-    return { what: "tools", verdict: names.length > 0 ? "good" : "note", detail };
+    if (problems.length === 0) return { what, verdict: names.length > 0 ? "good" : "note", detail };
+    const wrong = problems.map(({ code, message }) => `${code} ${message}`).join("; ");
+    return { what, verdict: "problem", detail: wrong, advice: problems[0]?.advice ?? "" };
   } finally {
     await engine.close();
+    await store.close();
   }
 }
 

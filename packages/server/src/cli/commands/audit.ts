@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { accessSync, constants, createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import {
@@ -54,7 +54,7 @@ function verifyCommand(io: Io, finish: (code: number) => void): Command {
     const reports =
       file === undefined
         ? await session.reading((store) => verifyStore(store, { tenant: options.tenant, receipt }))
-        : await verifyFile(resolve(io.cwd, file), receipt);
+        : await verifyFile(readable(resolve(io.cwd, file)), receipt);
     finish(report(reports, session));
   });
 }
@@ -80,6 +80,7 @@ async function verifyStore(
   wanted: { tenant: string | undefined; receipt: Kept | undefined },
 ): Promise<ChainReport[]> {
   const all = await store.audit.tenants();
+  if (wanted.tenant !== undefined && !all.includes(wanted.tenant)) throw noSuchTenant(wanted.tenant, all);
   const tenants = wanted.tenant === undefined ? all : [wanted.tenant];
   const missing = wanted.receipt && !tenants.includes(wanted.receipt.tenant) ? [wanted.receipt.tenant] : [];
   const reports: ChainReport[] = [];
@@ -94,6 +95,22 @@ async function verifyStore(
     reports.push(checking.finish(await store.audit.head(tenant)));
   }
   return reports;
+}
+
+function readable(file: string): string {
+  try {
+    accessSync(file, constants.R_OK);
+    return file;
+  } catch (error) {
+    throw new SallyportError(failure("E3921", { message: `${file} cannot be read: ${String(error)}` }));
+  }
+}
+
+function noSuchTenant(tenant: string, all: string[]): SallyportError {
+  const advice = all.length === 0 ? "There are no events yet." : `There are events of: ${all.join(", ")}.`;
+  return new SallyportError(
+    failure("E3921", { message: `There are no events of tenant "${tenant}".`, advice }),
+  );
 }
 
 async function verifyFile(file: string, receipt: Kept | undefined): Promise<ChainReport[]> {

@@ -20,7 +20,7 @@ Examples:
   $ sallyport call calculator --operation add '{"a":2,"b":3}'
   $ sallyport call calculator --operation divide @input.json --json
   $ echo '{"a":1,"b":2}' | sallyport call calculator --operation add -
-  $ sallyport call counter --operation increment --idempotency-key order-17
+  $ sallyport call counter --operation increment '{"name":"orders"}' --idempotency-key order-17
 
 The result goes to stdout, everything else to stderr. Exit codes: 0 success, 1 the tool failed, 2 bad usage or input,
 3 denied, 4 approval pending, 5 timeout, 6 cancelled, 70 internal.`;

@@ -15,7 +15,7 @@ const STAGES: Record<string, string> = {
   FAILED: "the input is wrong: the tool was never asked",
   DENIED: "nobody allows it: the tool was never asked",
   ABORTED: "it was stopped from outside",
-  ROLLED_BACK: "everything it changed is undone, and that is proved",
+  ROLLED_BACK: "what it changed in its state is undone, and that is proved",
 };
 
 const NEXT = `
