@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { type CallRecord, ChainCheck, type Store } from "@sallyport/engine";
+import { type CallRecord, type Store, verifyChain } from "@sallyport/engine";
 import type { Life } from "./life.ts";
 import type { Order, Report } from "./protocol.ts";
 
@@ -148,18 +148,8 @@ async function miscounted(store: Store, records: Map<string, CallRecord>): Promi
 async function brokenChain(store: Store): Promise<string[]> {
   const found: string[] = [];
   for (const tenant of await store.audit.tenants()) {
-    const check = new ChainCheck(tenant);
-    for (let after = 0, more = true; more; ) {
-      const page = await store.audit.read(tenant, { after, limit: 1_000 });
-      for (const entry of page) check.add(entry);
-      after = page.at(-1)?.sequence ?? after;
-      more = page.length === 1_000;
-    }
-    found.push(
-      ...check
-        .finish(await store.audit.head(tenant))
-        .findings.map(({ message }) => `chain of ${tenant}: ${message}`),
-    );
+    const { findings } = await verifyChain(store.audit, tenant);
+    found.push(...findings.map(({ message }) => `chain of ${tenant}: ${message}`));
   }
   return found;
 }

@@ -4,6 +4,7 @@ export { GENESIS, linkAll } from "./audit/chain.ts";
 export { type ExportedEvent, exportEntry, importLine } from "./audit/receipts.ts";
 export { cloudEvent, relayOutbox } from "./audit/relay.ts";
 export { ChainCheck, type ChainFinding, type ChainReport } from "./audit/verify.ts";
+export { auditEntries, verifyChain } from "./audit/walk.ts";
 export { type ConfiguredGrant, grantAuthority } from "./authorise/grants.ts";
 export { type CallStanding, createEngine, type Engine, type EngineOptions } from "./call/engine.ts";
 export { type CallRequest, DEFAULT_LIMITS, type EngineLimits } from "./call/house.ts";

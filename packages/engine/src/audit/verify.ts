@@ -19,30 +19,44 @@ export interface ChainReport {
 export class ChainCheck {
   readonly #tenant: string;
   readonly #findings: ChainFinding[] = [];
+  readonly #receipt: AuditLink | undefined;
+  #receiptSeen: string | undefined;
   #previous: AuditLink = GENESIS;
   #events = 0;
 
-  constructor(tenant: string) {
+  /** A receipt that was kept elsewhere must be found in the chain. */
+  constructor(tenant: string, receipt?: AuditLink) {
     this.#tenant = tenant;
+    this.#receipt = receipt;
   }
 
   add(entry: AuditEntry): void {
     this.#events += 1;
+    if (entry.sequence === this.#receipt?.sequence) this.#receiptSeen = entry.hash;
     this.#checkOrder(entry);
     this.#checkLink(entry);
     this.#checkBody(entry);
     this.#previous = { sequence: entry.sequence, hash: entry.hash };
   }
 
-  /** `expectedHead` is what was remembered elsewhere: the store's head row, or a receipt. */
+  /** `expectedHead` is what the store remembers beside the events. */
   finish(expectedHead?: AuditLink): ChainReport {
     const { sequence, hash } = this.#previous;
+    this.#checkReceipt();
     if (expectedHead && expectedHead.sequence > sequence) {
       this.#find(sequence + 1, "truncated", `events ${sequence + 1} to ${expectedHead.sequence} are gone`);
     } else if (expectedHead && expectedHead.sequence === sequence && expectedHead.hash !== hash) {
       this.#find(sequence, "changed", "the last event is not the one that was remembered");
     }
     return { tenant: this.#tenant, events: this.#events, head: this.#previous, findings: this.#findings };
+  }
+
+  #checkReceipt(): void {
+    const receipt = this.#receipt;
+    if (!receipt || this.#receiptSeen === receipt.hash) return;
+    if (this.#receiptSeen === undefined)
+      this.#find(receipt.sequence, "missing", "the receipt's event is not there");
+    else this.#find(receipt.sequence, "changed", "the event is not the receipt's");
   }
 
   #checkOrder({ sequence }: AuditEntry): void {

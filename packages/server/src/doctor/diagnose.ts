@@ -2,12 +2,12 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
-  ChainCheck,
   createEngine,
   createMemoryStore,
   createThreadRunner,
   grantAuthority,
   type Store,
+  verifyChain,
 } from "@sallyport/engine";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { shelveTools } from "../compose.ts";
@@ -113,15 +113,9 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
   let events = 0;
   const broken: string[] = [];
   for (const tenant of await opened.audit.tenants()) {
-    const check = new ChainCheck(tenant);
-    for (let after = 0, more = true; more; ) {
-      const page = await opened.audit.read(tenant, { after, limit: 1_000 });
-      for (const entry of page) check.add(entry);
-      events += page.length;
-      after = page.at(-1)?.sequence ?? after;
-      more = page.length === 1_000;
-    }
-    if (check.finish(await opened.audit.head(tenant)).findings.length > 0) broken.push(tenant);
+    const report = await verifyChain(opened.audit, tenant);
+    events += report.events;
+    if (report.findings.length > 0) broken.push(tenant);
   }
   return { events, broken };
 }

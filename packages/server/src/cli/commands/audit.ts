@@ -3,11 +3,13 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import {
   type AuditLink,
+  auditEntries,
   ChainCheck,
   type ChainReport,
   exportEntry,
   importLine,
   type Store,
+  verifyChain,
 } from "@sallyport/engine";
 import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
@@ -15,8 +17,6 @@ import { EXIT } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
 import { readInput } from "../read-input.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
-
-const PAGE = 1_000;
 
 /** `sallyport audit`: is the record whole, and a copy of it to take away. */
 export function auditCommand(io: Io, finish: (code: number) => void): Command {
@@ -85,16 +85,13 @@ async function verifyStore(
   const missing = wanted.receipt && !tenants.includes(wanted.receipt.tenant) ? [wanted.receipt.tenant] : [];
   const reports: ChainReport[] = [];
   for (const tenant of [...tenants, ...missing]) {
-    const checking = new Checking(tenant, wanted.receipt);
-    for (let after = 0; ; ) {
-      const page = await store.audit.read(tenant, { after, limit: PAGE });
-      for (const entry of page) checking.add(entry);
-      after = page.at(-1)?.sequence ?? after;
-      if (page.length < PAGE) break;
-    }
-    reports.push(checking.finish(await store.audit.head(tenant)));
+    reports.push(await verifyChain(store.audit, tenant, receiptOf(tenant, wanted.receipt)));
   }
   return reports;
+}
+
+function receiptOf(tenant: string, receipt: Kept | undefined): AuditLink | undefined {
+  return receipt?.tenant === tenant ? receipt : undefined;
 }
 
 function readable(file: string): string {
@@ -114,46 +111,21 @@ function noSuchTenant(tenant: string, all: string[]): SallyportError {
 }
 
 async function verifyFile(file: string, receipt: Kept | undefined): Promise<ChainReport[]> {
-  const chains = new Map<string, Checking>();
+  const chains = new Map<string, ChainCheck>();
+  const chainOf = (tenant: string): ChainCheck => {
+    const chain = chains.get(tenant) ?? new ChainCheck(tenant, receiptOf(tenant, receipt));
+    chains.set(tenant, chain);
+    return chain;
+  };
   let lineNumber = 0;
   for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
     lineNumber += 1;
     if (line.trim() === "") continue;
     const { tenant, entry } = importLine(line, lineNumber);
-    const checking = chains.get(tenant) ?? new Checking(tenant, receipt);
-    chains.set(tenant, checking);
-    checking.add(entry);
+    chainOf(tenant).add(entry);
   }
-  if (receipt && !chains.has(receipt.tenant))
-    chains.set(receipt.tenant, new Checking(receipt.tenant, receipt));
-  return [...chains.values()].map((checking) => checking.finish(undefined));
-}
-
-/** A chain check that also looks for a receipt on the way. */
-class Checking {
-  readonly #check: ChainCheck;
-  readonly #receipt: Kept | undefined;
-  #found: string | undefined;
-
-  constructor(tenant: string, receipt: Kept | undefined) {
-    this.#check = new ChainCheck(tenant);
-    this.#receipt = receipt?.tenant === tenant ? receipt : undefined;
-  }
-
-  add(entry: Parameters<ChainCheck["add"]>[0]): void {
-    if (entry.sequence === this.#receipt?.sequence) this.#found = entry.hash;
-    this.#check.add(entry);
-  }
-
-  finish(head: AuditLink | undefined): ChainReport {
-    const report = this.#check.finish(head);
-    const receipt = this.#receipt;
-    if (!receipt || this.#found === receipt.hash) return report;
-    const problem = this.#found === undefined ? ("missing" as const) : ("changed" as const);
-    const message =
-      this.#found === undefined ? "the receipt's event is not there" : "the event is not the receipt's";
-    return { ...report, findings: [...report.findings, { sequence: receipt.sequence, problem, message }] };
-  }
+  if (receipt) chainOf(receipt.tenant);
+  return [...chains.values()].map((chain) => chain.finish());
 }
 
 function report(reports: ChainReport[], { output }: Session): number {
@@ -190,10 +162,6 @@ function exportCommand(io: Io): Command {
 }
 
 async function exportChain(store: Store, tenant: string, { output }: Session): Promise<void> {
-  for (let after = 0; ; ) {
-    const page = await store.audit.read(tenant, { after, limit: PAGE });
-    for (const entry of page) output.data(`${JSON.stringify(exportEntry(entry))}\n`);
-    after = page.at(-1)?.sequence ?? after;
-    if (page.length < PAGE) return;
-  }
+  for await (const entry of auditEntries(store.audit, tenant))
+    output.data(`${JSON.stringify(exportEntry(entry))}\n`);
 }
