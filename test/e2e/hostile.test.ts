@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  ChainCheck,
   createEngine,
   createMemoryStore,
   type Decision,
@@ -10,14 +9,12 @@ import {
   type EngineOptions,
   grantAuthority,
   type Runner,
+  verifyChain,
 } from "@sallyport/engine";
 import { describe, expect, it } from "vitest";
 import { Shell } from "./shell.ts";
 
-/*
- * Found by hostile use. `it.fails` marks what is still open: it passes while the defect is there. Whoever mends one
- * takes `.fails` away.
- */
+/* Each of these was found by hostile use, and broke once. */
 
 const TOOL_ENTRY = new URL("../../packages/engine/src/tool.ts", import.meta.url).href;
 const SCHEMA = "https://json-schema.org/draft/2020-12/schema";
@@ -36,13 +33,14 @@ const everything = grantAuthority([
 ]);
 const acme = { tenant: "acme", agent: "a" };
 
-type Run = Parameters<typeof defineTool>[0] extends { run: infer Given } ? Given : never;
-
 async function engineWith(run: unknown, given: Partial<EngineOptions> & { effects?: string } = {}) {
   const { effects = "none", ...options } = given;
   const store = options.store ?? createMemoryStore();
   const engine = await createEngine({ authority: everything, ...options, store });
-  const conduct = { sideEffects: effects, ...(effects === "state" && { requiredCapabilities: CAPABILITIES }) };
+  const conduct = {
+    sideEffects: effects,
+    ...(effects === "state" && { requiredCapabilities: CAPABILITIES }),
+  };
   await engine.tools.add(
     defineTool({
       id: "t",
@@ -51,27 +49,28 @@ async function engineWith(run: unknown, given: Partial<EngineOptions> & { effect
       ...conduct,
       input: ANY,
       output: ANY,
-      run: run as Run,
-    } as Parameters<typeof defineTool>[0]),
+      run,
+    } as unknown as Parameters<typeof defineTool>[0]),
   );
   return { engine, store };
 }
 
 async function findings(store: ReturnType<typeof createMemoryStore>, tenant: string) {
-  const check = new ChainCheck(tenant);
-  for (const entry of await store.audit.read(tenant, { after: 0, limit: 1_000 })) check.add(entry);
-  return check.finish(await store.audit.head(tenant)).findings;
+  return (await verifyChain(store.audit, tenant)).findings;
 }
 
 describe("hostile use of the engine", () => {
-  it.fails("who a call is for cannot change after it was authorised", async () => {
+  it("who a call is for cannot change after it was authorised", async () => {
     const authority = {
       decide: async () => {
         await sleep(50);
         return ALLOW;
       },
     };
-    const put = async (_: object, { state }: { state: { put(key: string, value: number): Promise<void> } }) => {
+    const put = async (
+      _: object,
+      { state }: { state: { put(key: string, value: number): Promise<void> } },
+    ) => {
       await state.put("k", 1);
       return {};
     };
@@ -86,7 +85,7 @@ describe("hostile use of the engine", () => {
     expect(await findings(store, "victim")).toEqual([]);
   });
 
-  it.fails("an authority cannot change the input that was validated", async () => {
+  it("an authority cannot change the input that was validated", async () => {
     const authority = {
       decide: ({ input }: { input: unknown }) => {
         Object.assign(input as object, { n: 9_999 });
@@ -98,7 +97,7 @@ describe("hostile use of the engine", () => {
     expect(answer).not.toMatchObject({ result: { n: 9_999 } });
   });
 
-  it.fails("a call whose id is taken never gets the other call's answer", async () => {
+  it("a call whose id is taken never gets the other call's answer", async () => {
     const store = createMemoryStore();
     const slow = async (input: object) => {
       await sleep(50);
@@ -106,13 +105,18 @@ describe("hostile use of the engine", () => {
     };
     const [one, two] = [await engineWith(slow, { store }), await engineWith(slow, { store })];
     const [, other] = await Promise.all([
-      one.engine.call({ tool: "t", input: { secret: "of A" }, caller: { tenant: "A", agent: "a" }, callId: "x" }),
+      one.engine.call({
+        tool: "t",
+        input: { secret: "of A" },
+        caller: { tenant: "A", agent: "a" },
+        callId: "x",
+      }),
       two.engine.call({ tool: "t", input: {}, caller: { tenant: "B", agent: "b" }, callId: "x" }),
     ]);
     expect(JSON.stringify(other)).not.toContain("of A");
   });
 
-  it.fails.each([
+  it.each([
     ["no policy version", { ...ALLOW, policyVersion: undefined }],
     ["a reason that is not well-formed", { ...ALLOW, reason: "\ud800" }],
     ["rules that are no names", { ...ALLOW, rules: [{ b: 1, a: 2 }] }],
@@ -123,7 +127,7 @@ describe("hostile use of the engine", () => {
     expect(await findings(store, "acme")).toEqual([]);
   });
 
-  it.fails("a runner that says nothing of its usage does not make a call reject", async () => {
+  it("a runner that says nothing of its usage does not make a call reject", async () => {
     const inline = {
       isolation: { level: "LEVEL_0", runner: "x" },
       run: async () => ({ ok: true, output: {} }),
@@ -133,7 +137,7 @@ describe("hostile use of the engine", () => {
     await expect(engine.call({ tool: "t", input: {}, caller: acme })).resolves.toBeDefined();
   });
 
-  it.fails("callers that share a key do not share the answer's objects", async () => {
+  it("callers that share a key do not share the answer's objects", async () => {
     const slow = async () => {
       await sleep(20);
       return { list: [1] };
@@ -145,7 +149,7 @@ describe("hostile use of the engine", () => {
     expect(second).toMatchObject({ result: { list: [1] } });
   });
 
-  it.fails("a tenant cannot take the places of another whose name reads alike", async () => {
+  it("a tenant cannot take the places of another whose name reads alike", async () => {
     const slow = async () => {
       await sleep(400);
       return {};
@@ -157,7 +161,7 @@ describe("hostile use of the engine", () => {
     expect(second.status).toBe("success");
   });
 
-  it.fails("a call that a hook kept from running neither spends its key nor warns of effects", async () => {
+  it("a call that a hook kept from running neither spends its key nor warns of effects", async () => {
     let closed = true;
     const hook = {
       name: "gate",
@@ -188,18 +192,18 @@ function shellWithModule(prelude: string): Shell {
 }
 
 describe("hostile use of the command line", () => {
-  it.fails("a module that ends the process is no success", async () => {
+  it("a module that ends the process is no success", async () => {
     using shell = shellWithModule("process.exit(0);");
     expect((await shell.run(["call", "x", "--json"])).code).not.toBe(0);
   });
 
-  it.fails("what a module prints while it loads stays out of the JSON document", async () => {
+  it("what a module prints while it loads stays out of the JSON document", async () => {
     using shell = shellWithModule("console.log('loading');");
     const { stdout } = await shell.run(["call", "x", "--json"]);
     expect(stdout.trimStart()[0]).toBe("{");
   });
 
-  it.fails("a timer a module leaves behind does not keep the command alive", async () => {
+  it("a timer a module leaves behind does not keep the command alive", async () => {
     using shell = shellWithModule("setInterval(() => {}, 1_000);");
     const { child, done } = shell.start(["call", "x", "--json"]);
     const ended = await Promise.race([done.then(() => true), sleep(15_000, false)]);
@@ -208,7 +212,7 @@ describe("hostile use of the command line", () => {
     expect(ended).toBe(true);
   });
 
-  it.fails.each([
+  it.each([
     ["an unknown alias", "tools: [*nowhere]\n"],
     ["an alias bomb", aliasBomb()],
   ])("a configuration with %s is a wrong configuration, not a defect", async (_, config) => {
@@ -218,7 +222,7 @@ describe("hostile use of the command line", () => {
     expect(code).toBe(2);
   });
 
-  it.fails("audit verify prints no control characters of a tenant's name", async () => {
+  it("audit verify prints no control characters of a tenant's name", async () => {
     using shell = new Shell();
     const forged = "zz\u001b[2K\r✓ all: intact\n✓ more";
     await shell.run(["call", "calculator", "--operation", "add", '{"a":1,"b":2}', "--tenant", forged]);
@@ -227,7 +231,7 @@ describe("hostile use of the command line", () => {
     expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   });
 
-  it.fails("audit verify notices that a chain's head is gone", async () => {
+  it("audit verify notices that a chain's head is gone", async () => {
     using shell = new Shell();
     await shell.run(["call", "calculator", "--operation", "add", '{"a":1,"b":2}']);
     const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
@@ -237,7 +241,7 @@ describe("hostile use of the command line", () => {
     expect((await shell.run(["audit", "verify"])).code).toBe(1);
   });
 
-  it.fails("a start that was cut off before the first table leaves nothing a reader stumbles over", async () => {
+  it("a start that was cut off before the first table leaves nothing a reader stumbles over", async () => {
     using shell = new Shell("state: .\n");
     writeFileSync(shell.path("sallyport.db"), "");
     expect((await shell.run(["calls", "list"])).code).toBe(0);

@@ -1,11 +1,16 @@
 #!/usr/bin/env node
 import { main } from "../src/cli/main.ts";
 
+const streams = [process.stdout, process.stderr];
+
 // Whoever reads the output may stop before its end (`| head`); that is no error of ours.
-for (const stream of [process.stdout, process.stderr]) {
+for (const stream of streams) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code !== "EPIPE") process.exitCode = 70;
   });
 }
 
-process.exitCode = await main(process.argv.slice(2));
+const code = await main(process.argv.slice(2));
+// Everything is said and kept; what a tool's module left running must not hold the command.
+await Promise.all(streams.map((stream) => new Promise((resolve) => stream.write("", resolve))));
+process.exit(process.exitCode ?? code);

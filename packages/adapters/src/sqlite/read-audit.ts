@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AuditEntry, AuditLink } from "@sallyport/engine";
 
-const LIST_TENANTS = "SELECT tenant_id FROM audit_heads ORDER BY tenant_id";
+const LIST_TENANTS = "SELECT tenant_id FROM audit_heads UNION SELECT tenant_id FROM audit ORDER BY tenant_id";
 
 const GET_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
 

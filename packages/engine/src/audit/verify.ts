@@ -20,35 +20,45 @@ export class ChainCheck {
   readonly #tenant: string;
   readonly #findings: ChainFinding[] = [];
   readonly #receipt: AuditLink | undefined;
+  readonly #head: AuditLink | undefined;
   #receiptSeen: string | undefined;
+  #headSeen: string | undefined;
   #previous: AuditLink = GENESIS;
   #events = 0;
 
-  /** A receipt that was kept elsewhere must be found in the chain. */
-  constructor(tenant: string, receipt?: AuditLink) {
+  /** What was remembered must be found in the chain: the store's head row, and a receipt that was kept elsewhere. */
+  constructor(
+    tenant: string,
+    remembered: { receipt?: AuditLink | undefined; head?: AuditLink | undefined } = {},
+  ) {
     this.#tenant = tenant;
-    this.#receipt = receipt;
+    this.#receipt = remembered.receipt;
+    this.#head = remembered.head;
   }
 
   add(entry: AuditEntry): void {
     this.#events += 1;
     if (entry.sequence === this.#receipt?.sequence) this.#receiptSeen = entry.hash;
+    if (entry.sequence === this.#head?.sequence) this.#headSeen = entry.hash;
     this.#checkOrder(entry);
     this.#checkLink(entry);
     this.#checkBody(entry);
     this.#previous = { sequence: entry.sequence, hash: entry.hash };
   }
 
-  /** `expectedHead` is what the store remembers beside the events. */
-  finish(expectedHead?: AuditLink): ChainReport {
-    const { sequence, hash } = this.#previous;
+  finish(): ChainReport {
     this.#checkReceipt();
-    if (expectedHead && expectedHead.sequence > sequence) {
-      this.#find(sequence + 1, "truncated", `events ${sequence + 1} to ${expectedHead.sequence} are gone`);
-    } else if (expectedHead && expectedHead.sequence === sequence && expectedHead.hash !== hash) {
-      this.#find(sequence, "changed", "the last event is not the one that was remembered");
-    }
+    this.#checkHead();
     return { tenant: this.#tenant, events: this.#events, head: this.#previous, findings: this.#findings };
+  }
+
+  #checkHead(): void {
+    const head = this.#head;
+    const last = this.#previous.sequence;
+    if (!head || this.#headSeen === head.hash) return;
+    if (head.sequence > last)
+      this.#find(last + 1, "truncated", `events ${last + 1} to ${head.sequence} are gone`);
+    else this.#find(head.sequence, "changed", "the event is not the one that was remembered as the newest");
   }
 
   #checkReceipt(): void {
@@ -80,7 +90,7 @@ export class ChainCheck {
 
   #checkBody(entry: AuditEntry): void {
     const body = parse(entry.body);
-    if (!body || canonicalJson(body) !== entry.body) {
+    if (!body || canonical(body) !== entry.body) {
       this.#find(entry.sequence, "not_canonical", `event ${entry.sequence} is not canonical JSON`);
     } else if (body.tenant !== this.#tenant) {
       this.#find(entry.sequence, "foreign", `event ${entry.sequence} belongs to another tenant`);
@@ -89,6 +99,14 @@ export class ChainCheck {
 
   #find(sequence: number, problem: ChainFinding["problem"], message: string): void {
     this.#findings.push({ sequence, problem, message });
+  }
+}
+
+function canonical(body: JsonObject): string | undefined {
+  try {
+    return canonicalJson(body);
+  } catch {
+    return undefined;
   }
 }
 

@@ -21,7 +21,14 @@ export async function verifyChain(
 ): Promise<ChainReport> {
   // Read before the events, so that those a writer adds meanwhile are not taken for a difference.
   const head = await reader.head(tenant);
-  const check = new ChainCheck(tenant, receipt);
+  const check = new ChainCheck(tenant, { receipt, head });
   for await (const entry of auditEntries(reader, tenant)) check.add(entry);
-  return check.finish(head);
+  const report = check.finish();
+  if (head || report.events === 0) return report;
+  const lost = {
+    sequence: report.head.sequence,
+    problem: "missing" as const,
+    message: "the chain's head is gone",
+  };
+  return { ...report, findings: [...report.findings, lost] };
 }

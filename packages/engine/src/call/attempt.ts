@@ -29,6 +29,8 @@ export class Attempt {
   readonly facts: EventFacts;
   readonly warnings: Warning[] = [];
   readonly visits: Visit[] = [];
+  /** True once the tool's code may have been reached: only then are its key spent and the world possibly changed. */
+  ran = false;
   /** Set once its pre hooks were run: then its post hooks are due. */
   hooked: HookCall | undefined;
   /** Set once the call is resolved. */

@@ -13,7 +13,7 @@ export async function conclude(ending: Ending, attempt: Attempt, house: House): 
   const error = errorOf(ending) ?? failure("E3900", { message: "A completed call has no answer." });
   const answer = failureAnswer({ attempt, trail: life.trail, completedAt: house.clock.now() }, error);
   const events = attempt.takeEvents();
-  const executed = life.trail.some(({ state }) => state === "EXECUTING");
+  const executed = attempt.ran;
   const { tool } = attempt;
   const unit: UnitOfWork =
     tool && isTerminal(life.state)
@@ -72,7 +72,11 @@ async function record(
   if (result.ok) return withReceipt(answer, attempt, result.links);
   // A commit given up as lost may have landed after all: then the journal's word counts.
   const landed = await house.store.calls.get(attempt.callId).catch(() => undefined);
-  return landed?.closing?.answer ?? unrecorded(answer, result.conflict.kind);
+  const isOurs =
+    landed?.owner === house.owner &&
+    landed.startedAt === attempt.startedAt &&
+    landed.tenant === attempt.facts.tenant;
+  return (isOurs ? landed?.closing?.answer : undefined) ?? unrecorded(answer, result.conflict.kind);
 }
 
 /** The call failed anyway; that its end is not on record has to be said too. */

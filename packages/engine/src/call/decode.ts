@@ -7,9 +7,6 @@ const CALL_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
 
 /** Checks the parts of a request that say what is asked for and by whom; every wrong one is named (E3903). */
 export function requestProblem(request: CallRequest): Failure | undefined {
-  if (typeof request !== "object" || request === null) {
-    return failure("E3903", { message: "A request is an object with tool, input and caller." });
-  }
   const issues: Issue[] = [];
   const name = (path: string, value: unknown, required: boolean) => {
     if (value === undefined && !required) return;
@@ -30,7 +27,7 @@ export function requestProblem(request: CallRequest): Failure | undefined {
   name("/caller/agent", request.caller?.agent, true);
   name("/caller/user", request.caller?.user, false);
   name("/caller/session", request.caller?.session, false);
-  if (request.callId !== undefined && !CALL_ID.test(request.callId)) {
+  if (request.callId !== undefined && !(typeof request.callId === "string" && CALL_ID.test(request.callId))) {
     issues.push({
       path: "/callId",
       reason: "must be 1 to 128 letters, digits, dots, colons, dashes or underscores",

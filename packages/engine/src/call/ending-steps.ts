@@ -60,6 +60,6 @@ export async function rollBack(
   const proof = await life.transaction.rollback();
   attempt.facts.rollback = proof;
   if (!proof.verified) return unproved(aborted ?? life.aborted(error), attempt);
-  if (attempt.tool?.conduct.sideEffects === "external") attempt.warnings.push(OUTSIDE);
+  if (attempt.ran && attempt.tool?.conduct.sideEffects === "external") attempt.warnings.push(OUTSIDE);
   return new Ending(aborted ? aborted.rolledBack(proof) : life.rolledBack(error, proof));
 }

@@ -5,7 +5,7 @@ import type { CallFacts, Job, Runner } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
-import type { Intended } from "./steps.ts";
+import type { Allowed, Intended } from "./steps.ts";
 
 /** The tightest of what the request, the operation, the tool and the engine allow. */
 export function effectiveLimits({ request }: Attempt, { limits, operation }: ResolvedTool, house: House) {
@@ -49,7 +49,7 @@ export function jobOf(at: Intended, implementation: Job["implementation"], house
   };
 }
 
-export function hookCallOf({ attempt, tool }: Intended, house: House): HookCall {
+export function hookCallOf({ attempt, tool }: Allowed, house: House): HookCall {
   const { timeoutMs } = effectiveLimits(attempt, tool, house);
   return {
     ...factsOf(attempt, house.clock.now() + timeoutMs),

@@ -22,8 +22,8 @@ export interface Call {
 
 /** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
 export async function performCall(given: CallRequest, house: House): Promise<CallAnswer> {
-  const problem = requestProblem(given);
-  const request = typeof given === "object" && given !== null ? given : NO_REQUEST;
+  const request = ownCopy(given);
+  const problem = requestProblem(request);
   const call: Call = {
     request,
     callId: request.callId ?? house.ids.next(),
@@ -35,6 +35,16 @@ export async function performCall(given: CallRequest, house: House): Promise<Cal
   const answer = await inFlight(call, house);
   house.telemetry.ended(answer);
   return answer;
+}
+
+/** What the caller still holds must not change the call any more; what cannot be read is no request. */
+function ownCopy(given: CallRequest): CallRequest {
+  try {
+    const { caller, limits } = given;
+    return { ...given, caller: { ...caller }, ...(limits && { limits: { ...limits } }) };
+  } catch {
+    return NO_REQUEST;
+  }
 }
 
 /** Holds the call id and listens for cancellation while the call is under way. */

@@ -70,7 +70,7 @@ export async function closeByPerson(word: PersonsWord, house: House): Promise<Ca
     const message = `Call ${word.callId} is ${record.phase}; only an unknown outcome can be closed by a person.`;
     return failure("E3918", { message });
   }
-  const note = `${word.by}: ${word.note}`;
+  const note = `${word.by}: ${word.note}`.toWellFormed();
   if (word.as === "completed") {
     return await closeLate(record, { states: ["COMPLETED"], result: word.result ?? null, note }, house);
   }

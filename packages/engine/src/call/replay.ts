@@ -17,7 +17,7 @@ export function fromRecord(record: CallRecord, digest: string): Recorded {
 }
 
 export function replayed(answer: CallAnswer): CallAnswer {
-  return { ...answer, replayed: true };
+  return { ...structuredClone(answer), replayed: true };
 }
 
 export function otherBody(key: string | undefined): Failure {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "@sallyport/protocol";
-import { ChainCheck, type ChainReport } from "../audit/verify.ts";
+import type { ChainReport } from "../audit/verify.ts";
+import { verifyChain } from "../audit/walk.ts";
 import type { Store } from "../ports/store.ts";
 import { PROBER } from "./probe-house.ts";
 
@@ -13,8 +14,6 @@ export async function eventsOf(store: Store, executionId: string): Promise<JsonO
 }
 
 /** The probes' chain, checked link by link against the head the store remembers. */
-export async function checkChain(store: Store): Promise<ChainReport> {
-  const check = new ChainCheck(PROBER.tenant);
-  for (const entry of await store.audit.read(PROBER.tenant, EVERYTHING)) check.add(entry);
-  return check.finish(await store.audit.head(PROBER.tenant));
+export function checkChain(store: Store): Promise<ChainReport> {
+  return verifyChain(store.audit, PROBER.tenant);
 }

@@ -129,10 +129,10 @@ export class StateTransaction implements Transaction, StateAccess {
     if (this.#mutations.length >= STATE_LIMITS.mutations) {
       throw misuse(`more than ${STATE_LIMITS.mutations} changes in one call`);
     }
+    this.#mutations.push({ kind, key });
     await this.#before(key);
     this.#requireActive();
     this.#changes.set(key, value);
-    this.#mutations.push({ kind, key });
   }
 
   /** The value before this execution; read once, so that it is also the pre-image the rollback is checked against. */

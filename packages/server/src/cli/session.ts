@@ -1,12 +1,11 @@
-import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
-import { join } from "node:path";
-import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
+import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import { createEngine, createMemoryStore, type Store, type ToolShelf } from "@sallyport/engine";
 import type { Caller, Failure } from "@sallyport/protocol";
 import type { Command } from "commander";
 import { type OpenHouse, openHouse, shelveTools } from "../compose.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { hasStore } from "../has-store.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
 
@@ -52,7 +51,7 @@ export class Session {
   /** Opens the store to read, also while another process writes to it. */
   async reading<Result>(use: (store: Store) => Promise<Result>): Promise<Result> {
     const { stateFolder: folder } = this.config;
-    const nothingYet = !existsSync(join(folder, DATABASE_FILE));
+    const nothingYet = !hasStore(folder);
     const store = nothingYet ? createMemoryStore() : await openSqliteStore({ folder, readOnly: true });
     try {
       return await use(store);

@@ -65,9 +65,18 @@ function parse(text: string, path: string): Config {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const [syntax] = document.errors;
   if (syntax) throw wrong([{ path: `${path}:${lines.linePos(syntax.pos[0]).line}`, reason: syntax.message }]);
-  const parsed = configSchema.safeParse(document.toJS() ?? {});
+  const parsed = configSchema.safeParse(plainValue(document, path) ?? {});
   if (parsed.success) return parsed.data;
   throw wrong(parsed.error.issues.flatMap((issue) => describe(issue, { document, lines, path })));
+}
+
+/** Aliases are resolved here; unknown ones, and bombs, are wrong configurations. */
+function plainValue(document: Document, path: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw wrong([{ path: `${path}:1`, reason: error instanceof Error ? error.message : String(error) }]);
+  }
 }
 
 interface Source {

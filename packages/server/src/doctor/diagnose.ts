@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
+import { dirname } from "node:path";
+import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
   createEngine,
   createMemoryStore,
@@ -12,6 +12,7 @@ import {
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { shelveTools } from "../compose.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { hasStore } from "../has-store.ts";
 
 /** One thing looked at. `note` is worth knowing, `problem` stops calls. */
 export interface Finding {
@@ -90,8 +91,7 @@ function folder({ stateFolder }: LoadedConfig): Finding {
 
 async function store({ stateFolder, durability }: LoadedConfig): Promise<Finding> {
   const what = "store";
-  if (!existsSync(join(stateFolder, DATABASE_FILE)))
-    return { what, verdict: "good", detail: "empty; the first call creates it" };
+  if (!hasStore(stateFolder)) return { what, verdict: "good", detail: "empty; the first call creates it" };
   const opened = await openSqliteStore({ folder: stateFolder, readOnly: true });
   try {
     const { events, broken } = await verifyAll(opened);
@@ -122,7 +122,7 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
 
 async function tools(config: LoadedConfig): Promise<Finding> {
   const what = "tools";
-  const nothingYet = !existsSync(join(config.stateFolder, DATABASE_FILE));
+  const nothingYet = !hasStore(config.stateFolder);
   const store = nothingYet
     ? createMemoryStore()
     : await openSqliteStore({ folder: config.stateFolder, readOnly: true });

@@ -10,7 +10,7 @@ export function admit(at: Allowed, house: House): Admitted | Ending | Promise<Ad
   if (tooMuch) return abortUnstarted(at, tooMuch);
   const { caller, priority } = at.attempt.request;
   const place = house.admission.enter({
-    agent: `${caller.tenant}/${caller.agent}`,
+    agent: JSON.stringify([caller.tenant, caller.agent]),
     tool: at.tool.manifest.id,
     priority: priority ?? "normal",
     signal: at.attempt.signal,

@@ -67,7 +67,10 @@ function understood(decision: Decision, { requiredCapabilities }: AuthorityReque
     typeof decision === "object" &&
     decision !== null &&
     ["allow", "ask", "deny"].includes(decision.outcome) &&
-    [decision.rules, decision.capabilities, decision.missing].every(Array.isArray) &&
+    [decision.reason, decision.policyVersion].every(isText) &&
+    [decision.rules, decision.capabilities, decision.missing].every(
+      (list) => Array.isArray(list) && list.every(isText),
+    ) &&
     (decision.outcome === "deny" || decision.missing.length === 0);
   if (!clear) return failure("E3206", { message: "The authority's answer makes no sense." });
   const capabilities = requiredCapabilities.filter((needed) => decision.capabilities.includes(needed));
@@ -82,6 +85,11 @@ function understood(decision: Decision, { requiredCapabilities }: AuthorityReque
     capabilities,
     missing,
   };
+}
+
+/** Fit for the record: canonical JSON has no place for half a character. */
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.isWellFormed();
 }
 
 function unreachable(error: unknown, { tool }: AuthorityRequest, house: House): Failure {
@@ -99,13 +107,13 @@ function denial(decision: Decision): Failure {
 function requestOf({ attempt, tool, life }: Checked): AuthorityRequest {
   const { conduct } = tool;
   return {
-    caller: attempt.request.caller,
+    caller: { ...attempt.request.caller },
     tool: tool.manifest.id,
     version: tool.manifest.version,
     operation: tool.operationName,
     requiredCapabilities: conduct.requiredCapabilities,
     sideEffects: conduct.sideEffects,
     risk: conduct.risk,
-    input: life.input,
+    input: structuredClone(life.input),
   };
 }

@@ -4,24 +4,17 @@ import { classify } from "../../execute/classify.ts";
 import type { Job, Runner, RunResult } from "../../ports/runner.ts";
 import { rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
-import { hookCallOf, jobOf, runnerOf } from "../job.ts";
+import { jobOf, runnerOf } from "../job.ts";
 import type { Ending, Intended, Ran } from "../steps.ts";
 
-/** Runs the tool after its pre hooks; the post hooks run when the end is settled. Whatever happens in there comes out as a result or as a rolled-back call. */
+/** Runs the tool. Whatever happens in there comes out as a result or as a rolled-back call. */
 export async function execute(at: Intended, house: House): Promise<Ran | Ending> {
-  if (!house.hooks) return await run(at, house);
-  const call = hookCallOf(at, house);
-  at.attempt.hooked = call;
-  const refusal = await house.hooks.before(call);
-  return refusal ? await rollBack(at, refusal, house) : await run(at, house);
-}
-
-async function run(at: Intended, house: House): Promise<Ran | Ending> {
   const { attempt, tool } = at;
   if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
   const job = jobOf(at, tool.implementation, house);
+  attempt.ran = true;
   const result = await runSafely(runnerOf(tool, house), job);
-  attempt.usage = result.usage;
+  attempt.usage = result.usage ?? attempt.usage;
   if (attempt.violation) return await rollBack(at, attempt.violation, house);
   if (result.ok) return { ...at, output: result.output };
   const classified = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });

@@ -1,10 +1,11 @@
 import { failure } from "@sallyport/protocol";
 import { StateTransaction } from "../../effects/state-transaction.ts";
+import type { HookRunner } from "../../execute/hooks.ts";
 import type { Conflict } from "../../ports/store.ts";
 import { intentOf } from "../call-record.ts";
-import { rollBack } from "../ending-steps.ts";
+import { abortUnstarted, rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
-import { runnerOf } from "../job.ts";
+import { hookCallOf, runnerOf } from "../job.ts";
 import type { Admitted, Ending, Intended } from "../steps.ts";
 
 /**
@@ -12,6 +13,18 @@ import type { Admitted, Ending, Intended } from "../steps.ts";
  * barrier: if the process dies while it runs nothing has changed, so there is nothing to find out afterwards.
  */
 export function journalIntent(at: Admitted, house: House): Intended | Promise<Intended | Ending> {
+  return house.hooks ? afterHooks(at, house.hooks, house) : open(at, house);
+}
+
+/** Pre hooks come first (MCX-2): a call they refuse has begun nothing and spent nothing. */
+async function afterHooks(at: Admitted, hooks: HookRunner, house: House): Promise<Intended | Ending> {
+  const call = hookCallOf(at, house);
+  at.attempt.hooked = call;
+  const refusal = await hooks.before(call);
+  return refusal ? abortUnstarted(at, refusal) : await open(at, house);
+}
+
+function open(at: Admitted, house: House): Intended | Promise<Intended | Ending> {
   const { attempt, tool, input } = at;
   const { caller } = attempt.request;
   const scope = { tenant: caller.tenant, tool: tool.manifest.id };

@@ -14,7 +14,7 @@ import {
 import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
-import type { Io } from "../io.ts";
+import { type Io, visible } from "../io.ts";
 import { readInput } from "../read-input.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
@@ -113,7 +113,7 @@ function noSuchTenant(tenant: string, all: string[]): SallyportError {
 async function verifyFile(file: string, receipt: Kept | undefined): Promise<ChainReport[]> {
   const chains = new Map<string, ChainCheck>();
   const chainOf = (tenant: string): ChainCheck => {
-    const chain = chains.get(tenant) ?? new ChainCheck(tenant, receiptOf(tenant, receipt));
+    const chain = chains.get(tenant) ?? new ChainCheck(tenant, { receipt: receiptOf(tenant, receipt) });
     chains.set(tenant, chain);
     return chain;
   };
@@ -141,11 +141,12 @@ function chainText(
   { tenant, events, head, findings }: ChainReport,
   style: Session["output"]["style"],
 ): string {
+  const name = visible(tenant).replaceAll(/\s/g, " ");
   if (findings.length === 0) {
-    return `${style("green", "✓")} ${tenant}: ${events} events, intact, head #${head.sequence} ${head.hash.slice(0, 16)}…`;
+    return `${style("green", "✓")} ${name}: ${events} events, intact, head #${head.sequence} ${head.hash.slice(0, 16)}…`;
   }
   const lines = findings.map(({ sequence, problem, message }) => `    #${sequence} ${problem}: ${message}`);
-  return [`${style("red", "✗")} ${tenant}: ${events} events, NOT intact`, ...lines].join("\n");
+  return [`${style("red", "✗")} ${name}: ${events} events, NOT intact`, ...lines].join("\n");
 }
 
 function exportCommand(io: Io): Command {
