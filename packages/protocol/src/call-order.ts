@@ -33,7 +33,7 @@ export interface CallOrder {
   input: JsonValue;
   caller: Partial<Caller>;
   callId?: string;
-  /** The caller's own name for the larger request this call belongs to; recorded, never interpreted. */
+  /** The caller's own name for the larger request this call belongs to; passed along, never interpreted. */
   correlationId?: string;
   /** The same key with the same order is answered from the record; with another order it is refused (E3904). */
   idempotencyKey?: string;
