@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { printAuthorise } from "./authorise.ts";
 import { bytesPerCall } from "./bytes-per-call.ts";
 import { floorContender } from "./floor.ts";
 import { effectful, forgetful, guardedContender, inMemory, onDisk } from "./guarded.ts";
 import { mcpContender } from "./mcp.ts";
 import { type Contender, MANY_CALLERS, measure, median, type Reading } from "./measure.ts";
 import { add } from "./subject.ts";
+import { printTokens } from "./tokens.ts";
 
 /*
  * Everything in one run on one machine, interleaved in rounds, so that the ratios mean something although the absolute
@@ -125,6 +127,8 @@ console.table(
     ]),
   ),
 );
+printTokens();
+await printAuthorise();
 const out = process.argv.find((argument) => argument.startsWith("--out="))?.slice(6);
 if (out)
   writeFileSync(

@@ -62,6 +62,7 @@ export async function breaches(
       ...doneTwice(witnessed),
       ...outcomesWithoutEffect(records, witnessed),
       ...leftOfNothing(records),
+      ...(await misspent(store, { records, witnessed })),
       ...(await miscounted(store, records)),
       ...(await brokenChain(store)),
     ];
@@ -113,7 +114,7 @@ function doneTwice(witnessed: Witnessed[]): string[] {
 function outcomesWithoutEffect(records: Map<string, CallRecord>, witnessed: Witnessed[]): string[] {
   const effects = new Set(witnessed.map(({ callId }) => callId));
   const paid = [...records.values()].filter(
-    ({ tool, closing }) => tool === "pay" && closing?.status === "success",
+    ({ tool, closing }) => tool !== "count" && tool !== "look" && closing?.status === "success",
   );
   return paid
     .filter(({ callId }) => !effects.has(callId))
@@ -124,6 +125,24 @@ function outcomesWithoutEffect(records: Map<string, CallRecord>, witnessed: Witn
 function leftOfNothing(records: Map<string, CallRecord>): string[] {
   const open = [...records.values()].filter(({ tool, phase }) => tool === "look" && phase !== "closed");
   return open.map(({ callId }) => `left behind: ${callId} changes nothing and is open`);
+}
+
+/** After every death an approval is either unspent, and nothing ran by it, or its call has a verdict. */
+async function misspent(
+  store: Store,
+  { records, witnessed }: { records: Map<string, CallRecord>; witnessed: Witnessed[] },
+): Promise<string[]> {
+  const effects = new Set(witnessed.map(({ callId }) => callId));
+  const wrong: string[] = [];
+  for (const { callId } of [...records.values()].filter(({ tool }) => tool === "transfer")) {
+    const state = (await store.approvals.ofCall(callId))?.standing.state;
+    const phase = records.get(callId)?.phase;
+    if (state === "consumed" ? phase === "waiting" : phase !== "waiting") {
+      wrong.push(`misspent: ${callId} is ${String(phase)} and its approval ${String(state)}`);
+    }
+    if (state !== "consumed" && effects.has(callId)) wrong.push(`unapproved: ${callId} took effect`);
+  }
+  return wrong;
 }
 
 /** Counters must stand exactly where the successful calls put them. */

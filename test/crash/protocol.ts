@@ -3,7 +3,7 @@
 /** One call the victim makes. The key is its identity across restarts: the same key is the same request. */
 export interface Order {
   key: string;
-  tool: "pay" | "count" | "look";
+  tool: "pay" | "count" | "look" | "transfer";
   lane: string;
 }
 

@@ -8,7 +8,7 @@ import {
   type ToolContext,
   type UnitOfWork,
 } from "@sallyport/engine";
-import { isFailure, SallyportError } from "@sallyport/protocol";
+import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
 import type { Death, Order, Plan, Report } from "./protocol.ts";
 
 /* A process with several calls under way that dies at a planned point. It reports through a pipe, synchronously: what
@@ -55,8 +55,8 @@ function mortal(store: Store): Store {
   return { ...readers(store), commit, close: () => store.close() };
 }
 
-function readers({ calls, state, audit, outbox, tools }: Store) {
-  return { calls, state, audit, outbox, tools };
+function readers({ calls, state, audit, outbox, tools, approvals, grants, revocations }: Store) {
+  return { calls, state, audit, outbox, tools, approvals, grants, revocations };
 }
 
 const ANYTHING = { $schema: "https://json-schema.org/draft/2020-12/schema" };
@@ -64,11 +64,9 @@ const [beforeEffect, afterEffect] = [counter("in tool", "before"), counter("in t
 
 const common = { version: "1.0.0", description: "For the crash test." };
 
-/** Changes the world outside: a line in a file, at once and for good. */
-const pay = defineTool({
+const payment = {
   ...common,
-  id: "pay",
-  sideEffects: "external",
+  sideEffects: "external" as const,
   operations: {
     run: {
       description: "writes a line",
@@ -83,7 +81,13 @@ const pay = defineTool({
       },
     },
   },
-});
+};
+
+/** Changes the world outside: a line in a file, at once and for good. */
+const pay = defineTool({ ...payment, id: "pay" });
+
+/** Changes the world outside, and only after a person has agreed. */
+const transfer = defineTool({ ...payment, id: "transfer", requiresApproval: true });
 
 /** Changes transactional state only. */
 const count = defineTool({
@@ -141,21 +145,34 @@ const engine = await createEngine({
   admission: { total: 100, perAgent: 100 },
 });
 const verdicts = await engine.recover();
-for (const tool of [pay, count, look]) {
+for (const tool of [pay, transfer, count, look]) {
   const registered = await engine.tools.add(tool);
   if (isFailure(registered)) throw new SallyportError(registered);
 }
 const unknown = verdicts.filter(({ verdict }) => verdict === "outcome_unknown").length;
 say({ report: "ready", unknown, undone: verdicts.length - unknown });
 
+/** Makes the call; where a person has to agree, one does, and the call is asked for again. */
+async function agreedTo(call: () => Promise<CallAnswer>): Promise<CallAnswer> {
+  const answer = await call();
+  if (answer.status !== "pending_approval") return answer;
+  const approvalId = answer.approval?.approvalId ?? "";
+  const agreed = await engine.approvals.approve(approvalId, { by: "ada" });
+  // After a crash somebody may have agreed already.
+  if (isFailure(agreed) && agreed.code !== "E3222") throw new SallyportError(agreed);
+  return await call();
+}
+
 async function make(order: Order): Promise<void> {
   say({ report: "sent", order });
-  const answer = await engine.call({
-    tool: order.tool,
-    input: { key: order.key, lane: order.lane },
-    idempotencyKey: order.key,
-    caller: { tenant: "acme", agent: "victim" },
-  });
+  const answer = await agreedTo(() =>
+    engine.call({
+      tool: order.tool,
+      input: { key: order.key, lane: order.lane },
+      idempotencyKey: order.key,
+      caller: { tenant: "acme", agent: "victim" },
+    }),
+  );
   const succeeded = answer.status === "success";
   say({
     report: "answered",
@@ -170,7 +187,7 @@ async function make(order: Order): Promise<void> {
 
 await Promise.all(plan.unanswered.map(make));
 
-const TOOLS = ["pay", "count", "look", "pay", "count"] as const;
+const TOOLS = ["pay", "count", "transfer", "look", "transfer"] as const;
 let next = plan.from;
 const lanes = Array.from({ length: plan.lanes }, async (_, lane) => {
   for (;;) {

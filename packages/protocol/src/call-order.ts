@@ -6,6 +6,13 @@ export const PRIORITIES = ["low", "normal", "high"] as const;
 /** Who goes first when calls wait for room; it never lets a call pass a limit. */
 export type Priority = (typeof PRIORITIES)[number];
 
+export const ON_APPROVAL = ["deny", "wait", "pending"] as const;
+/**
+ * What to do when a person has to be asked. `deny`: ask nobody, the call is denied. `wait`: ask, and answer when the
+ * person has. `pending`: ask, and answer at once that the call waits; it goes on when it is asked for again.
+ */
+export type OnApproval = (typeof ON_APPROVAL)[number];
+
 /** How often a resumable call saves its progress. */
 export interface CheckpointOrder {
   enabled: boolean;
@@ -43,6 +50,7 @@ export interface CallOrder {
   priority?: Priority;
   /** Demands approval even where policy would not; false never waives one. */
   requireApproval?: boolean;
+  onApproval?: OnApproval;
   asyncMode?: boolean;
   /** May only tighten what the tool and the caller are allowed. */
   limits?: Partial<ResourceLimits>;

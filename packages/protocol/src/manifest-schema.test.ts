@@ -75,6 +75,7 @@ const AGREEMENTS: [string, { properties: JsonObject }, string[]][] = [
       inputSchema: true,
       outputSchema: true,
       timeoutMs: true,
+      summary: true,
     }),
   ],
   [

@@ -27,6 +27,10 @@ const OPERATION = closedObject(
     inputSchema: anyObject("JSON Schema 2020-12 of the input."),
     outputSchema: anyObject("JSON Schema 2020-12 of the result; without it results are not checked."),
     timeoutMs: TIMEOUT_MS,
+    summary: text(
+      "The call in one line for whoever approves it; {name} stands for an argument, [..] is left out without it.",
+      500,
+    ),
     ...CONDUCT_PROPERTIES,
   },
   ["description", "inputSchema"],

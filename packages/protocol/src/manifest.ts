@@ -89,6 +89,8 @@ export interface OperationManifest extends Partial<Conduct> {
   /** Absent: the result is passed on unchecked, and the answer says so (E3508). */
   outputSchema?: JsonSchema;
   timeoutMs?: number;
+  /** The call in one line, for the person who approves it: `Send {amount} to {account}[ with note {note}]`. */
+  summary?: string;
 }
 
 /** One immutable version of a tool, in the one form the engine knows. */

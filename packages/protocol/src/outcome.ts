@@ -46,6 +46,15 @@ export interface RollbackProof {
   discardedMutations: number;
 }
 
+/** The approval a call ran by, or waits for. */
+export interface ApprovalNote {
+  approvalId: string;
+  /** The people who agreed. */
+  by: string[];
+  /** Present when a person changed the arguments: what really ran, secrets redacted. */
+  editedInput?: JsonValue;
+}
+
 export interface Warning {
   code: string;
   message: string;
@@ -65,6 +74,7 @@ interface AnswerCommon {
   usage: ResourceUsage;
   isolation?: Isolation;
   rollback?: RollbackProof;
+  approval?: ApprovalNote;
   warnings: Warning[];
   receipt?: Receipt;
   /** True when the answer comes from the record and nothing ran this time. */

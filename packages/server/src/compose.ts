@@ -111,7 +111,9 @@ async function shelveModule(engine: Engine, path: string, { runner, keep }: Shel
   const problems: Failure[] = [];
   for (const tool of tools) {
     const implementation: Implementation =
-      runner === "inline" ? { kind: "inline", operations: tool.operations } : { kind: "thread", moduleUrl };
+      runner === "inline"
+        ? { kind: "inline", operations: tool.operations, summaries: tool.summaries }
+        : { kind: "thread", moduleUrl };
     const shelved = await engine.tools.register(tool.manifest, { implementation, keep });
     if (isFailure(shelved)) problems.push(shelved);
   }

@@ -1,4 +1,4 @@
-import type { CallAnswer, LifecycleState, Unsuccessful } from "@sallyport/protocol";
+import type { CallAnswer, LifecycleState } from "@sallyport/protocol";
 
 /*
  * An answer repeats much of its call's row. It is kept without that, because every byte of a call is written and synced:
@@ -15,21 +15,26 @@ export interface Known {
   completedAt: number;
 }
 
-type Kept = Pick<CallAnswer, "status" | "attempts" | "warnings" | "isolation" | "rollback"> & {
-  result?: unknown;
-  error?: Unsuccessful["error"];
+type Every<Answer> = Answer extends unknown ? keyof Answer : never;
+
+/** Each field of an answer that the row does not know. */
+type KeptField = Exclude<Every<CallAnswer>, keyof Known | "receipt" | "replayed">;
+
+type Kept = Omit<CallAnswer, keyof Known | "executionId" | "lifecycle" | "usage" | "receipt" | "replayed"> & {
   executionId?: string;
   lifecycle: [LifecycleState, number][];
   usage: [number, number, number, number, number];
 };
 
+/** Members without a value are left out by JSON itself. */
 export function encodeAnswer(answer: CallAnswer): string {
-  const { callId, executionId, status, attempts, warnings, isolation, rollback, usage } = answer;
-  const kept: Kept = {
-    status,
-    ...(answer.status === "success" ? { result: answer.result } : { error: answer.error }),
-    ...(executionId !== callId && { executionId }),
-    attempts,
+  const { callId, executionId, usage } = answer;
+  const kept = {
+    status: answer.status,
+    result: answer.status === "success" ? answer.result : undefined,
+    error: answer.status === "success" ? undefined : answer.error,
+    executionId: executionId === callId ? undefined : executionId,
+    attempts: answer.attempts,
     lifecycle: answer.lifecycle.map(({ state, at }) => [state, at]),
     usage: [
       usage.durationMs,
@@ -38,11 +43,18 @@ export function encodeAnswer(answer: CallAnswer): string {
       usage.networkBytesSent,
       usage.networkBytesReceived,
     ],
-    ...(isolation && { isolation }),
-    ...(rollback && { rollback }),
-    warnings,
-  };
+    isolation: answer.isolation,
+    rollback: answer.rollback,
+    approval: answer.approval,
+    warnings: answer.warnings,
+  } satisfies Record<KeptField, unknown>;
   return JSON.stringify(kept);
+}
+
+/** What the row of a call that waited may know otherwise: it was written by an earlier attempt than the answer. */
+export function encodeKnown({ tool, version, operation, startedAt, completedAt }: CallAnswer): string {
+  const known: Omit<Known, "callId"> = { tool, version, operation, startedAt, completedAt };
+  return JSON.stringify(known);
 }
 
 /** The answer as it was given, but for its receipt. */

@@ -1,8 +1,16 @@
-import type { CallClosing, CallRecord, StateWrites, ToolWrite, UnitOfWork } from "@sallyport/engine";
-import { encodeAnswer } from "./answer-text.ts";
+import type {
+  CallClosing,
+  CallIntent,
+  CallRecord,
+  StateWrites,
+  ToolWrite,
+  UnitOfWork,
+} from "@sallyport/engine";
+import { encodeAnswer, encodeKnown } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
+import { encodePermits, permitBytes } from "./encode-permits.ts";
 import { lost } from "./failures.ts";
-import type { ClosedCall, OpenedCall, StateJob, ToolRow, UnitJob } from "./messages.ts";
+import type { BegunCall, ClosedCall, OpenedCall, StateJob, ToolRow, UnitJob } from "./messages.ts";
 
 /** Flattens a unit for the writer thread. Throws when something in it is not JSON; nothing is written then. */
 export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
@@ -15,18 +23,23 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.tools ? unit.tools.map(toolRow) : null,
     unit.events.map(onOneLine),
     unit.outbox.map(({ type, callId }) => onOneLine(`${type} ${callId}`)),
+    unit.begin ? begunCall(unit.begin) : null,
+    encodePermits(unit),
+    unit.grantUses?.length ? unit.grantUses.map(({ grantId, at }) => [grantId, at]) : null,
   ];
 }
 
 /** Roughly how many bytes a job takes while it waits. */
 export function jobBytes(job: UnitJob): number {
-  const [, , open, close, state, tools, events] = job;
+  const [, , open, close, state, tools, events, , begin, permits, uses] = job;
   let bytes = 512;
   for (const event of events) bytes += event.length;
   for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of close ?? []) bytes += typeof cell === "string" ? cell.length : 8;
+  for (const cell of begin ?? []) bytes += typeof cell === "string" ? cell.length : 8;
+  for (const [grantId] of uses ?? []) bytes += grantId.length + 8;
   for (const [key, value] of state?.writes ?? []) bytes += key.length + (value?.length ?? 0);
-  return bytes + (tools?.length ?? 0) * 4096;
+  return bytes + (tools?.length ?? 0) * 4096 + (permits ? permitBytes(permits) : 0);
 }
 
 function openedCall(call: CallRecord): OpenedCall {
@@ -50,6 +63,21 @@ function openedCall(call: CallRecord): OpenedCall {
   ];
 }
 
+function begunCall(call: CallIntent): BegunCall {
+  return [
+    call.callId,
+    call.tenant,
+    call.agent,
+    call.idempotencyKey ?? null,
+    call.session ?? null,
+    call.tool,
+    call.version,
+    call.input,
+    encodeFacts(call),
+    call.startedAt,
+  ];
+}
+
 function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
   return [
     callId,
@@ -58,6 +86,7 @@ function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
     closing?.closedAt ?? null,
     closing?.outputHash ?? null,
     closing ? encodeAnswer(closing.answer) : null,
+    closing ? encodeKnown(closing.answer) : null,
   ];
 }
 
@@ -82,6 +111,7 @@ function toolRow({ record }: ToolWrite): ToolRow {
       JSON.stringify(record.retirement),
       record.module ?? null,
       registeredAt,
+      record.quarantine ? JSON.stringify(record.quarantine) : null,
     ],
   };
 }

@@ -16,10 +16,16 @@ export type UnitJob = [
   events: string[],
   /** Lines "type callId". */
   outbox: string[],
+  begin: BegunCall | null,
+  permits: PermitJob | null,
+  uses: GrantUse[] | null,
 ];
 
 /** The cells of a journal row in the order of INSERT_CALL, without the receipt. */
 export type OpenedCall = [callId: string, tenant: string, agent: string, key: string | null, ...rest: Cell[]];
+
+/** The cells of BEGIN_CALL without the receipt: what the intent says of a call that waited. */
+export type BegunCall = [callId: string, tenant: string, agent: string, key: string | null, ...rest: Cell[]];
 
 export type ClosedCall = [
   callId: string,
@@ -28,6 +34,7 @@ export type ClosedCall = [
   completedAt: Cell,
   outputHash: Cell,
   answer: Cell,
+  known: Cell,
 ];
 
 export interface StateJob {
@@ -45,6 +52,37 @@ export interface ToolRow {
   version: Cell[];
 }
 
+/** What a unit decides about permission: one slot, empty in most units. */
+export interface PermitJob {
+  approvals: ApprovalRow[];
+  grants: GrantRow[];
+  revocations: [jti: string, record: string][];
+}
+
+export type GrantUse = [grantId: string, at: number];
+
+/** A write of a record that counts its writes; `expect` is null for a new one. */
+export interface Revised {
+  id: string;
+  revision: number;
+  expect: number | null;
+}
+
+export interface ApprovalRow extends Revised {
+  state: string;
+  record: string;
+  /** Taken for a new approval only. */
+  of: [callId: string, tenant: string];
+  /** Undefined leaves the order that is kept, null forgets it. */
+  order: string | null | undefined;
+}
+
+export interface GrantRow extends Revised {
+  record: string;
+  /** Taken for a new grant only. */
+  counts: [uses: number, lastUsedAt: number | null];
+}
+
 export type DeliveredJob = [kind: "delivered", position: number];
 
 export type Job = UnitJob | DeliveredJob;
@@ -55,6 +93,9 @@ export type Outcome =
   | [kind: "duplicate_call"]
   | [kind: "idempotency", callId: string]
   | [kind: "not_open"]
+  | [kind: "not_waiting"]
+  | [kind: "approval", approvalId: string]
+  | [kind: "grant", grantId: string]
   | [kind: "state", keys: string[]]
   | [kind: "failed", failure: Failure];
 

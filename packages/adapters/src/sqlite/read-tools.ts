@@ -1,9 +1,9 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Retirement, ToolRecord } from "@sallyport/engine";
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { Quarantine, Retirement, ToolRecord } from "@sallyport/engine";
 import type { ToolManifest } from "@sallyport/protocol";
 
-const LIST_VERSIONS = `SELECT manifest, manifest_hash, retirement, module, created_at FROM tool_versions
-  ORDER BY position`;
+const LIST_VERSIONS = `SELECT manifest, manifest_hash, retirement, module, created_at, quarantine
+  FROM tool_versions ORDER BY position`;
 
 /** Reads tool versions in the order they were registered. */
 export class ToolReads {
@@ -14,16 +14,23 @@ export class ToolReads {
   }
 
   all(): ToolRecord[] {
-    return this.#all.all().map((row): ToolRecord => {
-      const manifest: ToolManifest = JSON.parse(String(row.manifest));
-      const retirement: Retirement = JSON.parse(String(row.retirement));
-      const kept = {
-        manifest,
-        manifestHash: String(row.manifest_hash),
-        registeredAt: Number(row.created_at),
-        retirement,
-      };
-      return typeof row.module === "string" ? { ...kept, module: row.module } : kept;
-    });
+    return this.#all.all().map(recordOf);
   }
+}
+
+function recordOf(row: Record<string, SQLOutputValue>): ToolRecord {
+  const manifest: ToolManifest = JSON.parse(String(row.manifest));
+  const retirement: Retirement = JSON.parse(String(row.retirement));
+  const record: ToolRecord = {
+    manifest,
+    manifestHash: String(row.manifest_hash),
+    registeredAt: Number(row.created_at),
+    retirement,
+  };
+  if (typeof row.module === "string") record.module = row.module;
+  if (typeof row.quarantine === "string") {
+    const quarantine: Quarantine = JSON.parse(row.quarantine);
+    record.quarantine = quarantine;
+  }
+  return record;
 }

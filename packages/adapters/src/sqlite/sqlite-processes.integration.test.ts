@@ -73,7 +73,41 @@ describe("one process at a time writes in a folder", () => {
     }));
 });
 
+/** A waiting call has an approval that may still be used; one that runs has used it, and its order is forgotten. */
+async function consentIsWhole(store: Store): Promise<void> {
+  const calls = await store.calls.list({ limit: 1_000_000 });
+  let events = 0;
+  for (const { callId, phase } of calls) {
+    const approval = await store.approvals.ofCall(callId);
+    const order = await store.approvals.order(approval?.approvalId ?? "");
+    const runs = phase === "executing";
+    expect(approval?.standing.state, callId).toMatch(runs ? /^consumed$/ : /^(pending|approved)$/);
+    expect(order, callId).toBe(runs ? undefined : "{}");
+    events += approval?.revision ?? 0;
+  }
+  expect(await store.audit.head("acme")).toMatchObject({ sequence: events });
+  await chainIsWhole(store);
+}
+
 describe("a process that ends", () => {
+  it("by kill -9 between asking and running leaves no call without its approval, nor the other way [FR-APR-03]", () =>
+    inFolder(async (folder) => {
+      for (const round of [1, 2, 3]) {
+        const child = new StoreProcess(folder, "consent");
+        await child.said("runs", 20 * round);
+        await child.kill();
+        const store = await openSqliteStore({ folder });
+        for (const line of child.lines) {
+          const [reached, callId = ""] = line.split(" ");
+          if (reached === "waits") expect(await store.calls.get(callId), line).toBeDefined();
+          if (reached === "runs")
+            expect(await store.calls.get(callId), line).toMatchObject({ phase: "executing" });
+        }
+        await consentIsWhole(store);
+        await store.close();
+      }
+    }));
+
   it("by kill -9 during commits leaves every acknowledged unit, and whole ones only", () =>
     inFolder(async (folder) => {
       const acknowledged: string[] = [];

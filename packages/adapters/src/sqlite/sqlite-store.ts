@@ -5,9 +5,12 @@ import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { Outcome } from "./messages.ts";
 import { Pins } from "./pins.ts";
+import { ApprovalReads } from "./read-approvals.ts";
 import { AuditReads } from "./read-audit.ts";
 import { CallReads } from "./read-calls.ts";
+import { GrantReads } from "./read-grants.ts";
 import { OutboxReads } from "./read-outbox.ts";
+import { RevocationReads } from "./read-revocations.ts";
 import { StateReads } from "./read-state.ts";
 import { ToolReads } from "./read-tools.ts";
 import type { Writer } from "./writer.ts";
@@ -28,6 +31,9 @@ export class SqliteStore implements Store {
   readonly audit: Store["audit"];
   readonly outbox: Store["outbox"];
   readonly tools: Store["tools"];
+  readonly approvals: Store["approvals"];
+  readonly grants: Store["grants"];
+  readonly revocations: Store["revocations"];
 
   constructor(database: DatabaseSync, writer: Writer | undefined) {
     this.#database = database;
@@ -39,6 +45,10 @@ export class SqliteStore implements Store {
     this.outbox = this.#outboxReader();
     const tools = new ToolReads(database);
     this.tools = { all: () => this.#read(() => tools.all()) };
+    this.approvals = this.#approvalReader();
+    this.grants = this.#grantReader();
+    const revocations = new RevocationReads(database);
+    this.revocations = { all: () => this.#read(() => revocations.all()) };
   }
 
   async commit(unit: UnitOfWork): Promise<CommitResult> {
@@ -73,6 +83,10 @@ export class SqliteStore implements Store {
         return { ok: false, conflict: { kind: "idempotency", existing: this.#existing(outcome[1]) } };
       case "state":
         return { ok: false, conflict: { kind: "state", keys: outcome[1] } };
+      case "approval":
+        return { ok: false, conflict: { kind: "approval", approvalId: outcome[1] } };
+      case "grant":
+        return { ok: false, conflict: { kind: "grant", grantId: outcome[1] } };
       case "failed":
         throw new SallyportError(outcome[1]);
       default:
@@ -136,6 +150,24 @@ export class SqliteStore implements Store {
       tenants: () => this.#read(() => reads.tenants()),
       head: (tenant) => this.#read(() => reads.head(tenant)),
       read: (tenant, page) => this.#read(() => reads.read(tenant, page)),
+    };
+  }
+
+  #approvalReader(): Store["approvals"] {
+    const reads = new ApprovalReads(this.#database);
+    return {
+      get: (approvalId) => this.#read(() => reads.get(approvalId)),
+      ofCall: (callId) => this.#read(() => reads.ofCall(callId)),
+      list: (filter) => this.#read(() => reads.list(filter)),
+      order: (approvalId) => this.#read(() => reads.order(approvalId)),
+    };
+  }
+
+  #grantReader(): Store["grants"] {
+    const reads = new GrantReads(this.#database);
+    return {
+      get: (grantId) => this.#read(() => reads.get(grantId)),
+      all: () => this.#read(() => reads.all()),
     };
   }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { preparePermitStatements } from "./permit-statements.ts";
 
 const FIND_CALL = "SELECT phase FROM tool_invocations WHERE invocation_id = ?";
 
@@ -11,10 +12,27 @@ const INSERT_CALL = `INSERT INTO tool_invocations (
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO NOTHING`;
 
-/** What a closing does not bring, the receipt included, stays as it is. */
+const FIND_WAITING = `SELECT tenant_id, idempotency_key FROM tool_invocations
+  WHERE invocation_id = ? AND phase = 'waiting'`;
+
+/** A key and its digest that the intent does not bring, and the receipt without a new one, stay as they are. */
+const BEGIN_CALL = `UPDATE tool_invocations
+  SET agent_did = ?3, idempotency_key = coalesce(?4, idempotency_key), session_id = ?5, tool_id = ?6,
+    tool_version = ?7, parameters = ?8, started_at = ?10, phase = 'executing', status = NULL,
+    completed_at = NULL, output_hash = NULL, answer = NULL, receipt = coalesce(?11, receipt),
+    facts = CASE WHEN facts ->> '$.requestDigest' IS NULL THEN ?9
+      ELSE json_insert(?9, '$.requestDigest', facts ->> '$.requestDigest') END
+  WHERE invocation_id = ?1 AND tenant_id = ?2`;
+
+/**
+ * What a closing does not bring, the receipt included, stays as it is. The answer to a call that waited also keeps
+ * what its row may know otherwise: two JSON objects made one by their text.
+ */
 const CLOSE_CALL = `UPDATE tool_invocations
   SET phase = ?2, status = coalesce(?3, status), completed_at = coalesce(?4, completed_at),
-    output_hash = coalesce(?5, output_hash), answer = coalesce(?6, answer), receipt = coalesce(?7, receipt)
+    output_hash = coalesce(?5, output_hash), receipt = coalesce(?8, receipt),
+    answer = CASE WHEN ?6 IS NULL THEN answer
+      WHEN phase = 'waiting' THEN substr(?6, 1, length(?6) - 1) || ',' || substr(?7, 2) ELSE ?6 END
   WHERE invocation_id = ?1`;
 
 const FIND_SCOPE = "SELECT scope_id FROM state_scopes WHERE tenant_id = ? AND tool_id = ?";
@@ -40,9 +58,10 @@ const PUT_DEFINITION = `INSERT INTO tool_definitions (
     source_type = ?7, updated_at = ?8 WHERE ?8 >= updated_at`;
 
 const PUT_VERSION = `INSERT INTO tool_versions (
-    tool_id, version, manifest, manifest_hash, retirement, module, created_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET retirement = excluded.retirement, module = excluded.module`;
+    tool_id, version, manifest, manifest_hash, retirement, module, created_at, quarantine)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET retirement = excluded.retirement, module = excluded.module,
+    quarantine = excluded.quarantine`;
 
 const FIND_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
 
@@ -70,6 +89,8 @@ export function prepareStatements(database: DatabaseSync) {
     findCall: database.prepare(FIND_CALL),
     findKey: database.prepare(FIND_KEY),
     insertCall: database.prepare(INSERT_CALL),
+    findWaiting: database.prepare(FIND_WAITING),
+    beginCall: database.prepare(BEGIN_CALL),
     closeCall: database.prepare(CLOSE_CALL),
     findScope: database.prepare(FIND_SCOPE),
     raiseScope: database.prepare(RAISE_SCOPE),
@@ -88,6 +109,7 @@ export function prepareStatements(database: DatabaseSync) {
     deleteDelivered: database.prepare(DELETE_DELIVERED),
     firstOutbox: database.prepare(FIRST_OUTBOX),
     shortenOutbox: database.prepare(SHORTEN_OUTBOX),
+    ...preparePermitStatements(database),
     begin: database.prepare("BEGIN IMMEDIATE"),
     commit: database.prepare("COMMIT"),
     rollback: database.prepare("ROLLBACK"),

@@ -55,6 +55,7 @@ function openDatabase({ folder, durability }: WriterOptions): DatabaseSync {
       PRAGMA wal_autocheckpoint = 2000;
       PRAGMA journal_size_limit = 67108864;
       PRAGMA cache_size = -16384;
+      PRAGMA secure_delete = ON;
     `);
     migrate(database);
     return database;

@@ -2,10 +2,10 @@ import { canonicalJson, failure, type JsonValue } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AuditEntry } from "../ports/audit-log.ts";
+import { redact, redactText } from "../redact/redact.ts";
 import { GENESIS, linkAll } from "./chain.ts";
 import { type EventFacts, type EventKind, EventWriter } from "./event.ts";
 import { exportEntry, importLine } from "./receipts.ts";
-import { redact, redactText } from "./redact.ts";
 import { ChainCheck } from "./verify.ts";
 
 const facts: EventFacts = {

@@ -1,6 +1,13 @@
-import type { Failure, Isolation, LifecycleState, RollbackProof } from "@sallyport/protocol";
+import {
+  canonicalJson,
+  type Failure,
+  type Isolation,
+  type JsonValue,
+  type LifecycleState,
+  type RollbackProof,
+} from "@sallyport/protocol";
 import type { Decision } from "../ports/authority.ts";
-import { redactText } from "./redact.ts";
+import { redactText } from "../redact/redact.ts";
 
 /** What is known of an execution when an event is written (R1-8.1). */
 export interface EventFacts {
@@ -15,15 +22,32 @@ export interface EventFacts {
   inputHash: string;
   outputHash?: string | undefined;
   decision?: Decision | undefined;
+  /** The approval the call waits for, or runs by. */
+  approval?: { approvalId: string; by: string[]; digest: string } | undefined;
   isolation?: Isolation | undefined;
   durationMs?: number | undefined;
   error?: Failure | undefined;
   rollback?: RollbackProof | undefined;
   note?: string | undefined;
+  /** How the tool used its capabilities, once it has ended. */
+  uses?: JsonValue | undefined;
 }
 
 /** A lifecycle state entered, or something said about a call outside its lifecycle. */
-export type EventKind = LifecycleState | "REFUSED" | "OUTCOME_UNKNOWN" | "CLOSED_BY_PERSON";
+export type EventKind =
+  | LifecycleState
+  | "REFUSED"
+  | "OUTCOME_UNKNOWN"
+  | "CLOSED_BY_PERSON"
+  | "CAPABILITY_VIOLATION"
+  | "APPROVAL_REQUESTED"
+  | "APPROVAL_VOTED"
+  | "APPROVAL_GIVEN"
+  | "APPROVAL_EDITED"
+  | "APPROVAL_DENIED"
+  | "APPROVAL_EXPIRED"
+  | "APPROVAL_WITHDRAWN"
+  | "APPROVAL_VOID";
 
 const ERROR_TEXT_CHARS = 500;
 
@@ -35,7 +59,8 @@ const quote = (text: string): string => JSON.stringify(text);
  * equal to the RFC 8785 form.
  */
 export class EventWriter {
-  readonly #caller: string;
+  readonly #agent: string;
+  readonly #call: string;
   readonly #eventId: string;
   readonly #execution: string;
   readonly #operation: string;
@@ -45,18 +70,21 @@ export class EventWriter {
   /** What identifies the execution is fixed from here on. */
   constructor(facts: EventFacts) {
     const { agent, callId, executionId, inputHash, operation, tenant, toolId, toolVersion, userId } = facts;
-    this.#caller = `{"agent":${quote(agent)},"callId":${quote(callId)},"capabilities":`;
+    this.#agent = `{"agent":${quote(agent)}`;
+    this.#call = `,"callId":${quote(callId)},"capabilities":`;
     this.#eventId = `,"eventId":${quote(`${executionId}:`).slice(0, -1)}`;
     this.#execution = `","executionId":${quote(executionId)},"inputHash":"${inputHash}"`;
     this.#operation = `,"operation":${quote(operation)}`;
     this.#tenant = `","tenant":${quote(tenant)},"timestamp":`;
     const user = userId === undefined ? "" : `,"userId":${quote(userId)}`;
-    this.#tool = `,"toolId":${quote(toolId)},"toolVersion":${quote(toolVersion)}${user}}`;
+    this.#tool = `,"toolId":${quote(toolId)},"toolVersion":${quote(toolVersion)}${user}`;
   }
 
   write(kind: EventKind, facts: EventFacts, at: { ordinal: number; timestamp: number }): string {
     return (
-      this.#caller +
+      this.#agent +
+      (facts.approval ? `,"approval":${canonicalJson(facts.approval)}` : "") +
+      this.#call +
       granted(kind, facts.decision) +
       (facts.durationMs === undefined ? "" : `,"duration":${facts.durationMs}`) +
       (facts.error ? failed(facts.error) : "") +
@@ -72,7 +100,8 @@ export class EventWriter {
       `,"state":"${kind}` +
       this.#tenant +
       at.timestamp +
-      this.#tool
+      this.#tool +
+      (facts.uses === undefined ? "}" : `,"uses":${canonicalJson(facts.uses)}}`)
     );
   }
 }

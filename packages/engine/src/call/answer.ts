@@ -1,11 +1,15 @@
 import {
+  type ApprovalNote,
   type CallAnswer,
   entryOf,
   type Failure,
+  failure,
   type JsonValue,
   type Receipt,
   type Unsuccessful,
 } from "@sallyport/protocol";
+import { levelAt } from "../approve/levels.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { AuditLink } from "../ports/audit-log.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Visit } from "./lifecycle.ts";
@@ -22,6 +26,40 @@ export function successAnswer(facts: Facts, result: JsonValue): CallAnswer {
 
 export function failureAnswer(facts: Facts, error: Failure): Unsuccessful {
   return { ...common(facts), status: entryOf(error).status, error };
+}
+
+/** A person has to answer first: how the question stands, and how to get on. */
+export function pendingAnswer(attempt: Attempt, approval: ApprovalRecord, now: number): Unsuccessful {
+  const { approvalId, callId, summary, risk, expiresAt, reason, rules, quorum, votes } = approval;
+  const isPending = approval.standing.state === "pending";
+  const message = isPending
+    ? `${summary} waits for approval ${approvalId} (${reason}).`
+    : `${summary} was approved (${approvalId}) and has not run yet.`;
+  const missing = quorum - votes.length;
+  const error = failure("E3213", {
+    message,
+    advice: isPending
+      ? `A person answers with \`sallyport approvals approve ${approvalId}\` or \`deny\`; then ask for call ${callId} again (\`sallyport calls resume ${callId}\`). Nothing has run yet.`
+      : `Ask for call ${callId} again (\`sallyport calls resume ${callId}\`) to run it.`,
+    details: {
+      approvalId,
+      approvalUnlocks: true,
+      state: approval.standing.state,
+      risk,
+      rules,
+      level: levelAt(approval, now),
+      votesMissing: isPending ? missing : 0,
+      expiresAt: new Date(expiresAt).toISOString(),
+    },
+  });
+  const trail = attempt.visits;
+  return { ...failureAnswer({ attempt, trail, completedAt: now }, error), approval: noteOf(approval) };
+}
+
+/** What the answer says about the approval it rests on. The model sees what really ran (an edit included). */
+export function noteOf({ approvalId, votes, editedBy, input }: ApprovalRecord): ApprovalNote {
+  const by = votes.map((vote) => vote.by);
+  return { approvalId, by, ...(editedBy !== undefined && { editedInput: input }) };
 }
 
 /** The answer with the place its last event took in the chain. */
@@ -63,6 +101,7 @@ function common({ attempt, trail, completedAt }: Facts) {
     },
     ...(facts.isolation && { isolation: facts.isolation }),
     ...(facts.rollback && { rollback: facts.rollback }),
+    ...(attempt.approval && { approval: noteOf(attempt.approval) }),
     warnings: attempt.warnings,
     replayed: false,
   };

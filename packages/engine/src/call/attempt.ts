@@ -1,13 +1,22 @@
 import type { Failure, Warning } from "@sallyport/protocol";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { HookCall } from "../ports/hooks.ts";
 import type { RunUsage } from "../ports/runner.ts";
+import type { TokenClaims } from "../ports/tokens.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { CallRequest } from "./house.ts";
 import type { Visit } from "./lifecycle.ts";
 import type { Received } from "./received.ts";
 
 const NO_USAGE: RunUsage = { cpuMs: 0, memoryPeakBytes: 0 };
+
+/** A call that is in the journal and waits for a person's answer. */
+export interface Waits {
+  approvalId: string;
+  /** What its token said when it was first asked for. */
+  verified?: TokenClaims | undefined;
+}
 
 interface AttemptOptions {
   request: CallRequest;
@@ -16,6 +25,7 @@ interface AttemptOptions {
   startedAt: number;
   received: Received;
   controller: AbortController;
+  waits?: Waits | undefined;
 }
 
 /** One execution of a call, from its arrival to its end: what it is for, and what is on record about it. */
@@ -38,6 +48,10 @@ export class Attempt {
   usage: RunUsage = NO_USAGE;
   /** True once the journal holds the intent, so that the end closes it instead of opening it. */
   journaled = false;
+  /** Set while the journal holds the call as waiting for approval; the intent to run takes its place. */
+  readonly waits: Waits | undefined;
+  /** The approval as it was last read or written by this attempt. */
+  approval: ApprovalRecord | undefined;
   /** The first breach of the tool's bounds; it decides how the call ends, whatever the tool says. */
   violation: Failure | undefined;
   readonly #controller: AbortController;
@@ -47,9 +61,10 @@ export class Attempt {
   #writer: EventWriter | undefined;
   #ahead: EventKind | undefined;
 
-  constructor({ request, callId, number, startedAt, received, controller }: AttemptOptions) {
+  constructor({ request, callId, number, startedAt, received, controller, waits }: AttemptOptions) {
     this.request = request;
     this.received = received;
+    this.waits = waits;
     this.#controller = controller;
     this.callId = callId;
     this.number = number;
@@ -70,6 +85,11 @@ export class Attempt {
 
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** The journal holds the call as waiting, and no intent to run has taken its place. */
+  get isStillWaiting(): boolean {
+    return this.waits !== undefined && !this.journaled;
   }
 
   violate(violation: Failure): void {

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { CallIntent } from "../ports/calls.ts";
+import type { GrantUse } from "../ports/grants.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { CallRequest, House } from "./house.ts";
@@ -7,6 +8,12 @@ import type { CallRequest, House } from "./house.ts";
 /** Digest of everything that makes two requests the same request. */
 export function requestDigest({ tool, version, operation }: CallRequest, inputHash: string): string {
   return hash("sha256", JSON.stringify([tool, version ?? null, operation ?? null, inputHash]));
+}
+
+/** The stored grants the call runs by, each used once. */
+export function usesOf({ facts, startedAt }: Attempt): GrantUse[] {
+  const { decision } = facts;
+  return (decision?.counted ?? decision?.grants ?? []).map((grantId) => ({ grantId, at: startedAt }));
 }
 
 /** A key belongs to the agent that uses it. */

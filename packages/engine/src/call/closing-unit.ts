@@ -4,7 +4,7 @@ import type { StateWrites } from "../ports/state.ts";
 import type { UnitOfWork } from "../ports/store.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
-import { intentOf } from "./call-record.ts";
+import { intentOf, usesOf } from "./call-record.ts";
 import type { House } from "./house.ts";
 
 interface Closing {
@@ -32,9 +32,11 @@ export function closingUnit(
   const outbox = endMessages(callId, answer);
   const base = { tenant: request.caller.tenant, events, ...(state && { state }) };
   if (attempt.journaled) return { ...base, close: { callId, phase: "closed", closing }, outbox };
+  const grantUses = executed ? usesOf(attempt) : [];
   const bindsKey = executed && request.idempotencyKey !== undefined;
   return {
     ...base,
+    ...(grantUses.length > 0 && { grantUses }),
     open: {
       ...intentOf(attempt, tool, house),
       ...(bindsKey && { idempotencyKey: request.idempotencyKey }),

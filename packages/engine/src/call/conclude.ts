@@ -5,6 +5,7 @@ import type { Attempt } from "./attempt.ts";
 import { closingUnit } from "./closing-unit.ts";
 import type { House } from "./house.ts";
 import type { Ending } from "./steps.ts";
+import { waitingUnit } from "./waiting-unit.ts";
 
 /** Puts an unsuccessful end on record and answers with it. A success was recorded by its commit. */
 export async function conclude(ending: Ending, attempt: Attempt, house: House): Promise<CallAnswer> {
@@ -12,11 +13,14 @@ export async function conclude(ending: Ending, attempt: Attempt, house: House): 
   const { life } = ending;
   const error = errorOf(ending) ?? failure("E3900", { message: "A completed call has no answer." });
   const answer = failureAnswer({ attempt, trail: life.trail, completedAt: house.clock.now() }, error);
+  const { waits } = attempt;
+  if (waits && attempt.isStillWaiting) attempt.approval ??= await house.store.approvals.get(waits.approvalId);
   const events = attempt.takeEvents();
   const executed = attempt.ran;
   const { tool } = attempt;
-  const unit: UnitOfWork =
-    tool && isTerminal(life.state)
+  const unit: UnitOfWork = attempt.isStillWaiting
+    ? waitingUnit({ attempt, answer, error, events }, house)
+    : tool && isTerminal(life.state)
       ? closingUnit({ attempt, tool, answer, events, executed }, house)
       : unknownUnit(attempt, events);
   return await record(unit, { attempt, answer }, house);
@@ -42,7 +46,12 @@ export async function concludeDefect(thrown: unknown, attempt: Attempt, house: H
     tool: attempt.facts.toolId,
   });
   const answer = failureAnswer({ attempt, trail: attempt.visits, completedAt: house.clock.now() }, error);
-  return await record(unknownUnit(attempt, attempt.takeEvents()), { attempt, answer }, house);
+  const events = attempt.takeEvents();
+  // Nothing has run: the call keeps waiting, and what was reserved falls back by itself.
+  const unit = attempt.isStillWaiting
+    ? { tenant: attempt.facts.tenant, events, outbox: [] }
+    : unknownUnit(attempt, events);
+  return await record(unit, { attempt, answer }, house);
 }
 
 /** Why the execution did not succeed; undefined when it did. */

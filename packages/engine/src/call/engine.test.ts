@@ -1,6 +1,6 @@
-import { failure, type JsonValue } from "@sallyport/protocol";
+import { type JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { grantAuthority } from "../authorise/grants.ts";
+import { grantAuthority } from "../authorise/house-authority.ts";
 import { auditOf, errorOf, fixtureEngine, SUM_INPUT, statesOf } from "../testing/fixture-engine.ts";
 
 const SUM_OUTPUT = {
@@ -160,48 +160,10 @@ describe("a call", () => {
       { id: "careful", run, conduct: { requiresApproval: true } },
       { id: "plain", run },
     ]);
-    expect(errorOf(await call("careful", {})).code).toBe("E3211");
-    expect(errorOf(await call("plain", {}, { requireApproval: true })).code).toBe("E3211");
+    const onApproval = "deny" as const;
+    expect(errorOf(await call("careful", {}, { onApproval })).code).toBe("E3211");
+    expect(errorOf(await call("plain", {}, { requireApproval: true, onApproval })).code).toBe("E3211");
     expect(ran).toBe(false);
-  });
-
-  it("that an approval desk refuses is denied; one it approves runs", async () => {
-    const asked: string[] = [];
-    const { call } = await fixtureEngine(
-      {
-        desk: {
-          ask: async ({ request, because }) => {
-            asked.push(because);
-            const yes = (request.input as { ok?: boolean }).ok === true;
-            return yes ? { approved: true, approvalId: "a" } : { approved: false, error: failure("E3211") };
-          },
-        },
-      },
-      [{ id: "careful", run: () => "done", conduct: { requiresApproval: true } }],
-    );
-    expect((await call("careful", { ok: true })).status).toBe("success");
-    expect((await call("careful", {})).status).toBe("permission_denied");
-    expect(asked).toEqual(["tool", "tool"]);
-  });
-
-  it.each([
-    ["rejects", () => Promise.reject(new Error("down"))],
-    ["gives back nothing", async () => undefined as never],
-    ["gives back a yes that is not one", async () => ({ approved: "yes" }) as never],
-  ])("is denied when the approval desk %s", async (_, ask) => {
-    const { call } = await fixtureEngine({ desk: { ask } }, [adder]);
-    const answer = await call("adder", { a: 1, b: 1 }, { requireApproval: true });
-    expect(errorOf(answer).code).toBe("E3211");
-    expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED", "DENIED"]);
-  });
-
-  it("can be cancelled while a person is asked", async () => {
-    const desk = { ask: () => new Promise<never>(() => undefined) };
-    const { call, engine } = await fixtureEngine({ desk }, [adder]);
-    const asking = call("adder", { a: 1, b: 1 }, { requireApproval: true, callId: "asked" });
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    engine.cancel("asked");
-    expect(statesOf(await asking)).toEqual(["DECLARED", "VALIDATED", "ABORTED", "ROLLED_BACK"]);
   });
 
   it.each([

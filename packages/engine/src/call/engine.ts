@@ -1,29 +1,37 @@
 import type { CallAnswer, CallStatus, Failure } from "@sallyport/protocol";
 import { Admission, type AdmissionLimits } from "../admit/admission.ts";
-import { type ApprovalDesk, noDesk } from "../approve/desk.ts";
-import { grantAuthority } from "../authorise/grants.ts";
+import { type ApprovalRules, DEFAULT_RULES } from "../approve/ask.ts";
+import { CapabilityTree, type GrantShelf, type GrantSigner } from "../authorise/capability/index.ts";
+import { grantAuthority } from "../authorise/house-authority.ts";
 import { createHookRunner } from "../execute/hooks.ts";
 import { DEFAULT_RETRY, type RetryOptions } from "../execute/retry.ts";
 import { createInlineRunner, createThreadRunner } from "../execute/runners/index.ts";
 import { boundStore } from "../journal/bounded-store.ts";
 import { judge, type Verdict } from "../journal/recover.ts";
+import { MemoryBus } from "../memory/bus.ts";
 import { MemoryMeter } from "../memory/meter.ts";
 import { RecentErrors, systemClock, uuidV7 } from "../memory/system.ts";
 import type { Authority } from "../ports/authority.ts";
+import type { Bus } from "../ports/bus.ts";
 import type { Hook } from "../ports/hooks.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 import type { ErrorHandler, Meter } from "../ports/telemetry.ts";
 import type { Clock, Ids, Random } from "../ports/time.ts";
+import type { Revocation } from "../ports/tokens.ts";
 import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
 import { Telemetry } from "../telemetry/index.ts";
 import { createSchemaCompiler, lintSchema } from "../validate/index.ts";
 import { type ResultStep, STRICT_RESULT } from "../validate/result-steps.ts";
+import { ApprovalBook } from "./approval-book.ts";
+import { GrantBook } from "./grant-book.ts";
 import { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type House } from "./house.ts";
 import { InFlight, type Progress } from "./in-flight.ts";
-import { performCall } from "./perform-call.ts";
+import { performCall, resumeCall } from "./perform-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
 import { ToolShelf } from "./tool-shelf.ts";
+import type { GoingOn } from "./waiting-call.ts";
+import { endWithdrawn, type RevocationOrder, revokeToken } from "./withdraw.ts";
 import { within } from "./within.ts";
 
 /** What an engine is made of. Only the store has no default: where things are kept is the owner's choice. */
@@ -31,7 +39,13 @@ export interface EngineOptions {
   store: Store;
   /** Without one nothing may run. */
   authority?: Authority;
-  desk?: ApprovalDesk;
+  approvals?: Partial<ApprovalRules>;
+  /** Signs grants; without one none can be made, and stored ones do not count. */
+  signer?: GrantSigner;
+  capabilities?: CapabilityTree;
+  /** The stored grants as the authority sees them, so that what is granted here counts at once. */
+  shelf?: GrantShelf;
+  bus?: Bus;
   admission?: Partial<AdmissionLimits>;
   runners?: { inline?: Runner; thread?: Runner };
   resultSteps?: readonly ResultStep[];
@@ -52,22 +66,39 @@ export interface EngineOptions {
 export type CallStanding =
   | { status: "running"; progress?: Progress }
   | { status: "unknown" }
+  | { status: "pending_approval"; approvalId: string }
   | { status: CallStatus; answer: CallAnswer };
 
 /** The guarded passage, ready for calls. Made by `createEngine`. */
 export class Engine {
   readonly tools: ToolShelf;
+  readonly approvals: ApprovalBook;
+  readonly grants: GrantBook;
   readonly #house: House;
+  readonly #listening: (() => void)[];
   #closed = false;
 
-  constructor(house: House) {
+  constructor(house: House, disconnect?: () => void) {
     this.#house = house;
-    this.tools = new ToolShelf(house);
+    this.tools = house.tools;
+    this.approvals = new ApprovalBook(house);
+    this.grants = new GrantBook(house);
+    this.#listening = [...endWithdrawn(house), ...(disconnect ? [disconnect] : [])];
   }
 
   /** Performs a call. Every ending is an answer; this never rejects. */
   call(request: CallRequest): Promise<CallAnswer> {
     return performCall(request, this.#house);
+  }
+
+  /** Goes on with a call that waits for approval; answers how it stands when it has to wait still. */
+  resume(callId: string, goingOn: GoingOn = {}): Promise<CallAnswer | Failure> {
+    return resumeCall(callId, goingOn, this.#house);
+  }
+
+  /** From here on nobody accepts the token, in any process; calls that run by it end. */
+  revokeToken(order: RevocationOrder): Promise<Revocation | Failure> {
+    return revokeToken(order, this.#house);
   }
 
   /** Asks a running call to stop; false when it is not running here (any more). Safe to repeat. */
@@ -81,8 +112,14 @@ export class Engine {
     if (running) return { status: "running", ...(running.progress && { progress: running.progress }) };
     const record = await this.#house.store.calls.get(callId);
     if (!record) return undefined;
+    if (record.phase === "waiting") return await this.#waiting(callId);
     if (!record.closing) return { status: "unknown" };
     return { status: record.closing.status, answer: record.closing.answer };
+  }
+
+  async #waiting(callId: string): Promise<CallStanding> {
+    const approval = await this.#house.store.approvals.ofCall(callId);
+    return { status: "pending_approval", approvalId: approval?.approvalId ?? "" };
   }
 
   /** Gives each call that an earlier process left open its verdict and records it. Never runs anything. */
@@ -109,6 +146,7 @@ export class Engine {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    for (const stop of this.#listening) stop();
     this.#house.inFlight.cancelAll("the engine is closing");
     await Promise.all([this.#house.runners.inline.close(), this.#house.runners.thread.close()]);
     await within(this.#house.inFlight.idle(), this.#house.limits.storeMs);
@@ -121,7 +159,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const house = furnish(options);
   const { refused } = house.registry.loadRecords(await options.store.tools.all());
   for (const error of refused) house.errors.report({ error, code: error.code, stage: "load tools" });
-  return new Engine(house);
+  const disconnect = await house.authority.connect?.({ store: house.store, bus: house.bus });
+  return new Engine(house, disconnect);
 }
 
 function furnish(options: EngineOptions): House {
@@ -130,8 +169,13 @@ function furnish(options: EngineOptions): House {
   const errors = guarded(options.errors ?? new RecentErrors());
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const schemas = createSchemaCompiler();
+  const inFlight = new InFlight();
   const { hooks = [], publish: publishing = true } = options;
-  return {
+  const house: House = {
+    // The shelf needs the house and the house the shelf; it is there before anybody asks.
+    get tools() {
+      return tools;
+    },
     store: boundStore(publishing ? options.store : withoutMessages(options.store), limits.storeMs),
     registry: new ToolRegistry({
       lint: (schema) => lintSchema(schema, (given) => schemas.check(given)),
@@ -139,7 +183,12 @@ function furnish(options: EngineOptions): House {
     }),
     schemas,
     authority: options.authority ?? grantAuthority([]),
-    desk: options.desk ?? noDesk,
+    approvals: { ...DEFAULT_RULES, ...options.approvals },
+    bus: options.bus ?? new MemoryBus(),
+    signer: options.signer,
+    capabilities: options.capabilities ?? new CapabilityTree(),
+    shelf: options.shelf,
+    endCalls: (grants, why) => inFlight.withdraw({ grants }, why),
     admission: new Admission(options.admission, () => clock.now()),
     runners: {
       inline: options.runners?.inline ?? createInlineRunner(),
@@ -152,17 +201,20 @@ function furnish(options: EngineOptions): House {
     clock,
     ids,
     random: options.random ?? Math.random,
-    inFlight: new InFlight(),
+    inFlight,
     limits,
     retry: { ...DEFAULT_RETRY, ...options.retry },
     owner: ids.next(),
   };
+  const tools = new ToolShelf(house);
+  return house;
 }
 
 function withoutMessages(store: Store): Store {
-  const { calls, state, audit, outbox, tools } = store;
+  const { calls, state, audit, outbox, tools, approvals, grants, revocations } = store;
   const commit: Store["commit"] = (unit) => store.commit({ ...unit, outbox: [] });
-  return { calls, state, audit, outbox, tools, commit, close: () => store.close() };
+  const readers = { calls, state, audit, outbox, tools, approvals, grants, revocations };
+  return { ...readers, commit, close: () => store.close() };
 }
 
 /** Reporting an error must never become one (R1-4.4). */

@@ -1,9 +1,11 @@
-import type { Caller, CallOrder } from "@sallyport/protocol";
+import type { Caller, CallOrder, Failure } from "@sallyport/protocol";
 import type { Admission } from "../admit/admission.ts";
-import type { ApprovalDesk } from "../approve/desk.ts";
+import type { ApprovalRules } from "../approve/ask.ts";
+import type { CapabilityTree, GrantShelf, GrantSigner } from "../authorise/capability/index.ts";
 import type { HookRunner } from "../execute/hooks.ts";
 import type { RetryOptions } from "../execute/retry.ts";
 import type { Authority } from "../ports/authority.ts";
+import type { Bus } from "../ports/bus.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 import type { ErrorHandler } from "../ports/telemetry.ts";
@@ -13,14 +15,23 @@ import type { Telemetry } from "../telemetry/index.ts";
 import type { JsonLimits, SchemaCompiler } from "../validate/index.ts";
 import type { ResultStep } from "../validate/result-steps.ts";
 import type { InFlight } from "./in-flight.ts";
+import type { ToolShelf } from "./tool-shelf.ts";
 
 /** The rooms of the engine, wired. Stages see nothing else. */
 export interface House {
   readonly store: Store;
   readonly registry: ToolRegistry;
+  readonly tools: ToolShelf;
   readonly schemas: SchemaCompiler;
   readonly authority: Authority;
-  readonly desk: ApprovalDesk;
+  readonly approvals: ApprovalRules;
+  readonly bus: Bus;
+  /** Absent where no key was given: then no grant can be made. */
+  readonly signer: GrantSigner | undefined;
+  readonly capabilities: CapabilityTree;
+  readonly shelf: GrantShelf | undefined;
+  /** Ends the running calls that rest on any of these grants; gives back which. */
+  endCalls(grantIds: readonly string[], why: Failure): string[];
   readonly admission: Admission;
   readonly runners: { inline: Runner; thread: Runner };
   readonly resultSteps: readonly ResultStep[];
@@ -63,4 +74,9 @@ export interface CallRequest extends Omit<CallOrder, "caller" | "input"> {
   /** Anything; what is not JSON is refused. */
   input: unknown;
   signal?: AbortSignal;
+  /**
+   * `full`: the door vouches that the caller may know every tool, as an operator may. Otherwise refusals do not tell
+   * whether a tool exists to somebody whom nothing lets use it.
+   */
+  disclosure?: "full";
 }

@@ -1,14 +1,22 @@
-import type { CallAnswer } from "@sallyport/protocol";
+import type { CallAnswer, Failure } from "@sallyport/protocol";
 
 export interface Progress {
   percent: number;
   phase: string | undefined;
 }
 
+/** What a running call's authority rests on, and how to end the call when that is withdrawn. */
+interface Reliance {
+  grants: readonly string[];
+  jti?: string;
+  withdraw(failed: Failure): void;
+}
+
 interface Running {
   controller: AbortController;
   tenant: string;
   progress?: Progress;
+  reliance?: Reliance;
 }
 
 interface Keyed {
@@ -21,6 +29,7 @@ export class InFlight {
   readonly #calls = new Map<string, Running>();
   readonly #keys = new Map<string, Keyed>();
   readonly #idle: (() => void)[] = [];
+  #closing = false;
 
   get size(): number {
     return this.#calls.size;
@@ -48,6 +57,25 @@ export class InFlight {
     return running !== undefined;
   }
 
+  rely(callId: string, reliance: Reliance): void {
+    const running = this.#calls.get(callId);
+    if (running) running.reliance = reliance;
+  }
+
+  /** Ends every running call that rests on one of these; resolves nothing, the calls end on their own. */
+  withdraw(what: { grants?: readonly string[]; jti?: string }, failed: Failure): string[] {
+    const ended: string[] = [];
+    for (const [callId, { reliance }] of this.#calls) {
+      const rests =
+        (what.jti !== undefined && reliance?.jti === what.jti) ||
+        reliance?.grants.some((grant) => what.grants?.includes(grant));
+      if (!rests || !reliance) continue;
+      ended.push(callId);
+      reliance.withdraw(failed);
+    }
+    return ended;
+  }
+
   progressed(callId: string, progress: Progress): void {
     const running = this.#calls.get(callId);
     if (running) running.progress = progress;
@@ -57,7 +85,13 @@ export class InFlight {
     return this.#calls.get(callId);
   }
 
+  /** True once the engine is closing: a call that waits for a person then stays on record as waiting. */
+  get closing(): boolean {
+    return this.#closing;
+  }
+
   cancelAll(reason: string): void {
+    this.#closing = true;
     for (const { controller } of this.#calls.values()) controller.abort(reason);
   }
 

@@ -1,5 +1,6 @@
-import type { Failure } from "@sallyport/protocol";
-import { GuardedHost } from "../execute/tool-host.ts";
+import { type Failure, failure } from "@sallyport/protocol";
+import { GuardedHost, type HostedUse } from "../execute/tool-host.ts";
+import type { Decision } from "../ports/authority.ts";
 import type { HookCall } from "../ports/hooks.ts";
 import type { CallFacts, Job, Runner } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
@@ -25,14 +26,21 @@ export function runnerOf(tool: ResolvedTool, house: House): Runner {
 }
 
 /** Puts together what a runner needs; whatever breaches the tool's bounds ends the run. */
-export function jobOf(at: Intended, implementation: Job["implementation"], house: House): Job {
+export function jobOf(
+  at: Intended,
+  implementation: Job["implementation"],
+  house: House,
+): Job & { host: GuardedHost } {
   const { attempt, tool, transaction } = at;
   const limits = effectiveLimits(attempt, tool, house);
+  const { decision } = attempt.facts;
   const host = new GuardedHost({
     tool: tool.manifest.id,
     state: transaction,
-    capabilities: attempt.facts.decision?.capabilities ?? [],
+    capabilities: decision?.capabilities ?? [],
     sideEffects: tool.conduct.sideEffects,
+    ...(decision?.grants && house.authority.refuseUse && { refuseUse: checkedUse(at, decision, house) }),
+    severityOf: (capability) => house.capabilities.riskOf(capability),
     onViolation: (violation: Failure) => attempt.violate(violation),
     onProgress: (percent, phase) => house.inFlight.progressed(attempt.callId, { percent, phase }),
   });
@@ -46,6 +54,27 @@ export function jobOf(at: Intended, implementation: Job["implementation"], house
     host,
     ...limits,
     signal: attempt.signal,
+  };
+}
+
+/** Asks the authority about each use that rests on a stored grant; what cannot be asked is refused. */
+function checkedUse({ attempt, tool }: Intended, decision: Decision, house: House) {
+  return ({ capability, action, resource }: HostedUse): Failure | undefined => {
+    try {
+      return house.authority.refuseUse?.({
+        decision,
+        callId: attempt.callId,
+        tenant: attempt.facts.tenant,
+        tool: tool.manifest.id,
+        capability,
+        ...(action !== undefined && { action }),
+        ...(resource !== undefined && { resource }),
+        at: house.clock.now(),
+      });
+    } catch (error) {
+      house.errors.report({ error, code: "E3206", callId: attempt.callId, stage: "execute" });
+      return failure("E3206");
+    }
   };
 }
 

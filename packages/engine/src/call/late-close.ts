@@ -70,7 +70,7 @@ async function mustCommit(house: House, unit: UnitOfWork): Promise<void> {
   );
 }
 
-function factsOf(record: CallRecord): EventFacts {
+export function factsOf(record: CallRecord): EventFacts {
   return {
     tenant: record.tenant,
     agent: record.agent,
@@ -84,7 +84,11 @@ function factsOf(record: CallRecord): EventFacts {
   };
 }
 
-function answerFor(record: CallRecord, { states, error, proof, result }: LateEnd, now: number): CallAnswer {
+export function answerFor(
+  record: CallRecord,
+  { states, error, proof, result }: LateEnd,
+  now: number,
+): CallAnswer {
   const common = {
     callId: record.callId,
     executionId: record.callId,

@@ -1,22 +1,20 @@
-import { type CallAnswer, type Failure, failure } from "@sallyport/protocol";
+import { type CallAnswer, type Failure, failure, isFailure } from "@sallyport/protocol";
+import type { CallRecord } from "../ports/calls.ts";
 import { Attempt } from "./attempt.ts";
 import { keyOf, requestDigest } from "./call-record.ts";
 import { concludeRefusal } from "./conclude.ts";
 import type { House } from "./house.ts";
 import type { Call } from "./perform-call.ts";
 import { fromRecord, otherBody, replayed } from "./replay.ts";
+import { waitingCall } from "./waiting-call.ts";
 
 /**
  * Makes sure that a request is performed at most once: a call id is used once, and an idempotency key stands for one
  * request, also when two arrive at the same time and after a restart.
  */
-export async function answerOnce(
-  call: Call,
-  house: House,
-  perform: () => Promise<CallAnswer>,
-): Promise<CallAnswer> {
+export async function answerOnce(call: Call, house: House, perform: Perform): Promise<CallAnswer> {
   const key = keyOf(call.request);
-  if (key === undefined) return (await takenId(call, house)) ?? (await perform());
+  if (key === undefined) return (await takenId(call, { house, perform })) ?? (await perform(call));
   const digest = requestDigest(call.request, call.received.inputHash);
   const underWay = house.inFlight.keyed(key);
   if (underWay) {
@@ -30,28 +28,34 @@ export async function answerOnce(
   return await answer;
 }
 
+/** Performs the call it is given, which may be an earlier one that waits. */
+type Perform = (call: Call) => Promise<CallAnswer>;
+
 interface Once {
   house: House;
   digest: string;
-  perform: () => Promise<CallAnswer>;
+  perform: Perform;
 }
 
 async function recallOrPerform(call: Call, once: Once): Promise<CallAnswer> {
   const known = await recall(call, once);
   if (known) return known;
-  const taken = await takenId(call, once.house);
+  const taken = await takenId(call, once);
   if (taken) return taken;
-  const answer = await once.perform();
+  const answer = await once.perform(call);
   const lostTheRace = answer.status !== "success" && answer.error.code === "E3904";
   return lostTheRace ? ((await recall(call, once)) ?? answer) : answer;
 }
 
 /** The recorded answer, or the reason there can be none; undefined when the key is new. */
-async function recall(call: Call, { house, digest }: Once): Promise<CallAnswer | undefined> {
+async function recall(call: Call, { house, digest, perform }: Once): Promise<CallAnswer | undefined> {
   const { caller, idempotencyKey: key = "" } = call.request;
   try {
     const record = await house.store.calls.byIdempotencyKey({ ...caller, key });
     if (!record) return undefined;
+    if (record.phase === "waiting" && record.requestDigest === digest) {
+      return await goOn(record.callId, call, { house, perform });
+    }
     const recorded = fromRecord(record, digest);
     return recorded.ok ? recorded.answer : await refuse(recorded.error, call, house);
   } catch (error) {
@@ -60,16 +64,53 @@ async function recall(call: Call, { house, digest }: Once): Promise<CallAnswer |
   }
 }
 
-async function takenId(call: Call, house: House): Promise<CallAnswer | undefined> {
+async function takenId(
+  call: Call,
+  { house, perform }: Omit<Once, "digest">,
+): Promise<CallAnswer | undefined> {
   const { callId, request } = call;
   if (request.callId === undefined) return undefined;
   try {
     const taken = await house.store.calls.get(callId);
-    return taken && (await refuse(duplicateId(callId), call, house));
+    if (!taken) return undefined;
+    if (isSameAndWaiting(taken, call)) return await goOn(callId, call, { house, perform });
+    return await refuse(duplicateId(callId), call, house);
   } catch (error) {
     house.errors.report({ error, code: "E3914", callId, stage: "call id" });
     return await refuse(failure("E3914"), call, house);
   }
+}
+
+/** Asking again for a call that waits goes on with it, if it is the same caller asking for the same thing. */
+function isSameAndWaiting(record: CallRecord, { request, received }: Call): boolean {
+  return (
+    record.phase === "waiting" &&
+    record.tenant === request.caller.tenant &&
+    record.agent === request.caller.agent &&
+    record.tool === request.tool &&
+    (request.operation === undefined || record.operation === request.operation) &&
+    record.inputHash === received.inputHash
+  );
+}
+
+async function goOn(
+  callId: string,
+  { request, controller, ...call }: Call,
+  { house, perform }: Omit<Once, "digest">,
+): Promise<CallAnswer> {
+  const { caller, onApproval, disclosure } = request;
+  const due = await waitingCall(
+    callId,
+    {
+      signal: controller.signal,
+      caller,
+      ...(onApproval && { onApproval }),
+      ...(disclosure && { disclosure }),
+    },
+    house,
+  );
+  if ("controller" in due) return await perform(due);
+  return isFailure(due) ? await refuse(due, { ...call, request, controller }, house) : due;
 }
 
 export function duplicateId(callId: string): Failure {

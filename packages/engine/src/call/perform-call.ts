@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CallAnswer, type CallStatus, entryOf, type Failure } from "@sallyport/protocol";
+import { type CallAnswer, type CallStatus, entryOf, type Failure, failure } from "@sallyport/protocol";
 import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
+import { afterAsking } from "./after-asking.ts";
 import { failureAnswer } from "./answer.ts";
-import { Attempt } from "./attempt.ts";
+import { Attempt, type Waits } from "./attempt.ts";
 import { conclude, concludeDefect, concludeRefusal, errorOf } from "./conclude.ts";
 import { requestProblem } from "./decode.ts";
 import type { CallRequest, House } from "./house.ts";
 import { answerOnce, duplicateId, refuse } from "./once.ts";
 import { passage } from "./pipeline.ts";
 import { type Received, receive } from "./received.ts";
-import { Refused } from "./steps.ts";
+import { Asked, Refused } from "./steps.ts";
+import { afterViolation } from "./violation.ts";
+import { type GoingOn, waitingCall } from "./waiting-call.ts";
 
 /** A call under way: the same through all its attempts. */
 export interface Call {
@@ -18,6 +21,10 @@ export interface Call {
   received: Received;
   controller: AbortController;
   startedAt: number;
+  /** Set when the journal holds it as waiting for approval. */
+  waits?: Waits;
+  /** Attempts made before this process, or before a person was asked. */
+  attemptsBefore?: number;
 }
 
 /** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
@@ -48,7 +55,11 @@ function ownCopy(given: CallRequest): CallRequest {
 }
 
 /** Holds the call id and listens for cancellation while the call is under way. */
-async function inFlight(call: Call, house: House): Promise<CallAnswer> {
+async function inFlight(
+  call: Call,
+  house: House,
+  perform: (call: Call, house: House) => Promise<CallAnswer> = onceOnly,
+): Promise<CallAnswer> {
   const { callId, controller, request } = call;
   if (house.inFlight.get(callId)) return await refuse(duplicateId(callId), call, house);
   const cancel = () => controller.abort(request.signal?.reason);
@@ -56,20 +67,52 @@ async function inFlight(call: Call, house: House): Promise<CallAnswer> {
   if (request.signal?.aborted) cancel();
   house.inFlight.enter(callId, { controller, tenant: request.caller.tenant });
   try {
-    return await answerOnce(call, house, () => attempts(call, house));
+    return await perform(call, house);
   } finally {
     house.inFlight.leave(callId);
     request.signal?.removeEventListener("abort", cancel);
   }
 }
 
-async function attempts(call: Call, house: House): Promise<CallAnswer> {
+function onceOnly(call: Call, house: House): Promise<CallAnswer> {
+  return answerOnce(call, house, (due) =>
+    due.callId === call.callId ? attempts(due, house) : inFlight(due, house, attempts),
+  );
+}
+
+/** Goes on with a call that waits for approval, or answers how it stands. Never rejects. */
+export async function resumeCall(
+  callId: string,
+  goingOn: GoingOn,
+  house: House,
+): Promise<CallAnswer | Failure> {
+  try {
+    const call = await waitingCall(callId, goingOn, house);
+    return "controller" in call ? await inFlight(call, house, attempts) : call;
+  } catch (error) {
+    house.errors.report({ error, code: "E3914", callId, stage: "resume" });
+    return failure("E3914");
+  }
+}
+
+/** Walks the passage until the call has an answer: again after a person has answered, or when a retry is due. */
+async function attempts(first: Call, house: House): Promise<CallAnswer> {
+  let call = first;
   let previous: Attempt | undefined;
   for (;;) {
     const attempt: Attempt = nextAttempt(call, previous);
     try {
       const end = await passage.walk({ attempt }, house);
       if (end instanceof Refused) return await concludeRefusal(end.error, attempt, house);
+      if (end instanceof Asked) {
+        attempt.leave();
+        const next = await afterAsking(end.approval, { call, attempt }, house);
+        if ("status" in next) return next;
+        call = next;
+        previous = attempt;
+        continue;
+      }
+      if (attempt.violation) await afterViolation(attempt, house);
       const error = errorOf(end);
       const undone = end.life.state === "ROLLED_BACK";
       const wait = error && undone ? pauseBeforeRetry(error, attempt, house) : undefined;
@@ -97,7 +140,7 @@ async function runAfterHooks(status: CallStatus, { hooked }: Attempt, house: Hou
 }
 
 function nextAttempt(call: Call, previous: Attempt | undefined): Attempt {
-  if (!previous) return new Attempt({ ...call, number: 1 });
+  if (!previous) return new Attempt({ ...call, number: (call.attemptsBefore ?? 0) + 1 });
   const { toolVersion: version, operation } = previous.facts;
   const request = { ...call.request, version, operation };
   const attempt = new Attempt({ ...call, request, number: previous.number + 1 });
@@ -108,7 +151,8 @@ function nextAttempt(call: Call, previous: Attempt | undefined): Attempt {
 /** How long to wait before the runtime tries again by itself; undefined when it must not. */
 function pauseBeforeRetry(error: Failure, attempt: Attempt, house: House): number | undefined {
   const { tool, number } = attempt;
-  if (!tool || attempt.signal.aborted) return undefined;
+  // An approval is for one execution: what a person said yes to once is not run a second time.
+  if (!tool || attempt.signal.aborted || attempt.approval) return undefined;
   const policy = retryPolicy(tool.manifest.retry, house.retry);
   if (!mayRetry({ error, idempotent: tool.conduct.idempotent, attempts: number }, policy)) return undefined;
   return backoffMs(number, policy, house.random);

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "@sallyport/protocol";
-import { redact } from "../audit/redact.ts";
+import { redact } from "../redact/redact.ts";
 import { type JsonLimits, type ReadResult, readJson } from "../validate/index.ts";
 
 /** What the caller sent: read as JSON once, fixed by digest before anything is decided about it. */

@@ -1,4 +1,5 @@
 import { type CallAnswer, type Failure, failure, type JsonValue } from "@sallyport/protocol";
+import { release } from "../approve/settle.ts";
 import { judge, type Verdict } from "../journal/recover.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { House } from "./house.ts";
@@ -11,6 +12,7 @@ const PAGE = 200;
  * never took hold is closed as rolled back; one whose outcome nobody knows waits for a person.
  */
 export async function recover(house: House): Promise<Verdict[]> {
+  await releaseReservations(house);
   const verdicts: Verdict[] = [];
   for (const record of await leftOpen(house)) verdicts.push(await settle(record, house));
   return verdicts;
@@ -27,6 +29,17 @@ async function settle(record: CallRecord, house: House): Promise<Verdict> {
     record,
     reason: "it left state behind although it never committed",
   };
+}
+
+/** What an earlier process had reserved and not spent has not run: the yes is good again. */
+async function releaseReservations(house: House): Promise<void> {
+  const { store, clock, owner } = house;
+  for (const record of await store.approvals.list({ states: ["reserved"], limit: PAGE })) {
+    if (record.standing.state !== "reserved" || record.standing.owner === owner) continue;
+    const approvals = [{ record: release(record, clock.now()), expect: record.revision }];
+    // A refusal means that somebody else has just moved it on.
+    await store.commit({ tenant: record.tenant, approvals, events: [], outbox: [] });
+  }
 }
 
 async function leftOpen(house: House): Promise<CallRecord[]> {

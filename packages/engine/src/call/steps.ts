@@ -1,6 +1,7 @@
 import type { CallAnswer, Failure, JsonValue } from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
 import type { StateTransaction } from "../effects/state-transaction.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type {
@@ -71,6 +72,16 @@ export class Ending extends Stop {
     this.life = life;
     this.answer = answer;
     this.error = error;
+  }
+}
+
+/** A person has to answer first: the question is on record, and nothing has run. */
+export class Asked extends Stop {
+  readonly approval: ApprovalRecord;
+
+  constructor(approval: ApprovalRecord) {
+    super();
+    this.approval = approval;
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
-import { HOUSE_TENANT, type ToolChange, toolEventBody } from "../audit/tool-event.ts";
+import { HOUSE_TENANT, type ToolChange, type ToolWord, toolEventBody } from "../audit/tool-event.ts";
 import type { Implementation } from "../ports/runner.ts";
 import type { ToolRecord } from "../ports/tool-records.ts";
 import {
@@ -21,9 +21,24 @@ export interface ShelveOptions {
   keep?: boolean;
 }
 
+/** Why a version is kept apart. */
+export interface QuarantineOrder {
+  reason: string;
+  /** A person, or `sallyport` after a violation. */
+  by: string;
+  callId?: string;
+}
+
+/** Who lets a version out again, having looked at it. */
+export interface ReleaseOrder {
+  by: string;
+  note: string;
+}
+
 interface Change {
   change: ToolChange;
   record: ToolRecord;
+  word?: ToolWord;
 }
 
 /** The tools of an engine: the registry in memory, and its changes on record. */
@@ -39,7 +54,7 @@ export class ToolShelf {
   add(tool: DefinedTool, options: Omit<ShelveOptions, "implementation"> = {}): Promise<Registered | Failure> {
     return this.register(tool.manifest, {
       ...options,
-      implementation: { kind: "inline", operations: tool.operations },
+      implementation: { kind: "inline", operations: tool.operations, summaries: tool.summaries },
     });
   }
 
@@ -80,6 +95,29 @@ export class ToolShelf {
     return changed;
   }
 
+  /**
+   * Keeps a version from every caller until it is released; calls under way are not touched. In this process it holds at
+   * once, even when it cannot be written. One that is kept apart already stays so for its first reason.
+   */
+  async quarantine(tool: string, version: string, order: QuarantineOrder): Promise<ToolRecord | Failure> {
+    const { reason, by, callId } = order;
+    const before = this.list();
+    const quarantine = { at: this.#now(), reason, by, ...(callId !== undefined && { callId }) };
+    const changed = this.#house.registry.quarantine(tool, version, quarantine);
+    if (isFailure(changed) || before.includes(changed)) return changed;
+    await this.#write([{ change: "quarantined", record: changed, word: { by, because: reason, callId } }]);
+    return changed;
+  }
+
+  /** Lets a version be called again; nothing happens to one that was not kept apart. */
+  async release(tool: string, version: string, { by, note }: ReleaseOrder): Promise<ToolRecord | Failure> {
+    const before = this.list();
+    const changed = this.#house.registry.release(tool, version);
+    if (isFailure(changed) || before.includes(changed)) return changed;
+    await this.#write([{ change: "released", record: changed, word: { by, because: note } }]);
+    return changed;
+  }
+
   resolve(query: { tool: string; version?: string; operation?: string }): ResolvedTool | Failure {
     return this.#house.registry.resolve({ ...query, now: this.#now() });
   }
@@ -117,8 +155,8 @@ export class ToolShelf {
     const result = await this.#house.store.commit({
       tenant: HOUSE_TENANT,
       tools: due.map(({ record }) => ({ record })),
-      events: due.map(({ change, record }) =>
-        toolEventBody(change, record, { eventId: this.#house.ids.next(), timestamp }),
+      events: due.map(({ change, record, word }) =>
+        toolEventBody(change, record, { eventId: this.#house.ids.next(), timestamp, word }),
       ),
       outbox: [],
     });

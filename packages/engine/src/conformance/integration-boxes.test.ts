@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { grantAuthority } from "../authorise/grants.ts";
+import { grantAuthority } from "../authorise/house-authority.ts";
 import { createEngine } from "../call/engine.ts";
 import {
   DEAF_METER,

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   SallyportError,
 } from "@sallyport/protocol";
-import { grantAuthority } from "../authorise/grants.ts";
+import { grantAuthority } from "../authorise/house-authority.ts";
 import type { EngineOptions } from "../call/engine.ts";
 import type { CallRequest } from "../call/house.ts";
 import type { ToolShelf } from "../call/tool-shelf.ts";

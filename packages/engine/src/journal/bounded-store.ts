@@ -3,7 +3,7 @@ import type { Store } from "../ports/store.ts";
 
 /** The store with an end to every wait: one that does not answer in time counts as lost (E3914), so no call hangs on it. */
 export function boundStore(store: Store, maxMs: number): Store {
-  const { calls, state, audit, outbox, tools } = store;
+  const { calls, state, audit, outbox, tools, approvals, grants, revocations } = store;
   const patience = new Patience(maxMs);
   const bound = <T>(answer: Promise<T>) => patience.within(answer);
   return {
@@ -23,6 +23,17 @@ export function boundStore(store: Store, maxMs: number): Store {
     audit,
     outbox,
     tools: { all: () => bound(tools.all()) },
+    approvals: {
+      get: (approvalId) => bound(approvals.get(approvalId)),
+      ofCall: (callId) => bound(approvals.ofCall(callId)),
+      list: (filter) => bound(approvals.list(filter)),
+      order: (approvalId) => bound(approvals.order(approvalId)),
+    },
+    grants: {
+      get: (grantId) => bound(grants.get(grantId)),
+      all: () => bound(grants.all()),
+    },
+    revocations: { all: () => bound(revocations.all()) },
     close: () => store.close(),
   };
 }

@@ -1,10 +1,10 @@
 import type { CallAnswer, CallStatus, SideEffects } from "@sallyport/protocol";
 
 /**
- * Where a call stands in the journal. `executing`: its intent is durable and nothing more is known.
+ * Where a call stands in the journal. `waiting`: a person has to approve it first; nothing has run. `executing`: its intent is durable and nothing more is known.
  * `unknown`: the process ended while it ran and a person has to close it. `closed`: it has an answer.
  */
-export type CallPhase = "executing" | "unknown" | "closed";
+export type CallPhase = "waiting" | "executing" | "unknown" | "closed";
 
 /** What the journal knows of a call before it runs. */
 export interface CallIntent {
@@ -47,7 +47,7 @@ export interface ClosedWith {
 /** `owner` may differ from the intent's: a later run of the process, or a person, closes what a crash left open. */
 export interface CallClosing {
   callId: string;
-  phase: Exclude<CallPhase, "executing">;
+  phase: "unknown" | "closed";
   /** Absent only when the phase becomes `unknown`. */
   closing?: ClosedWith;
 }

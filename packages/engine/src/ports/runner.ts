@@ -1,12 +1,20 @@
 import type { Isolation, JsonValue } from "@sallyport/protocol";
 import type { StateAccess } from "./transaction.ts";
 
+/** What a capability is used for. */
+export interface UseOf {
+  /** Such as `read`. */
+  action?: string;
+  /** Such as a path or a host. */
+  resource?: string;
+}
+
 /** What the host does for a tool while it runs. Each method may reject; the tool gets that as an exception. */
 export interface ToolHost extends StateAccess {
   /** Reports progress, 0 to 100; never fails. */
   progress(percent: number, phase?: string): void;
-  /** Asserts that the tool holds a capability; rejects, and ends the call, when it does not. */
-  use(capability: string): Promise<void>;
+  /** Asserts that the tool may use a capability this way; rejects, and ends the call, when it may not. */
+  use(capability: string, on?: UseOf): Promise<void>;
 }
 
 /** Facts about the call that a tool may see. */
@@ -38,7 +46,12 @@ export interface Job {
 
 /** How a tool's code is reached. A function in this process, or a module that any thread can import. */
 export type Implementation =
-  | { kind: "inline"; operations: Record<string, ToolFunction> }
+  | {
+      kind: "inline";
+      operations: Record<string, ToolFunction>;
+      /** The tool's own line about a call, by operation, for whoever approves it. */
+      summaries?: Readonly<Record<string, (input: JsonValue) => string>>;
+    }
   | { kind: "thread"; moduleUrl: string };
 
 // biome-ignore lint/suspicious/noExplicitAny: the tool author's own input type; the schema guarantees it
@@ -49,7 +62,7 @@ export interface ToolContext extends CallFacts {
   readonly signal: AbortSignal;
   readonly state: StateAccess;
   progress(percent: number, phase?: string): void;
-  use(capability: string): Promise<void>;
+  use(capability: string, on?: UseOf): Promise<void>;
 }
 
 export interface RunUsage {

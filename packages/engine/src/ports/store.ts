@@ -1,7 +1,10 @@
+import type { ApprovalReader, ApprovalWrite } from "./approvals.ts";
 import type { AuditLink, AuditReader } from "./audit-log.ts";
-import type { CallClosing, CallReader, CallRecord } from "./calls.ts";
+import type { CallClosing, CallIntent, CallReader, CallRecord } from "./calls.ts";
+import type { GrantReader, GrantUse, GrantWrite } from "./grants.ts";
 import type { OutboxMessage, OutboxReader } from "./outbox.ts";
 import type { StateReader, StateWrites } from "./state.ts";
+import type { Revocation, RevocationReader } from "./tokens.ts";
 import type { ToolReader, ToolWrite } from "./tool-records.ts";
 
 /**
@@ -10,12 +13,18 @@ import type { ToolReader, ToolWrite } from "./tool-records.ts";
  */
 export interface UnitOfWork {
   tenant: string;
-  /** Puts a call into the journal; an intent when it has no closing, a finished call when it has one. */
+  /** Puts a call into the journal: one that waits for approval, an intent, or a call that is finished already. */
   open?: CallRecord;
-  /** Ends a call that is in the journal and still open. */
+  /** Makes a waiting call the intent to run, with what is known of it now. It keeps its place and its key. */
+  begin?: CallIntent;
+  /** Ends a call that is in the journal and still open, waiting ones included. */
   close?: CallClosing;
   state?: StateWrites;
   tools?: ToolWrite[];
+  approvals?: ApprovalWrite[];
+  grants?: GrantWrite[];
+  grantUses?: GrantUse[];
+  revocations?: Revocation[];
   /** Bodies of audit events in canonical JSON, to be linked to the tenant's chain in this order. */
   events: string[];
   outbox: OutboxMessage[];
@@ -26,12 +35,16 @@ export type Conflict =
   | { kind: "idempotency"; existing: CallRecord }
   | { kind: "duplicate_call" }
   | { kind: "not_open" }
+  | { kind: "not_waiting" }
+  | { kind: "approval"; approvalId: string }
+  | { kind: "grant"; grantId: string }
   | { kind: "state"; keys: string[] };
 
 export type CommitResult = { ok: true; links: AuditLink[] } | { ok: false; conflict: Conflict };
 
 /**
- * The one store behind a Sallyport: journal, state, audit, outbox and tools, with one unit of work over all.
+ * The one store behind a Sallyport: journal, state, approvals, grants, audit, outbox and tools, with one unit of work
+ * over all.
  * A method rejects only when the store itself is lost; refusals are values.
  */
 export interface Store {
@@ -42,6 +55,9 @@ export interface Store {
   readonly audit: AuditReader;
   readonly outbox: OutboxReader;
   readonly tools: ToolReader;
+  readonly approvals: ApprovalReader;
+  readonly grants: GrantReader;
+  readonly revocations: RevocationReader;
   /** Finishes what is under way, then lets go of everything. Later use rejects. */
   close(): Promise<void>;
 }

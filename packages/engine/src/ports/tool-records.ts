@@ -15,6 +15,15 @@ export interface Retirement {
   newestAtDeprecation?: string;
 }
 
+/** Kept away from every caller until a person has looked at it. */
+export interface Quarantine {
+  at: number;
+  reason: string;
+  /** Who put it there: a person, or `sallyport` after a violation. */
+  by: string;
+  callId?: string;
+}
+
 /** One version of a tool as the store keeps it. */
 export interface ToolRecord {
   manifest: ToolManifest;
@@ -23,9 +32,10 @@ export interface ToolRecord {
   retirement: Retirement;
   /** The module the implementation is loaded from, when the version was added by the command line. */
   module?: string;
+  quarantine?: Quarantine;
 }
 
-/** Puts a version, or replaces its retirement dates. The manifest of a version never changes. */
+/** Puts a version, or replaces its retirement dates and its quarantine. The manifest of a version never changes. */
 export interface ToolWrite {
   record: ToolRecord;
 }

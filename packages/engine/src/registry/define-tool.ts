@@ -27,8 +27,11 @@ export interface OperationDefinition<Input extends AnySchema, Output extends Any
   input: Input;
   output?: Output;
   timeoutMs?: number;
-  /** One line for the person who approves a call; it must do no I/O and show no secrets (FR-REG-01). */
-  summary?(input: InputOf<Input>): string;
+  /**
+   * One line for the person who approves a call (FR-REG-01): a sentence with `{argument}` in it, or, for a tool that
+   * runs in this thread, a function that does no I/O.
+   */
+  summary?: string | ((input: InputOf<Input>) => string);
   run(input: InputOf<Input>, context: ToolContext): ResultOf<Output> | Promise<ResultOf<Output>>;
 }
 
@@ -50,7 +53,7 @@ export interface AnyOperation extends Partial<Conduct> {
   input: AnySchema;
   output?: AnySchema;
   timeoutMs?: number;
-  summary?(input: never): string;
+  summary?: string | ((input: never) => string);
   run(input: never, context: ToolContext): unknown;
 }
 
@@ -124,9 +127,10 @@ function partsOf(definition: ToolDefinition | (ManifestFields & AnyOperation)): 
 }
 
 function operationManifest(definition: AnyOperation): OperationManifest {
-  const { input, output, run: _run, summary: _summary, ...stated } = definition;
+  const { input, output, run: _run, summary, ...stated } = definition;
   return {
     ...stated,
+    ...(typeof summary === "string" && { summary }),
     inputSchema: structuredClone(jsonSchemaOf(input, "input")),
     ...(output && { outputSchema: structuredClone(jsonSchemaOf(output, "output")) }),
   };
@@ -141,6 +145,6 @@ function toolFunction(definition: AnyOperation): ToolFunction {
 }
 
 function summaryOf([name, definition]: [string, AnyOperation]): [string, (input: unknown) => string][] {
-  const summary: ((input: never) => string) | undefined = definition.summary?.bind(definition);
-  return summary ? [[name, (input) => summary(input as never)]] : [];
+  const { summary } = definition;
+  return typeof summary === "function" ? [[name, (input) => summary(input as never)]] : [];
 }

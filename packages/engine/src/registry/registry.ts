@@ -9,8 +9,9 @@ import {
 } from "@sallyport/protocol";
 import { valid, validRange } from "semver";
 import type { Implementation } from "../ports/runner.ts";
-import type { ToolRecord } from "../ports/tool-records.ts";
+import type { Quarantine, ToolRecord } from "../ports/tool-records.ts";
 import { type LoadReport, loadedRecord } from "./load-records.ts";
+import { inQuarantine, quarantineRecord, releaseRecord } from "./quarantine.ts";
 import {
   badRange,
   notActive,
@@ -43,6 +44,8 @@ export interface ResolveRequest {
   /** May be left out where the tool has only one. */
   operation?: string | undefined;
   now: number;
+  /** Which tools may be named to the caller in a refusal; all when left out. */
+  mayKnow?: (tool: string) => boolean;
 }
 
 /** Everything a call needs to know about the tool it goes to. */
@@ -97,13 +100,16 @@ export class ToolRegistry {
     return report;
   }
 
-  /** Finds the one version and operation a call means (E3001, E3002, E3004, E3006, E3010, E3014). */
+  /** Finds the one version and operation a call means (E3001, E3002, E3004, E3006, E3010, E3014, E3219). */
   resolve(request: ResolveRequest): ResolvedTool | Failure {
-    const { tool, now } = request;
+    const { tool, now, mayKnow } = request;
     const versions = this.#tools.get(tool);
-    if (!versions) return unknownTool(tool, this.#tools.keys());
+    if (!versions)
+      return unknownTool(tool, mayKnow ? [...this.#tools.keys()].filter(mayKnow) : this.#tools.keys());
     const entry = this.#entry(versions, request);
     if (isFailure(entry)) return entry;
+    // Never another version instead: a caller who gets one did not ask for it, and the harm may be in both.
+    if (entry.record.quarantine) return inQuarantine(entry.record);
     if (entry.record.manifest.status !== "active") return notActive(entry.record);
     return resolved(entry, request.operation, now);
   }
@@ -112,8 +118,8 @@ export class ToolRegistry {
   definitions(now: number): ToolManifest[] {
     const manifests: ToolManifest[] = [];
     for (const versions of this.#tools.values()) {
-      const manifest = versions.resolve(ANY, now)?.record.manifest;
-      if (manifest?.status === "active") manifests.push(manifest);
+      const record = versions.resolve(ANY, now)?.record;
+      if (record?.manifest.status === "active" && !record.quarantine) manifests.push(record.manifest);
     }
     return manifests.sort((a, b) => order(a.name, b.name) || order(a.id, b.id));
   }
@@ -139,6 +145,16 @@ export class ToolRegistry {
       if (isRemoved(entry, options.now)) return removedVersion(entry.record);
       return removeRecord(entry.record, versions.versions(), options);
     });
+  }
+
+  /** Keeps a version from being called (E3219) until it is released. Refused with E3001 or E3002. */
+  quarantine(tool: string, version: string, quarantine: Quarantine): ToolRecord | Failure {
+    return this.#change(tool, version, ({ record }) => quarantineRecord(record, quarantine));
+  }
+
+  /** Lets a version be called again. Refused with E3001 or E3002. */
+  release(tool: string, version: string): ToolRecord | Failure {
+    return this.#change(tool, version, ({ record }) => releaseRecord(record));
   }
 
   #change(

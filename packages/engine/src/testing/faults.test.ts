@@ -51,6 +51,26 @@ describe("a port with faults", () => {
     expect(await store.calls.get(call.callId)).toBeDefined();
   });
 
+  it("reaches every reader of a store, approvals, grants and revocations included", async () => {
+    const plan = new FaultPlan([
+      { method: "approvals.order", when: "before", action: { kind: "reject", error } },
+      { method: "grants.all", nth: 2, when: "after", action: { kind: "reject", error } },
+    ]);
+    const store = withFaults(createMemoryStore(), plan);
+    await expect(store.approvals.order("a")).rejects.toBe(error);
+    expect(await store.approvals.list({ limit: 1 })).toEqual([]);
+    expect(await store.grants.all()).toEqual([]);
+    await expect(store.grants.all()).rejects.toBe(error);
+    expect(await store.revocations.all()).toEqual([]);
+    expect(plan.seen.map(({ method }) => method)).toEqual([
+      "approvals.order",
+      "approvals.list",
+      "grants.all",
+      "grants.all",
+      "revocations.all",
+    ]);
+  });
+
   it("throws at once from a synchronous method", () => {
     const plan = new FaultPlan([{ method: "add", nth: 1, when: "before", action: { kind: "throw", error } }]);
     const counter = withFaults(new Counter(), plan);

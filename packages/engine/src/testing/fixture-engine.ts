@@ -1,6 +1,6 @@
 import type { CallAnswer, JsonValue } from "@sallyport/protocol";
 import { isFailure, SallyportError } from "@sallyport/protocol";
-import { grantAuthority } from "../authorise/grants.ts";
+import { grantAuthority } from "../authorise/house-authority.ts";
 import { createEngine, type Engine, type EngineOptions } from "../call/engine.ts";
 import type { CallRequest } from "../call/house.ts";
 import { createMemoryStore } from "../memory/index.ts";

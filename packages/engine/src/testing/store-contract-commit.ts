@@ -3,6 +3,7 @@ import type { Store } from "../ports/store.ts";
 import type { OpenFixture } from "./store-contract.ts";
 import {
   applied,
+  failedClosing,
   opening,
   refusal,
   sampleCall,
@@ -18,6 +19,7 @@ export function commitContract(open: OpenFixture): void {
     phaseTests(open);
     receiptTests(open);
     contentTests(open);
+    answerTests(open);
   });
 }
 
@@ -141,6 +143,28 @@ function contentTests(open: OpenFixture): void {
     const kept = await store.calls.get(call.callId);
     expect(kept).toMatchObject({ input: JSON.stringify(result), user: text, session: text, agent: text });
     expect(kept?.closing?.answer).toMatchObject({ result });
+  });
+}
+
+function answerTests(open: OpenFixture): void {
+  it("keeps every part of an answer", async () => {
+    const { store } = await open();
+    const call = sampleIntent();
+    const parts = {
+      executionId: call.callId,
+      attempts: 3,
+      lifecycle: [{ state: "DECLARED" as const, at: 7 }],
+      usage: { durationMs: 1, cpuMs: 2, memoryPeakBytes: 3, networkBytesSent: 4, networkBytesReceived: 5 },
+      isolation: { level: "LEVEL_1" as const, runner: "thread" },
+      rollback: { verified: true, snapshotHash: "h", discardedMutations: 2 },
+      approval: { approvalId: "a", by: ["ada"], editedInput: { b: null } },
+      warnings: [{ code: "W", message: "odd \u0000" }],
+    };
+    const { answer, ...rest } = failedClosing(call.callId, "error");
+    const closing = { ...rest, answer: { ...answer, ...parts } };
+    await applied(store, opening({ ...call, phase: "closed", closing }));
+    expect((await store.calls.get(call.callId))?.closing?.answer).toMatchObject(parts);
+    expect(await store.calls.get(call.callId)).toMatchObject({ closing: { status: "error" } });
   });
 }
 

@@ -1,7 +1,22 @@
 import { describe, expect, it, type TestContext } from "vitest";
 import type { Store } from "../ports/store.ts";
 import type { OpenFixture, StoreFixture } from "./store-contract.ts";
-import { applied, opening, put, refusal, sampleCall, sampleTool, unitOf } from "./store-contract-samples.ts";
+import {
+  moved,
+  sampleApproval,
+  sampleRevocation,
+  sampleStandingGrant,
+} from "./store-contract-permit-samples.ts";
+import {
+  applied,
+  opening,
+  put,
+  refusal,
+  sampleCall,
+  sampleIntent,
+  sampleTool,
+  unitOf,
+} from "./store-contract-samples.ts";
 
 const SCOPE = { tenant: "acme", tool: "calc" };
 
@@ -27,11 +42,17 @@ export function lifetimeContract(open: OpenFixture): void {
       await closed;
     });
 
-    it("finds everything that was acknowledged", async (context) => {
+    it("finds everything that was acknowledged, and goes on with approvals [FR-APR-03]", async (context) => {
       const fixture = await open();
       const before = await fill(fixture.store);
       const store = await reopened(fixture, context);
       expect(await contentsOf(store)).toEqual(before);
+      expect(before).toMatchObject({
+        orders: ["hunter2"],
+        grants: [{ uses: 1 }],
+        revocations: [{ by: "ada" }],
+      });
+      await settle(store, before);
     });
 
     it("goes on with chain, outbox, versions and keys where they stood", async (context) => {
@@ -58,9 +79,36 @@ async function fill(store: Store) {
   const call = sampleCall({ idempotencyKey: "kept" });
   const outbox = [{ callId: call.callId, type: "tool.succeeded" as const }];
   await applied(store, { ...opening(call), outbox, tools: [{ record: sampleTool("calc", "1.0.0") }] });
+  await fillPermits(store);
   await put(store, SCOPE, { a: 1, b: 2 });
   await put(store, SCOPE, { a: undefined });
   return contentsOf(store);
+}
+
+/** A waiting call with its approval, a grant that was used, a revoked token and a version in quarantine. */
+async function fillPermits(store: Store): Promise<void> {
+  const call = sampleIntent({ phase: "waiting" });
+  const grant = sampleStandingGrant();
+  const quarantine = { at: 5, reason: "It reached outside.", by: "sallyport", callId: call.callId };
+  await applied(store, {
+    ...opening(call),
+    approvals: [{ record: sampleApproval({ callId: call.callId }), order: "hunter2" }],
+    grants: [{ record: grant }],
+    grantUses: [{ grantId: grant.grantId, at: 7 }],
+    revocations: [sampleRevocation()],
+    tools: [{ record: { ...sampleTool("zip", "1.0.0"), quarantine } }],
+  });
+}
+
+/** Consumes the approval and begins the call that were filled in. */
+async function settle(store: Store, { approvals, calls }: Awaited<ReturnType<typeof contentsOf>>) {
+  const [approval] = approvals;
+  const waiting = calls.find(({ phase }) => phase === "waiting");
+  if (!approval || !waiting) throw new Error("Nothing waits.");
+  const record = moved(approval, "consumed");
+  const unit = unitOf({ begin: waiting, approvals: [{ record, expect: 1, order: null }] });
+  await applied(store, unit);
+  expect((await refusal(store, unit)).kind).toBe("not_waiting");
 }
 
 async function contentsOf(store: Store) {
@@ -68,7 +116,12 @@ async function contentsOf(store: Store) {
   const keys = await store.state.keys(snapshot, { prefix: "", limit: 10 });
   const values = await Promise.all(keys.map((key) => store.state.get(snapshot, key)));
   store.state.release(snapshot);
+  const approvals = await store.approvals.list({ limit: 10 });
   return {
+    approvals,
+    orders: await Promise.all(approvals.map(({ approvalId }) => store.approvals.order(approvalId))),
+    grants: await store.grants.all(),
+    revocations: await store.revocations.all(),
     calls: await store.calls.list({ limit: 10 }),
     events: await store.audit.read("acme", { after: 0, limit: 10 }),
     messages: await store.outbox.pending(10),
@@ -94,5 +147,12 @@ function usesOf(store: Store): Record<string, () => Promise<unknown>> {
     "outbox.pending": () => store.outbox.pending(1),
     "outbox.delivered": () => store.outbox.delivered(1),
     "tools.all": () => store.tools.all(),
+    "approvals.get": () => store.approvals.get("a"),
+    "approvals.ofCall": () => store.approvals.ofCall("a"),
+    "approvals.list": () => store.approvals.list({ limit: 1 }),
+    "approvals.order": () => store.approvals.order("a"),
+    "grants.get": () => store.grants.get("a"),
+    "grants.all": () => store.grants.all(),
+    "revocations.all": () => store.revocations.all(),
   };
 }

@@ -26,5 +26,18 @@ export function toolsContract(open: OpenFixture): void {
       await applied(store, unitOf({ tools: [{ record: { ...record, manifest, retirement } }] }));
       expect(await store.tools.all()).toEqual([{ ...record, retirement }]);
     });
+
+    it("are put into quarantine and released, together with their retirement dates", async () => {
+      const { store } = await open();
+      const quarantine = { at: 5, reason: "odd \u0000 \ud800", by: "sallyport", callId: "c" };
+      const record = { ...sampleTool("calc", "1.0.0"), retirement: { deprecatedAt: 4 }, module: "/calc.ts" };
+      const other = { ...sampleTool("zip", "1.0.0"), quarantine: { at: 1, reason: "No.", by: "ada" } };
+      await applied(store, unitOf({ tools: [{ record }, { record: other }] }));
+      const held = { ...record, quarantine, retirement: {} };
+      await applied(store, unitOf({ tools: [{ record: held }] }));
+      expect(await store.tools.all()).toEqual([held, other]);
+      await applied(store, unitOf({ tools: [{ record }] }));
+      expect(await store.tools.all()).toEqual([record, other]);
+    });
   });
 }

@@ -1,14 +1,20 @@
 import { afterEach, describe } from "vitest";
 import type { Store } from "../ports/store.ts";
+import { approvalModelContract } from "./store-contract-approval-model.ts";
+import { approvalsContract } from "./store-contract-approvals.ts";
 import { auditContract } from "./store-contract-audit.ts";
 import { callsContract } from "./store-contract-calls.ts";
 import { commitContract } from "./store-contract-commit.ts";
+import { consentContract } from "./store-contract-consent.ts";
+import { grantsContract } from "./store-contract-grants.ts";
 import { lifetimeContract } from "./store-contract-lifetime.ts";
 import { outboxContract } from "./store-contract-outbox.ts";
 import { raceContract } from "./store-contract-races.ts";
+import { revocationsContract } from "./store-contract-revocations.ts";
 import { stateContract } from "./store-contract-state.ts";
 import { stateModelContract } from "./store-contract-state-model.ts";
 import { toolsContract } from "./store-contract-tools.ts";
+import { waitingContract } from "./store-contract-waiting.ts";
 
 /** One empty store. `reopen` closes it and opens what it left behind; absent when nothing survives. */
 export interface StoreFixture {
@@ -28,6 +34,12 @@ export function storeContract(name: string, make: () => Promise<StoreFixture>): 
     commitContract(open);
     raceContract(open);
     callsContract(open);
+    waitingContract(open);
+    approvalsContract(open);
+    consentContract(open);
+    approvalModelContract(open);
+    grantsContract(open);
+    revocationsContract(open);
     stateContract(open);
     stateModelContract(open);
     auditContract(open);

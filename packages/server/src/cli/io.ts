@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 
 /** Where a command reads and writes; the process's own streams, or a test's. */
 export interface Io {
-  stdin: Readable;
+  stdin: Readable & { isTTY?: boolean };
   stdout: Writable & { isTTY?: boolean };
   stderr: Writable & { isTTY?: boolean };
   cwd: string;

@@ -1,12 +1,14 @@
 import { failure, SallyportError } from "@sallyport/protocol";
 import { Command, CommanderError } from "commander";
 import { VERSION } from "../version.ts";
+import { approvalsCommand } from "./commands/approvals.ts";
 import { auditCommand } from "./commands/audit.ts";
 import { callCommand } from "./commands/call.ts";
 import { callsCommand } from "./commands/calls.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { grantsCommand } from "./commands/grants.ts";
 import { toolsCommand } from "./commands/tools.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { type Io, Output } from "./io.ts";
@@ -20,6 +22,7 @@ Start here:
   $ sallyport demo                                             see a call pass every state
   $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one
   $ sallyport tools list                                       what can be called
+  $ sallyport approvals list                                   what waits for a person
   $ sallyport audit verify                                     is the record intact?`;
 
 const processIo = (): Io => ({
@@ -48,6 +51,8 @@ function program(io: Io, finish: (code: number) => void): Command {
     callCommand,
     toolsCommand,
     callsCommand,
+    approvalsCommand,
+    grantsCommand,
     auditCommand,
     conformanceCommand,
     doctorCommand,

@@ -19,6 +19,11 @@ export async function readInput(argument: string | undefined, io: Io): Promise<u
   }
 }
 
+/** Text from `@file`, from standard input with `-`, or as it is. */
+export async function readText(argument: string, io: Io): Promise<string> {
+  return (await fetchText(argument, io)).text;
+}
+
 async function fetchText(argument: string, io: Io): Promise<{ text: string; source: string }> {
   if (argument === "-") return { text: await readAll(io.stdin, "Standard input"), source: "Standard input" };
   if (!argument.startsWith("@")) return { text: argument, source: "The input" };

@@ -13,20 +13,32 @@ export function answerDocument(answer: CallAnswer) {
     lifecycle: answer.lifecycle.map(({ state, at }) => ({ state, at: new Date(at).toISOString() })),
     isolation: answer.isolation ?? null,
     rollback: answer.rollback ?? null,
+    approval: answer.approval ?? null,
     warnings: answer.warnings,
     receipt: answer.receipt ?? null,
   };
 }
 
+function markOf({ status }: CallAnswer, output: Output): string {
+  if (status === "success") return output.style("green", "✓");
+  return status === "pending_approval" ? output.style("yellow", "…") : output.style("red", "✗");
+}
+
 /** One line that says how a call went, for stderr. */
 export function answerSummary(answer: CallAnswer, output: Output): string {
-  const mark = answer.status === "success" ? output.style("green", "✓") : output.style("red", "✗");
+  const mark = markOf(answer, output);
   const parts = [
     `${answer.tool} ${answer.version} ${answer.operation}`,
     answer.status,
     `${answer.usage.durationMs} ms`,
   ];
   if (answer.isolation) parts.push(`${answer.isolation.runner} (${answer.isolation.level})`);
+  if (answer.approval && answer.status !== "pending_approval") {
+    const { by, editedInput } = answer.approval;
+    parts.push(
+      `approved by ${by.join(", ") || "nobody"}${editedInput === undefined ? "" : " with other arguments"}`,
+    );
+  }
   if (answer.replayed) parts.push("answered from the record");
   if (answer.receipt)
     parts.push(

@@ -74,11 +74,12 @@ export class Session {
   }
 
   /** On whose behalf the command line acts. */
-  caller(flags: { tenant?: string; agent?: string }): Caller {
+  caller(flags: { tenant?: string; agent?: string; session?: string }): Caller {
     return {
       tenant: flags.tenant ?? this.config.caller.tenant,
       agent: flags.agent ?? this.config.caller.agent,
       user: userInfo().username,
+      ...(flags.session !== undefined && { session: flags.session }),
     };
   }
 

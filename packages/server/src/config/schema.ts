@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { authorityKeys } from "./authority-schema.ts";
 
 /** One entry of `tools`: where the code is, and how it runs. */
 const toolModule = z.union([
@@ -38,6 +39,7 @@ export const configSchema = z.strictObject({
     .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
   tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
   grants: z.array(grant).default([]).describe("Who may call what. Without a grant nothing runs."),
+  ...authorityKeys,
   caller: z
     .strictObject({
       tenant: z.string().min(1).default("local"),

@@ -1,55 +1,105 @@
-import { failure } from "@sallyport/protocol";
-import type { ApprovalNeed, ApprovalVerdict } from "../../approve/desk.ts";
+import { type Failure, failure, isFailure } from "@sallyport/protocol";
+import { reserve, standingAt } from "../../approve/settle.ts";
+import type { ApprovalCause, ApprovalRecord } from "../../ports/approvals.ts";
+import { askAgain, askFirst, digestOf } from "../asking.ts";
 import { abortUnstarted, deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
-import type { Allowed, Ending } from "../steps.ts";
+import { type Allowed, Asked, type Ending } from "../steps.ts";
 import type { Weighed } from "./authorise.ts";
 
-/** Asks a person where that is due. A need for approval is never waived: without a desk the call is denied. */
-export function approve(at: Weighed, house: House): Allowed | Ending | Promise<Allowed | Ending> {
+type Next = Allowed | Asked | Ending;
+
+/** Asks a person where that is due. A need for approval is never waived, and an answer is good for this call alone. */
+export function approve(at: Weighed, house: House): Next | Promise<Next> {
+  const { attempt } = at;
+  if (attempt.signal.aborted) return abortUnstarted(at, attempt.violation ?? failure("E3906"));
   const because = needOf(at);
-  if (because) return ask(at, because, house);
-  if (at.attempt.signal.aborted) return abortUnstarted(at, failure("E3906"));
+  if (attempt.waits) return goOn(at, { approvalId: attempt.waits.approvalId, because }, house);
+  if (!because) return allow(at);
+  return attempt.request.onApproval === "deny" ? deny(at, nobodyToAsk(at, because)) : put(at, because, house);
+}
+
+async function put(at: Weighed, because: ApprovalCause, house: House): Promise<Asked | Ending> {
+  const asked = await askFirst(at, because, house);
+  return isFailure(asked) ? deny(at, asked) : new Asked(asked);
+}
+
+/** How often a reservation is tried again when somebody else changed the record in between. */
+const TRIES = 5;
+
+/** The call has waited: it goes on only by an unspent yes to exactly what it is now. */
+async function goOn(
+  at: Weighed,
+  { approvalId, because }: { approvalId: string; because: ApprovalCause | undefined },
+  house: House,
+): Promise<Next> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const record = await house.store.approvals.get(approvalId);
+    if (!record) return deny(at, failure("E3221", { message: `There is no approval ${approvalId}.` }));
+    at.attempt.approval = record;
+    if (!because) return allow(at);
+    const next = await spend(at, { record, because }, house);
+    if (next) return next;
+  }
+  return deny(at, failure("E3222", { message: `Approval ${approvalId} is being changed by others.` }));
+}
+
+/** Undefined when the record was changed by somebody else meanwhile. */
+async function spend(
+  at: Weighed,
+  { record, because }: { record: ApprovalRecord; because: ApprovalCause },
+  house: House,
+): Promise<Next | undefined> {
+  const now = house.clock.now();
+  const digest = digestOf(at);
+  const { state } = standingAt(record, now);
+  if (state !== "pending" && state !== "approved" && state !== "edited") return new Asked(record);
+  if (digest !== record.digest) return await againOrDeny(at, { record, because }, house);
+  if (state === "pending") return new Asked(record);
+  const { leaseMs } = house.approvals;
+  const reserved = reserve(record, { owner: house.owner, at: now, leaseMs, digest });
+  if (isFailure(reserved)) return new Asked(record);
+  const unit = { tenant: record.tenant, approvals: [{ record: reserved, expect: record.revision }] };
+  const result = await house.store.commit({ ...unit, events: [], outbox: [] });
+  if (!result.ok) return undefined;
+  at.attempt.approval = reserved;
+  at.attempt.facts.approval = noteOf(reserved);
   return allow(at);
 }
 
-async function ask(at: Weighed, because: ApprovalNeed["because"], house: House): Promise<Allowed | Ending> {
-  const { attempt, request, decision } = at;
-  const need = { request, decision, because };
-  const verdict = await Promise.race([askDesk(need, house), cancelled(attempt.signal)]);
-  if (attempt.signal.aborted) return abortUnstarted(at, failure("E3906"));
-  if (verdict?.approved === true) return allow(at);
-  const error =
-    verdict?.error ?? failure("E3211", { message: "The approval desk gave no answer that makes sense." });
-  return deny(at, error);
+/** The arguments, the manifest, the policy or the caller are not those that were asked about: the answer is void. */
+async function againOrDeny(
+  at: Weighed,
+  { record, because }: { record: ApprovalRecord; because: ApprovalCause },
+  house: House,
+): Promise<Asked | Ending | undefined> {
+  const asked = await askAgain(at, { record, because }, house);
+  if (asked === undefined) return undefined;
+  return isFailure(asked) ? deny(at, asked) : new Asked(asked);
 }
 
-/** A desk that fails has not said yes. */
-async function askDesk(need: ApprovalNeed, house: House): Promise<ApprovalVerdict | undefined> {
-  try {
-    return await house.desk.ask(need);
-  } catch (error) {
-    house.errors.report({ error, code: "E3211", tool: need.request.tool, stage: "approve" });
-    return {
-      approved: false,
-      error: failure("E3211", { message: "The approval desk failed; nobody was asked." }),
-    };
-  }
-}
-
-function cancelled(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
+function noteOf({ approvalId, digest, votes }: ApprovalRecord) {
+  return { approvalId, by: votes.map(({ by }) => by), digest };
 }
 
 function allow({ attempt, tool, life, decision }: Weighed): Allowed {
   return { attempt, tool, input: life.input, life: life.authorized(decision) };
 }
 
-function needOf({ attempt, tool, decision }: Weighed): ApprovalNeed["because"] | undefined {
-  if (decision.outcome === "ask") return "policy";
+function needOf({ attempt, tool, decision }: Weighed): ApprovalCause | undefined {
   if (tool.conduct.requiresApproval) return "tool";
+  if (decision.outcome === "ask") return "policy";
   return attempt.request.requireApproval ? "caller" : undefined;
+}
+
+const BECAUSE: Record<ApprovalCause, string> = {
+  policy: "the policy asks for it",
+  tool: "the tool always requires it",
+  caller: "the caller asked for it",
+};
+
+function nobodyToAsk({ request, decision }: Weighed, because: ApprovalCause): Failure {
+  const message = `${request.tool} ${request.operation} needs approval (${BECAUSE[because]}) and nobody is to be asked.`;
+  const { rules, policyVersion } = decision;
+  return failure("E3211", { message, details: { because, rules, policyVersion, approvalUnlocks: true } });
 }

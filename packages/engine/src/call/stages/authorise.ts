@@ -1,7 +1,9 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { AuthorityRequest, Decision } from "../../ports/authority.ts";
+import { denial } from "../denial.ts";
 import { deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
+import { runnerOf } from "../job.ts";
 import type { Checked, Ending } from "../steps.ts";
 import { LATE, within } from "../within.ts";
 
@@ -13,7 +15,7 @@ export interface Weighed extends Checked {
 
 /** Asks the authority. Anything but a clear yes is a no: an error, silence, or a capability that nobody grants. */
 export function authorise(at: Checked, house: House): Weighed | Ending | Promise<Weighed | Ending> {
-  const request = requestOf(at);
+  const request = requestOf(at, house);
   const started = performance.now();
   const decision = decide(request, house);
   if (!(decision instanceof Promise)) return weigh(at, { request, decision, started }, house);
@@ -33,6 +35,7 @@ function weigh(at: Checked, { request, decision, started }: Weighing, house: Hou
     return deny(at, decision);
   }
   at.attempt.facts.decision = decision;
+  relyOn(at, decision, house);
   house.telemetry.decided(decision.outcome === "deny" ? "denied" : "allowed", seconds);
   return decision.outcome === "deny" ? deny(at, denial(decision)) : { ...at, request, decision };
 }
@@ -97,23 +100,34 @@ function unreachable(error: unknown, { tool }: AuthorityRequest, house: House): 
   return failure("E3206");
 }
 
-function denial(decision: Decision): Failure {
-  const { reason, rules, missing, policyVersion, unlock } = decision;
-  const code = rules.length > 0 && missing.length > 0 ? "E3210" : "E3209";
-  const details = { rules, missing, policyVersion };
-  return failure(code, { message: `Denied: ${reason}.`, details, ...(unlock && { advice: unlock }) });
+/** Revoking what a decision rests on ends the call that runs by it. */
+function relyOn({ attempt }: Checked, { outcome, grants = [], token }: Decision, house: House): void {
+  if (outcome === "deny" || (grants.length === 0 && !token)) return;
+  const withdraw = (failed: Failure) => attempt.violate(failed);
+  house.inFlight.rely(attempt.callId, { grants, ...(token && { jti: token.jti }), withdraw });
 }
 
-function requestOf({ attempt, tool, life }: Checked): AuthorityRequest {
-  const { conduct } = tool;
+function requestOf({ attempt, tool, life }: Checked, house: House): AuthorityRequest {
+  const { conduct, manifest } = tool;
+  const { token } = attempt.request;
+  const verified = attempt.waits?.verified;
   return {
     caller: { ...attempt.request.caller },
-    tool: tool.manifest.id,
-    version: tool.manifest.version,
+    ...(verified ? { verified } : token !== undefined && { token }),
+    tool: manifest.id,
+    version: manifest.version,
     operation: tool.operationName,
+    manifestHash: tool.record.manifestHash,
+    category: manifest.category,
+    tags: manifest.tags,
+    source: manifest.source.type,
+    securityLevel: manifest.securityLevel,
+    permissions: manifest.permissions,
     requiredCapabilities: conduct.requiredCapabilities,
     sideEffects: conduct.sideEffects,
     risk: conduct.risk,
+    isolation: runnerOf(tool, house).isolation.level,
     input: structuredClone(life.input),
+    at: house.clock.now(),
   };
 }

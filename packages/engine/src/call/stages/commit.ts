@@ -89,6 +89,10 @@ function refusal(conflict: Conflict): Failure {
       return failure("E3904", { details: { callId: conflict.existing.callId } });
     case "duplicate_call":
       return failure("E3905");
+    case "not_waiting":
+    case "approval":
+    case "grant":
+      return failure("E3918", { message: `The record changed while the call ran (${conflict.kind}).` });
     case "not_open":
       return failure("E3918", { message: "The call was closed by someone else while it ran." });
   }

@@ -1,7 +1,8 @@
-import { type Failure, failure } from "@sallyport/protocol";
-import { redactText } from "../../audit/redact.ts";
+import { type Failure, failure, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import { classify } from "../../execute/classify.ts";
+import type { GuardedHost } from "../../execute/tool-host.ts";
 import type { Job, Runner, RunResult } from "../../ports/runner.ts";
+import { redactText } from "../../redact/redact.ts";
 import { rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import { jobOf, runnerOf } from "../job.ts";
@@ -13,14 +14,45 @@ export async function execute(at: Intended, house: House): Promise<Ran | Ending>
   if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
   const job = jobOf(at, tool.implementation, house);
   attempt.ran = true;
+  begun(at, house);
   const result = await runSafely(runnerOf(tool, house), job);
   attempt.usage = result.usage ?? attempt.usage;
-  if (attempt.violation) return await rollBack(at, attempt.violation, house);
+  attempt.facts.uses = usesOf(job.host);
+  if (attempt.violation) return await endViolation(at, attempt.violation, house);
   if (result.ok) return { ...at, output: result.output };
   const classified = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
   const error: Failure = { ...classified, message: redactText(classified.message) };
   report(at, result.fault, error, house);
   return await rollBack(at, error, house);
+}
+
+/** The breach is on record for itself, then as the reason the call ends. */
+async function endViolation(at: Intended, violation: Failure, house: House): Promise<Ending> {
+  at.attempt.facts.error = violation;
+  const isToolsOwn = violation.details?.severity !== undefined;
+  if (isToolsOwn) at.attempt.record("CAPABILITY_VIOLATION", house.clock.now());
+  return await rollBack(at, violation, house);
+}
+
+/** How the tool used its capabilities, for the event that ends the call; undefined when it used none. */
+function usesOf({ uses }: GuardedHost): JsonValue | undefined {
+  const entries = uses.entries();
+  if (entries.length === 0) return undefined;
+  return [
+    ...entries.map((entry): JsonObject => ({ ...entry })),
+    ...(uses.more > 0 ? [{ more: uses.more }] : []),
+  ];
+}
+
+/** Counting a use must not fail a call that was allowed. */
+function begun({ attempt }: Intended, house: House): void {
+  const { decision } = attempt.facts;
+  if (!decision || !house.authority.began) return;
+  try {
+    house.authority.began(decision, { callId: attempt.callId, at: house.clock.now() });
+  } catch (error) {
+    house.errors.report({ error, code: "E3900", callId: attempt.callId, stage: "execute" });
+  }
 }
 
 /** A runner promises never to reject; one that does is treated like a tool that died. */

@@ -1,8 +1,10 @@
-import { failure } from "@sallyport/protocol";
+import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { consume, voided } from "../../approve/settle.ts";
 import { StateTransaction } from "../../effects/state-transaction.ts";
 import type { HookRunner } from "../../execute/hooks.ts";
-import type { Conflict } from "../../ports/store.ts";
-import { intentOf } from "../call-record.ts";
+import type { ApprovalRecord } from "../../ports/approvals.ts";
+import type { Conflict, UnitOfWork } from "../../ports/store.ts";
+import { intentOf, usesOf } from "../call-record.ts";
 import { abortUnstarted, rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import { hookCallOf, runnerOf } from "../job.ts";
@@ -31,22 +33,19 @@ function open(at: Admitted, house: House): Intended | Promise<Intended | Ending>
   const transaction = StateTransaction.begin({ reader: house.store.state, scope, callId: attempt.callId });
   attempt.facts.isolation = runnerOf(tool, house).isolation;
   const intended: Intended = { attempt, tool, input, life: at.life.executing(transaction), transaction };
-  return tool.conduct.sideEffects === "none" ? intended : writeIntent(intended, house);
+  const mayStayUnwritten = tool.conduct.sideEffects === "none" && !attempt.waits;
+  return mayStayUnwritten ? intended : writeIntent(intended, house);
 }
 
 async function writeIntent(at: Intended, house: House): Promise<Intended | Ending> {
   const { attempt, tool } = at;
-  const { idempotencyKey, caller } = attempt.request;
+  if (attempt.violation) return await rollBack(at, attempt.violation, house);
   const events = attempt.takeEvents();
-  const intent = {
-    ...intentOf(attempt, tool, house),
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  };
   const first = !attempt.journaled;
   try {
     const result = await house.store.commit({
-      tenant: caller.tenant,
-      ...(first && { open: { ...intent, phase: "executing" } }),
+      tenant: attempt.facts.tenant,
+      ...(first && beginning(at, house)),
       events,
       outbox: first ? [{ callId: attempt.callId, type: "tool.invoked" }] : [],
     });
@@ -69,7 +68,39 @@ async function writeIntent(at: Intended, house: House): Promise<Intended | Endin
   }
 }
 
+/** The journal's first word that the call runs: for one that waited, together with spending its approval. */
+function beginning({ attempt, tool }: Intended, house: House): Partial<UnitOfWork> {
+  const intent = intentOf(attempt, tool, house);
+  const { approval } = attempt;
+  const grantUses = usesOf(attempt);
+  if (!attempt.waits || !approval) {
+    const { idempotencyKey } = attempt.request;
+    const key = idempotencyKey !== undefined && { idempotencyKey };
+    return { open: { ...intent, ...key, phase: "executing" }, grantUses };
+  }
+  return {
+    begin: intent,
+    approvals: [{ record: spent(approval, house), expect: approval.revision, order: null }],
+    grantUses,
+  };
+}
+
+/** Consumed when the call runs by it; void when by now it runs without one. */
+function spent(approval: ApprovalRecord, house: House): ApprovalRecord {
+  const at = house.clock.now();
+  const next =
+    approval.standing.state === "reserved"
+      ? consume(approval, { owner: house.owner, at })
+      : voided(approval, { at, reason: "the call no longer needs approval" });
+  if (isFailure(next)) throw new SallyportError(next);
+  return next;
+}
+
 function refusal(conflict: Conflict, callId: string) {
+  if (conflict.kind === "approval" || conflict.kind === "not_waiting") {
+    const message = "Somebody else has used or changed the approval of this call.";
+    return failure("E3216", { message });
+  }
   if (conflict.kind === "duplicate_call") {
     return failure("E3905", { message: `There is already a call ${callId}.` });
   }

@@ -1,5 +1,5 @@
 import type { CallAnswer } from "@sallyport/protocol";
-import { grantAuthority } from "../../authorise/grants.ts";
+import { grantAuthority } from "../../authorise/house-authority.ts";
 import { PROBE_CAPABILITIES, PROBER, type ProbeHouse } from "../probe-house.ts";
 import { probe } from "../probe-tool.ts";
 

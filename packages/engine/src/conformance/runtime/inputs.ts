@@ -1,4 +1,4 @@
-import { grantAuthority } from "../../authorise/grants.ts";
+import { grantAuthority } from "../../authorise/house-authority.ts";
 import type { Authority } from "../../ports/authority.ts";
 import { codeOf, endOf, statesOf } from "../answers.ts";
 import { Findings, type Seen } from "../box.ts";

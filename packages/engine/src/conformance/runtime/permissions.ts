@@ -1,4 +1,5 @@
-import { type ConfiguredGrant, grantAuthority } from "../../authorise/grants.ts";
+import type { ConfiguredGrant } from "../../authorise/grants.ts";
+import { grantAuthority } from "../../authorise/house-authority.ts";
 import { endOf, statesOf } from "../answers.ts";
 import { Findings, type Seen } from "../box.ts";
 import { countedTool } from "../counted-tool.ts";

@@ -2,6 +2,7 @@ import type { JsonValue } from "@sallyport/protocol";
 import type { ToolHost } from "../../ports/runner.ts";
 import { copyJson } from "./json-text.ts";
 import type { HostQuestion } from "./tool-context.ts";
+import { decodeUse } from "./use-of.ts";
 
 /** Puts a tool's question to the host. Rejects with the host's own error; the answer is a copy. */
 export async function askHost(host: ToolHost, question: HostQuestion): Promise<JsonValue | undefined> {
@@ -17,7 +18,7 @@ export async function askHost(host: ToolHost, question: HostQuestion): Promise<J
       await host.delete(question.subject);
       return undefined;
     case "use":
-      await host.use(question.subject);
+      await host.use(question.subject, question.value === undefined ? undefined : decodeUse(question.value));
       return undefined;
   }
 }

@@ -229,7 +229,8 @@ type Ending =
 
 function questionFrom(report: Extract<CallReport, { kind: "ask" }>, body: string): HostQuestion {
   const { method, subject } = report;
-  return method === "put" ? { method, subject, value: body } : { method, subject };
+  const hasValue = method === "put" || (method === "use" && body !== "");
+  return hasValue ? { method, subject, value: body } : { method, subject };
 }
 
 function hostError(error: unknown): HostError {

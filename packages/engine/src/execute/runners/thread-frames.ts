@@ -22,7 +22,7 @@ export type Order =
   | { kind: "abort"; call: number }
   | { kind: "answer"; call: number; question: number; error?: HostError };
 
-/** Thread to main. `done` carries the output as its body, `ask` the value to put. */
+/** Thread to main. `done` carries the output as its body, `ask` the value to put or what a capability is used for. */
 export type Report =
   | { kind: "ready"; threadCpuMs: number }
   | { kind: "unusable"; fault: RunFault }

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@sallyport/protocol";
 import type { CallFacts, ToolContext } from "../../ports/runner.ts";
 import { encodeJson } from "./json-text.ts";
+import { encodeUse } from "./use-of.ts";
 
 export const HOST_METHODS = ["get", "put", "delete", "keys", "use"] as const;
 export type HostMethod = (typeof HOST_METHODS)[number];
@@ -11,7 +12,10 @@ export const MAX_HOST_VALUE_BYTES = 4 * 1024 * 1024;
 export const MAX_SUBJECT_CHARS = 4_096;
 const MAX_PHASE_CHARS = 200;
 
-/** One question to the host: about a key, a prefix or a capability; `value` is JSON text, for `put` only. */
+/**
+ * One question to the host: about a key, a prefix or a capability. `value` is JSON text: what to `put`, or what a
+ * capability is used for.
+ */
 export interface HostQuestion {
   method: HostMethod;
   subject: string;
@@ -68,8 +72,11 @@ class LazyContext implements ToolContext {
 
   get use(): ToolContext["use"] {
     const channel = this.#channel;
-    return async (capability) => {
-      await channel.ask({ method: "use", subject: checkSubject(capability) });
+    return async (capability, on) => {
+      const subject = checkSubject(capability);
+      await channel.ask(
+        on === undefined ? { method: "use", subject } : { method: "use", subject, value: encodeUse(on) },
+      );
     };
   }
 }

@@ -24,19 +24,25 @@ export interface KeptCall {
 /** A closing whose answer is text already, so that writing it cannot fail half way. */
 export type PreparedClosing = Omit<CallClosing, "closing"> & { closing?: KeptClosing };
 
+interface JournalOptions {
+  /** Beyond about this many closed calls the oldest are forgotten. */
+  maxClosed: number;
+  forgotten(callId: string): void;
+}
+
 /**
- * The journal in memory. A call enters as `executing` or as `closed`; `executing` may become `unknown` or `closed`,
- * `unknown` may become `closed`, and `closed` is final. The checks change nothing; a write must follow its check
- * without anything in between.
+ * The journal in memory. A call enters as `waiting`, `executing` or `closed`; `waiting` may become `executing` or
+ * `closed`, `executing` may become `unknown` or `closed`, `unknown` may become `closed`, and `closed` is final. The
+ * checks change nothing; a write must follow its check without anything in between.
  */
 export class MemoryJournal {
   readonly #calls = new Map<string, KeptCall>();
   readonly #byKey = new Map<string, string>();
   readonly #closed = new Set<string>();
-  readonly #maxClosed: number;
+  readonly #options: JournalOptions;
 
-  constructor(maxClosed: number) {
-    this.#maxClosed = maxClosed;
+  constructor(options: JournalOptions) {
+    this.#options = options;
   }
 
   checkOpen(record: CallRecord): Conflict | undefined {
@@ -46,9 +52,19 @@ export class MemoryJournal {
     return existing && { kind: "idempotency", existing };
   }
 
+  checkBegin(intent: CallIntent): Conflict | undefined {
+    const call = this.#calls.get(intent.callId);
+    if (call?.phase !== "waiting" || call.intent.tenant !== intent.tenant) return { kind: "not_waiting" };
+    const key = intent.idempotencyKey ?? call.intent.idempotencyKey;
+    const holder = key === undefined ? undefined : this.byKey(intent.tenant, intent.agent, key);
+    if (holder === undefined || holder.callId === intent.callId) return undefined;
+    return { kind: "idempotency", existing: holder };
+  }
+
   checkClose(closing: CallClosing): Conflict | undefined {
     const phase = this.#calls.get(closing.callId)?.phase;
-    const allowed = phase === "executing" || (phase === "unknown" && closing.phase === "closed");
+    const isOpen = phase === "waiting" || phase === "executing" || phase === "unknown";
+    const allowed = closing.phase === "closed" ? isOpen : phase === "executing";
     return allowed ? undefined : { kind: "not_open" };
   }
 
@@ -57,6 +73,14 @@ export class MemoryJournal {
     this.#calls.set(callId, { ...call, ...(link && { link }) });
     if (idempotencyKey !== undefined) this.#byKey.set(keyOf(call.intent), callId);
     if (call.phase === "closed") this.#remember(callId);
+  }
+
+  /** What the intent says replaces what was kept, but for the place in the journal and a key it does not bring. */
+  begin({ intent }: KeptCall, link: AuditLink | undefined): void {
+    const waiting = this.#calls.get(intent.callId);
+    if (waiting === undefined) return;
+    if (waiting.intent.idempotencyKey !== undefined) this.#byKey.delete(keyOf(waiting.intent));
+    this.open({ intent: withKeyOf(waiting.intent, intent), phase: "executing" }, link ?? waiting.link);
   }
 
   close(change: PreparedClosing, link: AuditLink | undefined): void {
@@ -89,9 +113,10 @@ export class MemoryJournal {
   /** Forgets the calls that closed first, a tenth of the bound at a time so that each closing stays cheap. */
   #remember(callId: string): void {
     this.#closed.add(callId);
-    if (this.#closed.size <= this.#maxClosed * 1.1) return;
+    const { maxClosed } = this.#options;
+    if (this.#closed.size <= maxClosed * 1.1) return;
     for (const oldest of this.#closed) {
-      if (this.#closed.size <= this.#maxClosed) return;
+      if (this.#closed.size <= maxClosed) return;
       this.#forget(oldest);
     }
   }
@@ -101,6 +126,7 @@ export class MemoryJournal {
     this.#closed.delete(callId);
     this.#calls.delete(callId);
     if (call?.intent.idempotencyKey !== undefined) this.#byKey.delete(keyOf(call.intent));
+    this.#options.forgotten(callId);
   }
 }
 
@@ -128,6 +154,16 @@ function matches(filter: CallFilter): (call: KeptCall) => boolean {
 
 function keyOf(call: Pick<CallIntent, "tenant" | "agent" | "idempotencyKey">): string {
   return JSON.stringify([call.tenant, call.agent, call.idempotencyKey]);
+}
+
+function withKeyOf(waiting: CallIntent, intent: CallIntent): CallIntent {
+  const idempotencyKey = intent.idempotencyKey ?? waiting.idempotencyKey;
+  const requestDigest = intent.requestDigest ?? waiting.requestDigest;
+  return {
+    ...intent,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    ...(requestDigest !== undefined && { requestDigest }),
+  };
 }
 
 function keep({ answer, ...rest }: ClosedWith): KeptClosing {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StateWrites } from "../../ports/state.ts";
 import { storeContract } from "../../testing/store-contract.ts";
+import { sampleApproval } from "../../testing/store-contract-permit-samples.ts";
 import { applied, opening, sampleCall, sampleIntent, unitOf } from "../../testing/store-contract-samples.ts";
 import { createMemoryStore } from "./memory-store.ts";
 
@@ -22,6 +23,23 @@ describe("a bounded memory store", () => {
     expect(left.at(-1)?.callId).toBe(open.callId);
     expect((await applied(store, opening(sampleCall({ idempotencyKey: "k0" })))).ok).toBe(true);
     expect(await store.audit.read("acme", { after: 0, limit: 100 })).toHaveLength(52);
+  });
+
+  it("forgets the approvals of the calls it forgets, and no others", async () => {
+    const store = createMemoryStore({ maxClosedCalls: 10 });
+    const waiting = sampleIntent({ phase: "waiting" });
+    const asked = sampleApproval({ callId: waiting.callId });
+    await applied(store, { ...opening(waiting), approvals: [{ record: asked, order: "{}" }] });
+    const records = Array.from({ length: 50 }, () => sampleApproval());
+    for (const record of records) {
+      const unit = opening(sampleCall({ callId: record.callId }));
+      await applied(store, { ...unit, approvals: [{ record, order: "{}" }] });
+    }
+    const left = await store.approvals.list({ limit: 100 });
+    expect(left.length).toBeLessThanOrEqual(12);
+    expect([left[0], left.at(-1)]).toEqual([records[49], asked]);
+    expect(await store.approvals.ofCall(records[0]?.callId ?? "")).toBeUndefined();
+    expect(await store.approvals.order(records[0]?.approvalId ?? "")).toBeUndefined();
   });
 
   it("forgets the oldest audit entries and keeps their numbers and its head", async () => {

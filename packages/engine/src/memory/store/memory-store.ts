@@ -1,25 +1,20 @@
-import type { CommitResult, Conflict, Store, UnitOfWork } from "../../ports/store.ts";
+import type { Store } from "../../ports/store.ts";
+import { applyUnit, type Parts } from "./apply-unit.ts";
 import { Gate } from "./gate.ts";
+import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryAudit } from "./memory-audit.ts";
-import { MemoryJournal, prepareCall, prepareClosing } from "./memory-journal.ts";
+import { MemoryGrants } from "./memory-grants.ts";
+import { MemoryJournal } from "./memory-journal.ts";
 import { MemoryOutbox } from "./memory-outbox.ts";
-import { MemoryState, prepareWrites } from "./memory-state.ts";
-import { MemoryTools, prepareTool } from "./memory-tools.ts";
+import { MemoryRevocations } from "./memory-revocations.ts";
+import { MemoryState } from "./memory-state.ts";
+import { MemoryTools } from "./memory-tools.ts";
 
 export interface MemoryStoreOptions {
-  /** Beyond about this many closed calls the oldest are forgotten, with their idempotency keys. Default: none are. */
+  /** Beyond about this many closed calls the oldest are forgotten, with their keys and approvals. Default: none are. */
   maxClosedCalls?: number;
   /** Beyond about this many audit entries a tenant's oldest are forgotten. Default: none are. */
   maxAuditEntries?: number;
-}
-
-/** The parts of a memory store; each is plain synchronous data, so a unit is atomic by not waiting for anything. */
-interface Parts {
-  journal: MemoryJournal;
-  state: MemoryState;
-  audit: MemoryAudit;
-  outbox: MemoryOutbox;
-  tools: MemoryTools;
 }
 
 /**
@@ -28,28 +23,39 @@ interface Parts {
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const gate = new Gate();
-  const parts: Parts = {
-    journal: new MemoryJournal(options.maxClosedCalls ?? Number.POSITIVE_INFINITY),
-    state: new MemoryState(),
-    audit: new MemoryAudit(options.maxAuditEntries ?? Number.POSITIVE_INFINITY),
-    outbox: new MemoryOutbox(),
-    tools: new MemoryTools(),
-  };
+  const parts = emptyParts(options);
   const guarded = async <Result>(run: () => Result): Promise<Result> => {
     gate.enter();
     return run();
   };
   return {
-    commit: (unit) => guarded(() => apply(parts, unit)),
+    commit: (unit) => guarded(() => applyUnit(parts, unit)),
     ...readers(parts, guarded),
     close: async () => gate.shut(),
+  };
+}
+
+function emptyParts(options: MemoryStoreOptions): Parts {
+  const approvals = new MemoryApprovals();
+  return {
+    journal: new MemoryJournal({
+      maxClosed: options.maxClosedCalls ?? Number.POSITIVE_INFINITY,
+      forgotten: (callId) => approvals.forgetCall(callId),
+    }),
+    state: new MemoryState(),
+    audit: new MemoryAudit(options.maxAuditEntries ?? Number.POSITIVE_INFINITY),
+    outbox: new MemoryOutbox(),
+    tools: new MemoryTools(),
+    approvals,
+    grants: new MemoryGrants(),
+    revocations: new MemoryRevocations(),
   };
 }
 
 type Guarded = <Result>(run: () => Result) => Promise<Result>;
 
 function readers(
-  { journal, state, audit, outbox, tools }: Parts,
+  { journal, state, audit, outbox, tools, approvals, grants, revocations }: Parts,
   guarded: Guarded,
 ): Omit<Store, "commit" | "close"> {
   return {
@@ -75,29 +81,16 @@ function readers(
       delivered: (position) => guarded(() => outbox.delivered(position)),
     },
     tools: { all: () => guarded(() => tools.all()) },
+    approvals: {
+      get: (approvalId) => guarded(() => approvals.get(approvalId)),
+      ofCall: (callId) => guarded(() => approvals.ofCall(callId)),
+      list: (filter) => guarded(() => approvals.list(filter)),
+      order: (approvalId) => guarded(() => approvals.order(approvalId)),
+    },
+    grants: {
+      get: (grantId) => guarded(() => grants.get(grantId)),
+      all: () => guarded(() => grants.all()),
+    },
+    revocations: { all: () => guarded(() => revocations.all()) },
   };
-}
-
-function apply(parts: Parts, unit: UnitOfWork): CommitResult {
-  const conflict = firstConflict(parts, unit);
-  if (conflict) return { ok: false, conflict };
-  const opened = unit.open && prepareCall(unit.open);
-  const closing = unit.close && prepareClosing(unit.close);
-  const writes = unit.state && prepareWrites(unit.state);
-  const tools = (unit.tools ?? []).map(({ record }) => prepareTool(record));
-  const links = parts.audit.append(unit.tenant, unit.events);
-  if (opened) parts.journal.open(opened, links.at(-1));
-  if (closing) parts.journal.close(closing, links.at(-1));
-  if (writes) parts.state.write(writes);
-  for (const tool of tools) parts.tools.put(tool);
-  parts.outbox.append(unit.outbox);
-  return { ok: true, links };
-}
-
-function firstConflict({ journal, state }: Parts, unit: UnitOfWork): Conflict | undefined {
-  const refused =
-    (unit.open && journal.checkOpen(unit.open)) ?? (unit.close && journal.checkClose(unit.close));
-  if (refused) return refused;
-  const keys = unit.state ? state.conflicts(unit.state) : [];
-  return keys.length === 0 ? undefined : { kind: "state", keys };
 }

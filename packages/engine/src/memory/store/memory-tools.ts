@@ -27,7 +27,8 @@ export function prepareTool(record: ToolRecord): PreparedTool {
 
 function retire(known: string, update: string): string {
   const { manifest, manifestHash, registeredAt }: ToolRecord = JSON.parse(known);
-  const { retirement, module }: ToolRecord = JSON.parse(update);
-  const record: ToolRecord = { manifest, manifestHash, registeredAt, retirement, ...(module && { module }) };
+  const { retirement, module, quarantine }: ToolRecord = JSON.parse(update);
+  const changed = { retirement, ...(module && { module }), ...(quarantine && { quarantine }) };
+  const record: ToolRecord = { manifest, manifestHash, registeredAt, ...changed };
   return JSON.stringify(record);
 }

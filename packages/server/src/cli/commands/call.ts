@@ -1,9 +1,13 @@
-import { Command, InvalidArgumentError } from "commander";
+import { ON_APPROVAL, type OnApproval } from "@sallyport/protocol";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { exitCodeOfAnswer } from "../exit-codes.ts";
-import { type Io, visible } from "../io.ts";
+import { interrupted } from "../interrupted.ts";
+import type { Io } from "../io.ts";
+import { printAnswer } from "../print-answer.ts";
 import { readInput } from "../read-input.ts";
-import { answerDocument, answerSummary, failureText } from "../render-answer.ts";
+import { readToken } from "../read-token.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+import { waitForPerson } from "../wait-for-person.ts";
 
 interface CallOptions extends CommonOptions {
   operation?: string;
@@ -13,6 +17,10 @@ interface CallOptions extends CommonOptions {
   timeoutMs?: number;
   tenant?: string;
   agent?: string;
+  session?: string;
+  token?: string;
+  onApproval?: OnApproval;
+  requireApproval?: boolean;
 }
 
 const EXAMPLES = `
@@ -21,6 +29,9 @@ Examples:
   $ sallyport call calculator --operation divide @input.json --json
   $ echo '{"a":1,"b":2}' | sallyport call calculator --operation add -
   $ sallyport call counter --operation increment '{"name":"orders"}' --idempotency-key order-17
+
+A call that needs approval: --on-approval pending (the default) asks and ends with exit code 4; wait asks and waits, at a
+terminal by asking you; deny asks nobody. It waits on record: see "sallyport approvals", go on with "sallyport calls resume".
 
 The result goes to stdout, everything else to stderr. Exit codes: 0 success, 1 the tool failed, 2 bad usage or input,
 3 denied, 4 approval pending, 5 timeout, 6 cancelled, 70 internal.`;
@@ -41,6 +52,10 @@ export function callCommand(io: Io, finish: (code: number) => void): Command {
     .option("--timeout-ms <ms>", "tighter deadline than the tool's own", milliseconds)
     .option("--tenant <id>", "tenant to call for")
     .option("--agent <id>", "agent to call for")
+    .option("--session <id>", "session the call belongs to")
+    .option("--token <@file|->", "capability token, from a file or standard input (or SALLYPORT_TOKEN)")
+    .option("--require-approval", "ask a person even where the policy would not")
+    .addOption(new Option("--on-approval <way>", "when a person has to be asked").choices(ON_APPROVAL))
     .addHelpText("after", EXAMPLES);
   return withCommonOptions(command).action(
     async (tool: string, input: string | undefined, options: CallOptions) => {
@@ -64,40 +79,40 @@ async function call(
   const session = new Session(options, io);
   const { output } = session;
   const input = await readInput(line.input, io);
-  return await session.inHouse(async ({ engine }) => {
-    const answer = await interruptible((signal) =>
+  const token = await readToken(options.token, io);
+  const onApproval = options.onApproval ?? session.config.approvals.onApproval;
+  const answer = await session.inHouse(({ engine }) =>
+    interruptible((signal) =>
       engine.call({
         tool,
         input,
         caller: session.caller(options),
         signal,
+        disclosure: "full",
+        // Waiting is done here, outside the house: others can write to it meanwhile.
+        onApproval: onApproval === "deny" ? "deny" : "pending",
+        ...(token !== undefined && { token }),
+        ...(options.requireApproval && { requireApproval: true }),
         ...(options.operation !== undefined && { operation: options.operation }),
         ...(options.toolVersion !== undefined && { version: options.toolVersion }),
         ...(options.idempotencyKey !== undefined && { idempotencyKey: options.idempotencyKey }),
         ...(options.callId !== undefined && { callId: options.callId }),
         ...(options.timeoutMs !== undefined && { limits: { timeoutMs: options.timeoutMs } }),
       }),
-    );
-    if (output.json || answer.status === "success") {
-      const result = answer.status === "success" ? answer.result : null;
-      output.result(answerDocument(answer), () => visible(JSON.stringify(result, null, 2)));
-    }
-    if (!output.json) output.note(answerSummary(answer, output));
-    if (!output.json && answer.status !== "success") output.note(failureText(answer.error, output));
-    return exitCodeOfAnswer(answer);
-  });
+    ),
+  );
+  const waits = onApproval === "wait" && answer.status === "pending_approval";
+  const final = waits ? await waitForPerson(answer, session) : answer;
+  printAnswer(final, output);
+  return exitCodeOfAnswer(final);
 }
 
 /** Ctrl-C cancels the call, which then ends as cancelled, on record. */
 async function interruptible<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-  const controller = new AbortController();
-  const interrupt = () => controller.abort("interrupted");
-  process.once("SIGINT", interrupt);
-  process.once("SIGTERM", interrupt);
+  const { signal, done } = interrupted();
   try {
-    return await run(controller.signal);
+    return await run(signal);
   } finally {
-    process.off("SIGINT", interrupt);
-    process.off("SIGTERM", interrupt);
+    done();
   }
 }

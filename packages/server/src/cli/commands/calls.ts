@@ -1,11 +1,13 @@
 import type { CallFilter, CallRecord, Verdict } from "@sallyport/engine";
 import { CALL_STATUSES, type CallStatus, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { EXIT } from "../exit-codes.ts";
+import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { type Io, table, visible } from "../io.ts";
+import { printAnswer } from "../print-answer.ts";
 import { readInput } from "../read-input.ts";
 import { answerDocument } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+import { resumeOnce, waitForPerson } from "../wait-for-person.ts";
 
 const MAX_ROWS = 1_000;
 
@@ -14,6 +16,7 @@ export function callsCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("calls").description("look at recorded calls and settle interrupted ones");
   command.addCommand(listCommand(io));
   command.addCommand(showCommand(io));
+  command.addCommand(resumeCommand(io, finish));
   command.addCommand(recoverCommand(io, finish));
   return command;
 }
@@ -34,7 +37,12 @@ function listCommand(io: Io): Command {
     .option("--tenant <id>", "only calls of this tenant")
     .addOption(new Option("--status <status>", "only calls that ended so").choices(CALL_STATUSES))
     .addOption(
-      new Option("--phase <phase>", "only calls in this phase").choices(["executing", "unknown", "closed"]),
+      new Option("--phase <phase>", "only calls in this phase").choices([
+        "waiting",
+        "executing",
+        "unknown",
+        "closed",
+      ]),
     )
     .option("--before <call>", "go on after this call, the last one of the page before")
     .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 20);
@@ -91,6 +99,23 @@ function recordDocument(record: CallRecord) {
     input: JSON.parse(input) as JsonValue,
     ...(closing && { outcome: answerDocument(closing.answer) }),
   };
+}
+
+function resumeCommand(io: Io, finish: (code: number) => void): Command {
+  const command = new Command("resume")
+    .description("go on with a call that waited for approval")
+    .argument("<call>", "id of the call")
+    .option("--wait", "wait until a person has answered");
+  return withCommonOptions(command).action(
+    async (callId: string, options: CommonOptions & { wait?: boolean }) => {
+      const session = new Session(options, io);
+      const answer = await resumeOnce(callId, session);
+      const waits = options.wait && answer.status === "pending_approval";
+      const final = waits ? await waitForPerson(answer, session) : answer;
+      printAnswer(final, session.output);
+      finish(exitCodeOfAnswer(final));
+    },
+  );
 }
 
 interface RecoverOptions extends CommonOptions {

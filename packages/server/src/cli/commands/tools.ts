@@ -1,29 +1,25 @@
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import {
-  createSchemaCompiler,
-  decodeManifest,
-  lifecycleAt,
-  lintSchema,
-  type SchemaFinding,
-  type ToolRecord,
-} from "@sallyport/engine";
-import { failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
+import { lifecycleAt, type Quarantine, type ToolRecord, type ToolShelf } from "@sallyport/engine";
+import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { loadModule } from "../../tools/load-module.ts";
-import { EXIT } from "../exit-codes.ts";
 import { type Io, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+import { exactReference, type Reference, reference } from "../tool-reference.ts";
+import { lintCommand } from "./tools-lint.ts";
+import { quarantineCommand, releaseCommand } from "./tools-quarantine.ts";
 
 /** `sallyport tools`: what can be called, in which versions, and how it leaves. */
 export function toolsCommand(io: Io, finish: (code: number) => void): Command {
-  const command = new Command("tools").description("list, inspect, lint, add and retire tools");
+  const command = new Command("tools").description("list, inspect, lint, add, retire and quarantine tools");
   command.addCommand(listCommand(io));
   command.addCommand(showCommand(io));
   command.addCommand(lintCommand(io, finish));
   command.addCommand(addCommand(io));
   command.addCommand(deprecateCommand(io));
   command.addCommand(removeCommand(io));
+  command.addCommand(quarantineCommand(io));
+  command.addCommand(releaseCommand(io));
   return command;
 }
 
@@ -45,7 +41,7 @@ function listCommand(io: Io): Command {
   });
 }
 
-function summary({ manifest, retirement, manifestHash }: ToolRecord, now: number) {
+function summary({ manifest, retirement, manifestHash, quarantine }: ToolRecord, now: number) {
   const { id, version, name, description, category, tags } = manifest;
   const operations = Object.keys(manifest.operations);
   return {
@@ -59,15 +55,16 @@ function summary({ manifest, retirement, manifestHash }: ToolRecord, now: number
     lifecycle: lifecycleAt(retirement, now),
     ...retirement,
     manifestHash,
+    ...(quarantine && { quarantine }),
   };
 }
 
 function listText(records: ToolRecord[], now: number): string {
   const header = ["TOOL", "VERSION", "LIFECYCLE", "OPERATIONS", "DESCRIPTION"];
-  const lines = records.map(({ manifest, retirement }) => [
+  const lines = records.map(({ manifest, retirement, quarantine }) => [
     manifest.id,
     manifest.version,
-    lifecycleAt(retirement, now),
+    `${lifecycleAt(retirement, now)}${quarantine ? ", in quarantine" : ""}`,
     Object.keys(manifest.operations).join(", "),
     manifest.description.slice(0, 60),
   ]);
@@ -83,103 +80,28 @@ function showCommand(io: Io): Command {
     .argument("<tool>", "id, or id@version or id@range", reference);
   return withCommonOptions(command).action(async (tool: Reference, options: CommonOptions) => {
     const session = new Session(options, io);
-    const record = await session.inCatalogue(async (tools) => {
-      const known = tools.list().find(({ manifest }) => manifest.id === tool.id);
-      const operation = known && Object.keys(known.manifest.operations)[0];
-      const found = tools.resolve({
-        tool: tool.id,
-        ...(tool.version && { version: tool.version }),
-        ...(operation && { operation }),
-      });
-      if (isFailure(found)) throw new SallyportError(found);
-      return found.record;
-    });
-    session.output.result(record, () => visible(JSON.stringify(record.manifest, null, 2)));
+    const record = await session.inCatalogue(async (tools) => findRecord(tools, tool));
+    const { manifest, quarantine } = record;
+    if (quarantine) session.output.note(visible(quarantineNote(quarantine)));
+    session.output.result(record, () => visible(JSON.stringify(manifest, null, 2)));
   });
 }
 
-interface Reference {
-  id: string;
-  version: string | undefined;
+/** The record of the version a call would get, in quarantine too. */
+function findRecord(tools: ToolShelf, { id, version }: Reference): ToolRecord {
+  const records = tools.list().filter(({ manifest }) => manifest.id === id);
+  const operation = Object.keys(records[0]?.manifest.operations ?? {})[0];
+  const found = tools.resolve({ tool: id, ...(version && { version }), ...(operation && { operation }) });
+  if (!isFailure(found)) return found.record;
+  const kept = found.code === "E3219" && found.details?.version;
+  const record = records.find(({ manifest }) => manifest.version === kept);
+  if (record) return record;
+  throw new SallyportError(found);
 }
 
-function reference(text: string): Reference {
-  const at = text.lastIndexOf("@");
-  return at > 0 ? { id: text.slice(0, at), version: text.slice(at + 1) } : { id: text, version: undefined };
-}
-
-function exactReference(text: string): { id: string; version: string } {
-  const { id, version } = reference(text);
-  if (!version) throw new InvalidArgumentError("name the version too: tool@1.2.3");
-  return { id, version };
-}
-
-interface LintResult {
-  tool: string;
-  operation: string;
-  schema: "input" | "output";
-  findings: SchemaFinding[];
-}
-
-function lintCommand(io: Io, finish: (code: number) => void): Command {
-  const command = new Command("lint")
-    .description("check schemas against the quality rules")
-    .argument("[what]", "a tool id, a module (.ts, .js) or a manifest file (.json); default: every tool");
-  return withCommonOptions(command).action(async (what: string | undefined, options: CommonOptions) => {
-    const session = new Session(options, io);
-    const results = (await manifestsFor(what, session)).flatMap(lintManifest);
-    const wrong = results.some(({ findings }) => findings.some(({ severity }) => severity === "error"));
-    session.output.result(results, () => lintText(results));
-    finish(wrong ? EXIT.toolFailed : EXIT.success);
-  });
-}
-
-async function manifestsFor(what: string | undefined, session: Session): Promise<ToolManifest[]> {
-  if (what?.endsWith(".json")) return [await readManifest(resolve(session.io.cwd, what))];
-  if (what !== undefined && /\.[cm]?[jt]s$/.test(what)) {
-    return (await loadModule(resolve(session.io.cwd, what))).tools.map(({ manifest }) => manifest);
-  }
-  const records = await session.inCatalogue(async (tools) => tools.list());
-  const wanted = records.filter(({ manifest }) => what === undefined || manifest.id === what);
-  if (what !== undefined && wanted.length === 0)
-    throw new SallyportError(failure("E3001", { message: `There is no tool ${what}.` }));
-  return wanted.map(({ manifest }) => manifest);
-}
-
-async function readManifest(file: string): Promise<ToolManifest> {
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(file, "utf8"));
-  } catch (error) {
-    throw new SallyportError(
-      failure("E3008", { message: `${file} cannot be read as JSON: ${String(error)}` }),
-    );
-  }
-  const decoded = decodeManifest(value, createSchemaCompiler());
-  if (!decoded.ok) throw new SallyportError(decoded.failure);
-  return decoded.manifest;
-}
-
-function lintManifest({ id, version, operations }: ToolManifest): LintResult[] {
-  const compiler = createSchemaCompiler();
-  const check = (schema: unknown) => compiler.check(schema);
-  const tool = `${id}@${version}`;
-  return Object.entries(operations).flatMap(([operation, { inputSchema, outputSchema }]) => [
-    { tool, operation, schema: "input" as const, findings: lintSchema(inputSchema, check) },
-    ...(outputSchema
-      ? [{ tool, operation, schema: "output" as const, findings: lintSchema(outputSchema, check) }]
-      : []),
-  ]);
-}
-
-function lintText(results: LintResult[]): string {
-  const lines = results.flatMap(({ tool, operation, schema, findings }) =>
-    findings.map(
-      ({ path, severity, message, suggestion }) =>
-        `${severity}  ${tool} ${operation} ${schema}${path}: ${message} — ${suggestion}`,
-    ),
-  );
-  return lines.length > 0 ? visible(lines.join("\n")) : `${results.length} schemas, nothing to improve.`;
+function quarantineNote({ at, by, reason, callId }: Quarantine): string {
+  const call = callId === undefined ? "" : ` (call ${callId})`;
+  return `! In quarantine since ${new Date(at).toISOString()} by ${by}: ${reason}${call}`;
 }
 
 function addCommand(io: Io): Command {
@@ -272,7 +194,7 @@ function removeCommand(io: Io): Command {
   );
 }
 
-function showChange(changed: ToolRecord | ReturnType<typeof failure>, session: Session, verb: string): void {
+function showChange(changed: ToolRecord | Failure, session: Session, verb: string): void {
   if (isFailure(changed)) throw new SallyportError(changed);
   const { manifest, retirement } = changed;
   const move = retirement.replacement ? ` Callers are sent to ${retirement.replacement}.` : "";

@@ -1,0 +1,1 @@
+export { type AbacOptions, createAbacPolicy } from "./abac-policy.ts";

@@ -1,0 +1,1 @@
+export { createOpaPolicy, OPA_ENDPOINT, type OpaOptions } from "./opa-policy.ts";

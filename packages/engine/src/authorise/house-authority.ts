@@ -1,0 +1,148 @@
+import { hash } from "node:crypto";
+import { canonicalJson, type Failure, failure, isFailure, type JsonValue } from "@sallyport/protocol";
+import type { Approach, Authority, AuthorityRequest, CapabilityUse, Decision } from "../ports/authority.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { Policy, PolicyVerdict } from "../ports/policy.ts";
+import type { Store } from "../ports/store.ts";
+import type { TokenClaims } from "../ports/tokens.ts";
+import { type AgentProfile, beyondTheAgent, profileOf } from "./agent-profile.ts";
+import type { GrantShelf } from "./capability/grant-shelf.ts";
+import { type ConfiguredGrant, covers, reaches } from "./grants.ts";
+import { askAll } from "./policy/index.ts";
+import type { TokenChecker } from "./token/index.ts";
+import { weigh } from "./weigh.ts";
+
+export interface AuthorityOptions {
+  grants: readonly ConfiguredGrant[];
+  policies?: readonly Policy[];
+  tokens?: { checker: TokenChecker; required: boolean };
+  agents?: readonly AgentProfile[];
+  /** The stored grants; without it only configured ones count. */
+  shelf?: GrantShelf;
+  /** The folder or project calls are made in, for standing grants that hold only there. */
+  project?: string;
+  /** How long a policy may take before its silence counts as a no. */
+  policyMs?: number;
+}
+
+/**
+ * The house's own authority. In this order: the token says who asks and for what; the agent's profile bounds it; the
+ * policies say allow, ask or deny, the strictest of them counting; grants give the capabilities. What nothing opens
+ * stays shut, and no grant is stronger than a deny.
+ */
+export class HouseAuthority implements Authority {
+  readonly #options: AuthorityOptions;
+  readonly #grantsVersion: string;
+
+  constructor(options: AuthorityOptions) {
+    this.#options = options;
+    const { grants, agents = [] } = options;
+    const plain: JsonValue = JSON.parse(JSON.stringify({ agents, grants }));
+    this.#grantsVersion = hash("sha256", canonicalJson(plain)).slice(0, 16);
+  }
+
+  /** Reads what is stored and follows its changes; resolves once it is up to date. Returns how to stop. */
+  async connect({ store, bus }: { store: Store; bus: Bus }): Promise<() => void> {
+    const { shelf, tokens } = this.#options;
+    const stops = [
+      bus.subscribe("token:revocations", ({ jti }) => {
+        if (typeof jti === "string") tokens?.checker.revoke(jti);
+      }),
+      bus.subscribe("grants:updates", ({ changed, revoked }) => {
+        const ids = [changed, revoked].flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
+        void shelf?.refresh(ids, store.grants);
+      }),
+    ];
+    tokens?.checker.revoked(await store.revocations.all());
+    shelf?.load(await store.grants.all());
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  stranger({ caller, token, verified, tool, at }: Approach): Failure | undefined {
+    const claims = this.#identify({ token, verified }, { caller, tool, at });
+    if (claims && isFailure(claims)) return claims;
+    if (claims || this.#options.grants.some((grant) => reaches(grant, { caller, tool }))) return undefined;
+    return failure("E3209", {
+      message: `Denied: no grant lets agent ${caller.agent} of tenant ${caller.tenant} call ${tool}.`,
+      details: { rules: [], missing: [], approvalUnlocks: false },
+    });
+  }
+
+  decide(request: AuthorityRequest): Decision | Promise<Decision> {
+    const { caller, tool, version, at, token, verified, ...rest } = request;
+    const claims = this.#identify({ token, verified }, { caller, tool, version, at });
+    if (claims && isFailure(claims)) return this.#refusal(claims);
+    const profile = profileOf(this.#options.agents ?? [], caller);
+    const beyond = beyondTheAgent(request, { profile, claims });
+    if (beyond) return this.#refusal(beyond);
+    const { policies = [], policyMs = 500 } = this.#options;
+    if (policies.length === 0) return this.#weigh(request, { claims, profile });
+    const asked = { caller, tool, version, at, ...rest };
+    const verdict = askAll(policies, asked, { timeoutMs: policyMs });
+    if (!(verdict instanceof Promise)) return this.#weigh(request, { claims, profile, verdict });
+    return verdict.then((late) => this.#weigh(request, { claims, profile, verdict: late }));
+  }
+
+  began({ grants = [] }: Decision, call: { callId: string; at: number }): void {
+    if (grants.length > 0) this.#options.shelf?.began(grants, call);
+  }
+
+  refuseUse(use: CapabilityUse): Failure | undefined {
+    const { grants } = use.decision;
+    return grants && grants.length > 0 ? this.#options.shelf?.refuseUse(use, grants) : undefined;
+  }
+
+  #identify(
+    { token, verified }: { token?: string | undefined; verified?: TokenClaims | undefined },
+    query: { caller: AuthorityRequest["caller"]; tool: string; version?: string; at: number },
+  ): TokenClaims | Failure | undefined {
+    const { tokens } = this.#options;
+    if (!tokens) return undefined;
+    if (verified) return tokens.checker.recheck(verified, query);
+    return token !== undefined || tokens.required ? tokens.checker.check(token, query) : undefined;
+  }
+
+  #refusal({ code, message, advice, details }: Failure): Decision {
+    const retryAfterMs = details?.retryAfterMs;
+    return {
+      outcome: "deny",
+      code,
+      reason: message,
+      rules: [],
+      capabilities: [],
+      missing: [],
+      policyVersion: this.#grantsVersion,
+      unlock: advice,
+      ...(typeof retryAfterMs === "number" && { retryAfterMs }),
+    };
+  }
+
+  #weigh(
+    request: AuthorityRequest,
+    found: {
+      claims: TokenClaims | undefined;
+      profile: AgentProfile | undefined;
+      verdict?: PolicyVerdict;
+    },
+  ): Decision {
+    const { grants, shelf, project } = this.#options;
+    return weigh(request, {
+      ...found,
+      matching: grants.filter((grant) => covers(grant, request)),
+      shelf,
+      project,
+      grantsVersion: this.#grantsVersion,
+    });
+  }
+}
+
+/**
+ * Decides by configured grants alone, and lets every caller know every tool. Deny by default: without a grant for the
+ * tool nothing runs, not even a tool that needs no capability.
+ */
+export function grantAuthority(grants: readonly ConfiguredGrant[]): Authority {
+  const house = new HouseAuthority({ grants });
+  return { decide: (request) => house.decide(request) };
+}

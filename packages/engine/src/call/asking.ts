@@ -1,0 +1,169 @@
+import { type Failure, failure, isFailure, type JsonValue } from "@sallyport/protocol";
+import { ask } from "../approve/ask.ts";
+import { approvalDigest } from "../approve/digest.ts";
+import { encodeOrder, type WaitingOrder } from "../approve/order.ts";
+import { voided } from "../approve/settle.ts";
+import { fillSummary } from "../approve/summary.ts";
+import type { ApprovalCause, ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
+import type { Conflict, UnitOfWork } from "../ports/store.ts";
+import { redact } from "../redact/redact.ts";
+import { describeCall, summaryOf } from "../redact/summarise.ts";
+import { intentOf } from "./call-record.ts";
+import type { House } from "./house.ts";
+import type { Weighed } from "./stages/authorise.ts";
+
+/** What an approval of this call, as it is now, would be an approval of. */
+export function digestOf(at: Weighed): string {
+  return approvalDigest(approvedBy(at));
+}
+
+function approvedBy({ attempt, tool, decision }: Weighed) {
+  return {
+    tool: tool.manifest.id,
+    version: tool.manifest.version,
+    operation: tool.operationName,
+    inputHash: attempt.facts.inputHash,
+    manifestHash: tool.record.manifestHash,
+    policyVersion: decision.policyVersion,
+    caller: attempt.request.caller,
+  };
+}
+
+/**
+ * One line about the call for the person: the tool's own, or one made from its arguments. The tool describes the
+ * checked arguments it would run with (FR-APR-01), and a tool that fails to is not asked about (FR-APR-06).
+ */
+export function summaryFor({ tool, life }: Weighed): string | Failure {
+  const { implementation, operationName: operation, manifest } = tool;
+  const own = implementation?.kind === "inline" ? implementation.summaries?.[operation] : undefined;
+  if (own) return ownSummary(own, life.input);
+  const template = tool.operation.summary;
+  if (template === undefined) return describeCall({ tool: manifest.id, operation, input: life.input });
+  const filled = fillSummary(template, redact(life.input));
+  return typeof filled === "string" ? summaryOf(filled) : filled;
+}
+
+function ownSummary(describe: (input: JsonValue) => string, input: JsonValue): string | Failure {
+  try {
+    const text: unknown = describe(structuredClone(input));
+    if (typeof text === "string") return summaryOf(text);
+  } catch {
+    // The message may hold what must not be shown; that it failed is all there is to say.
+  }
+  const message = "The tool could not describe the call, so nobody can be asked about it.";
+  return failure("E3211", { message, advice: "Correct the summary function of the tool." });
+}
+
+/** Puts the call into the journal as waiting, together with the question. */
+export async function askFirst(
+  at: Weighed,
+  because: ApprovalCause,
+  house: House,
+): Promise<ApprovalRecord | Failure> {
+  const { attempt, tool } = at;
+  const record = questionOf(at, because, house);
+  if (isFailure(record)) return record;
+  const { idempotencyKey } = attempt.request;
+  const result = await tryCommit(at, house, {
+    open: {
+      ...intentOf(attempt, tool, house),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+      phase: "waiting",
+    },
+    approvals: [{ record, order: encodeOrder(orderOf(at)) }],
+  });
+  if (result === undefined) return announced(record, house);
+  return refusal(result);
+}
+
+/** Voids the old question and puts a new one; undefined when somebody else changed the old one meanwhile. */
+export async function askAgain(
+  at: Weighed,
+  { record: old, because }: { record: ApprovalRecord; because: ApprovalCause },
+  house: House,
+): Promise<ApprovalRecord | Failure | undefined> {
+  const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
+  const past = voided(old, { at: house.clock.now(), reason });
+  if (isFailure(past)) return undefined;
+  const record = questionOf(at, because, house);
+  if (isFailure(record)) return record;
+  const writes: ApprovalWrite[] = [
+    { record: past, expect: old.revision, order: null },
+    { record, order: encodeOrder(orderOf(at)) },
+  ];
+  const conflict = await tryCommit(at, house, { approvals: writes });
+  if (conflict) return undefined;
+  at.attempt.approval = record;
+  return announced(record, house);
+}
+
+function questionOf(at: Weighed, because: ApprovalCause, house: House): ApprovalRecord | Failure {
+  const { attempt, tool, decision, life } = at;
+  const summary = summaryFor(at);
+  if (typeof summary !== "string") return summary;
+  const input: JsonValue = redact(life.input);
+  return ask(
+    {
+      ...approvedBy(at),
+      approvalId: house.ids.next(),
+      callId: attempt.callId,
+      because,
+      decision,
+      risk: tool.conduct.risk,
+      summary,
+      input,
+      at: house.clock.now(),
+    },
+    house.approvals,
+  );
+}
+
+function orderOf({ attempt, tool, life, decision }: Weighed): WaitingOrder {
+  const { request } = attempt;
+  const verified = decision.token ?? attempt.waits?.verified;
+  return {
+    tool: tool.manifest.id,
+    version: tool.manifest.version,
+    operation: tool.operationName,
+    input: life.input,
+    caller: request.caller,
+    ...(request.priority && { priority: request.priority }),
+    ...(request.limits && { limits: request.limits }),
+    ...(request.requireApproval && { requireApproval: true }),
+    ...(request.onApproval && { onApproval: request.onApproval }),
+    ...(request.idempotencyKey !== undefined && { idempotencyKey: request.idempotencyKey }),
+    ...(verified && { verified }),
+    attempts: attempt.number,
+    startedAt: attempt.startedAt,
+  };
+}
+
+async function tryCommit(
+  { attempt }: Weighed,
+  house: House,
+  unit: Pick<UnitOfWork, "open" | "approvals">,
+): Promise<Conflict | undefined> {
+  const approval = unit.approvals?.at(-1)?.record;
+  if (approval) {
+    attempt.facts.approval = { approvalId: approval.approvalId, by: [], digest: approval.digest };
+  }
+  attempt.record("APPROVAL_REQUESTED", house.clock.now());
+  const events = attempt.takeEvents();
+  const result = await house.store.commit({ ...unit, tenant: attempt.facts.tenant, events, outbox: [] });
+  if (result.ok) return undefined;
+  attempt.returnEvents(events);
+  return result.conflict;
+}
+
+function announced(record: ApprovalRecord, house: House): ApprovalRecord {
+  house.bus.publish("approvals:updates", { approvalId: record.approvalId, state: record.standing.state });
+  return record;
+}
+
+function refusal(conflict: Conflict): Failure {
+  if (conflict.kind === "duplicate_call") return failure("E3905");
+  if (conflict.kind === "idempotency") {
+    return failure("E3904", { details: { callId: conflict.existing.callId } });
+  }
+  return failure("E3908", { message: `The journal refused the question (${conflict.kind}).` });
+}

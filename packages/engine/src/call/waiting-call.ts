@@ -1,0 +1,59 @@
+import { type CallAnswer, type Caller, type Failure, failure, type OnApproval } from "@sallyport/protocol";
+import { decodeOrder } from "../approve/order.ts";
+import type { CallRecord } from "../ports/calls.ts";
+import type { House } from "./house.ts";
+import type { Call } from "./perform-call.ts";
+import { receive } from "./received.ts";
+import { replayed } from "./replay.ts";
+
+/** How a call that waits is to go on. */
+export interface GoingOn {
+  signal?: AbortSignal;
+  onApproval?: OnApproval;
+  /** When given, only the caller that made the call can go on with it. */
+  caller?: Caller;
+  disclosure?: "full";
+}
+
+/** The call as it was ordered, ready to go on; its answer, when it has one; or why it cannot. */
+export async function waitingCall(
+  callId: string,
+  goingOn: GoingOn,
+  house: House,
+): Promise<Call | CallAnswer | Failure> {
+  const record = await house.store.calls.get(callId);
+  if (!record || isStranger(record, goingOn.caller)) {
+    return failure("E3917", { message: `There is no call ${callId}.` });
+  }
+  if (record.closing) return replayed(record.closing.answer);
+  if (record.phase !== "waiting") {
+    return failure("E3918", { message: `Call ${callId} is ${record.phase}, not waiting for approval.` });
+  }
+  const approval = await house.store.approvals.ofCall(callId);
+  const text = approval && (await house.store.approvals.order(approval.approvalId));
+  if (!approval || text === undefined) {
+    return failure("E3918", { message: `What call ${callId} was to do is no longer kept; ask for it anew.` });
+  }
+  const { attempts, startedAt, verified, ...order } = decodeOrder(text);
+  const { onApproval = "pending", disclosure } = goingOn;
+  return {
+    request: { ...order, onApproval, ...(disclosure && { disclosure }) },
+    callId,
+    received: receive(order.input, house.limits.input),
+    controller: controllerOf(goingOn.signal),
+    startedAt,
+    waits: { approvalId: approval.approvalId, verified },
+    attemptsBefore: attempts,
+  };
+}
+
+function isStranger({ tenant, agent }: CallRecord, caller: Caller | undefined): boolean {
+  return caller !== undefined && (caller.tenant !== tenant || caller.agent !== agent);
+}
+
+function controllerOf(signal: AbortSignal | undefined): AbortController {
+  const controller = new AbortController();
+  if (signal?.aborted) controller.abort(signal.reason);
+  signal?.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+  return controller;
+}

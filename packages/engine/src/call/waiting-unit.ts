@@ -1,0 +1,40 @@
+import { type CallAnswer, entryOf, type Failure, isFailure } from "@sallyport/protocol";
+import { release, voided } from "../approve/settle.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { UnitOfWork } from "../ports/store.ts";
+import type { Attempt } from "./attempt.ts";
+import type { House } from "./house.ts";
+
+interface StillWaiting {
+  attempt: Attempt;
+  answer: CallAnswer;
+  error: Failure;
+  events: string[];
+}
+
+/**
+ * The end of an attempt that never ran, of a call that waited. Where only room was missing, the yes falls back and the
+ * call keeps waiting; otherwise call and question end together. Either way the question must stand as this attempt
+ * last saw it: if somebody else has begun the call, nothing here applies.
+ */
+export function waitingUnit({ attempt, answer, error, events }: StillWaiting, house: House): UnitOfWork {
+  const base = { tenant: attempt.facts.tenant, events, outbox: [] };
+  const { approval } = attempt;
+  if (!approval) return base;
+  const now = house.clock.now();
+  const mayTryAgain = entryOf(error).failureClass === "ResourceError" || house.inFlight.closing;
+  if (mayTryAgain) return { ...base, approvals: changed(approval, release(approval, now)) };
+  const past = voided(approval, { at: now, reason: `the call ended without running (${error.code})` });
+  if (isFailure(past)) return base;
+  const closing = { status: answer.status, closedAt: answer.completedAt, answer };
+  return {
+    ...base,
+    close: { callId: attempt.callId, phase: "closed", closing },
+    approvals: [{ record: past, expect: approval.revision, order: null }],
+    outbox: [{ callId: attempt.callId, type: "tool.failed" }],
+  };
+}
+
+function changed(before: ApprovalRecord, after: ApprovalRecord) {
+  return before === after ? [] : [{ record: after, expect: before.revision }];
+}

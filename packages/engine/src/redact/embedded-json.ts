@@ -1,0 +1,34 @@
+import type { JsonValue } from "@sallyport/protocol";
+import type { Criteria } from "./json-walk.ts";
+import { redactShallow } from "./redact-json.ts";
+
+/** Longer texts are searched by pattern only: parsing them would cost more than it finds. */
+const LONGEST = 64 * 1024;
+
+/**
+ * A text that is a JSON object or array, redacted as such, so that its field names count; itself when there was nothing
+ * to take out, undefined when it is no such text. Redacted JSON is written anew, without its spaces.
+ */
+export function redactEmbedded(text: string, criteria: Criteria): string | undefined {
+  if (text.length >= LONGEST || !looksLikeJson(text)) return undefined;
+  const value = parsed(text);
+  if (value === undefined) return undefined;
+  const kept = redactShallow(value, criteria);
+  if (kept === undefined) return undefined;
+  return kept === value ? text : JSON.stringify(kept);
+}
+
+function looksLikeJson(text: string): boolean {
+  const trimmed = text.trim();
+  const ends = trimmed.charAt(0) + trimmed.charAt(trimmed.length - 1);
+  return ends === "{}" || ends === "[]";
+}
+
+/** Most texts in brackets are not JSON: that is an answer, not a fault. */
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}

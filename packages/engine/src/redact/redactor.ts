@@ -1,0 +1,66 @@
+import type { JsonValue } from "@sallyport/protocol";
+import { redactEmbedded } from "./embedded-json.ts";
+import { fieldJudge } from "./field-name.ts";
+import type { Criteria } from "./json-walk.ts";
+import { toLogValue } from "./log-value.ts";
+import { rememberedNames } from "./name-memory.ts";
+import { redactJson } from "./redact-json.ts";
+import type { TextRule } from "./text/rule.ts";
+import {
+  type ExtraPattern,
+  extraRule,
+  mayHoldSecret,
+  type Profile,
+  type TextTest,
+  textRules,
+} from "./text/rules.ts";
+
+export interface RedactorOptions {
+  /** What is looked for; `balanced` unless said. */
+  profile?: Profile;
+  /** Names of fields that are secret here too, in any case and with any separator. */
+  extraFields?: readonly string[];
+  /** More to look for in text. Their cost is their author's: a slow pattern makes every call slow. */
+  extraPatterns?: readonly ExtraPattern[];
+}
+
+/** Takes secrets out. All three are total and give the same result when given it again. */
+export interface Redactor {
+  /** The value as it may be kept; the same value when there was nothing to take out. */
+  redact(value: JsonValue): JsonValue;
+  /** The text as it may be kept. */
+  redactText(text: string): string;
+  /** Anything at all as JSON that may be logged; never throws. */
+  redactLog(value: unknown): JsonValue;
+}
+
+/** Shorter than anything that is looked for (`a@b.co`, `pin=1`). */
+const SHORTEST_SECRET = 5;
+/** A rule's marker may bring another rule's secret to light; more rounds than this have not been seen to change anything. */
+const MOST_ROUNDS = 4;
+
+/** A redactor of its own. Throws a TypeError when the type of an extra pattern is malformed. */
+export function createRedactor(options: RedactorOptions = {}): Redactor {
+  const { profile = "balanced", extraPatterns = [] } = options;
+  const judge = fieldJudge(options.extraFields);
+  const isSuspect = extraPatterns.length === 0 ? mayHoldSecret(profile) : () => true;
+  const redactText: TextRule = (given) => {
+    if (given.length < SHORTEST_SECRET || !isSuspect(given)) return given;
+    return redactEmbedded(given, criteria) ?? settled(given, rules);
+  };
+  const isHarmless: TextTest = (text) => redactText(text) === text;
+  const rules = [...extraPatterns.map(extraRule), ...textRules({ profile, judge, isHarmless })];
+  const criteria: Criteria = { text: redactText, name: rememberedNames(judge, redactText) };
+  const redact = (value: JsonValue) => redactJson(value, criteria);
+  return { redact, redactText, redactLog: (value) => redact(toLogValue(value)) };
+}
+
+function settled(given: string, rules: readonly TextRule[]): string {
+  let before = given;
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    const after = rules.reduce((text, rule) => rule(text), before);
+    if (after === before) break;
+    before = after;
+  }
+  return before;
+}

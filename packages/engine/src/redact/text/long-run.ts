@@ -1,0 +1,59 @@
+/** A set of ASCII characters. */
+export type CharSet = Uint8Array;
+
+const ASCII = 128;
+
+export function charSet(chars: string): CharSet {
+  const set = new Uint8Array(ASCII);
+  for (const char of chars) set[char.charCodeAt(0)] = 1;
+  return set;
+}
+
+/** What words, names and tokens are made of. */
+export const WORD_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+/**
+ * Where the next run of at least `shortest` characters of the set begins at or after `from`; -1 when there is none.
+ * Jumps like a string search: prose has no such runs, and most of it is never looked at.
+ */
+export function nextRun(text: string, { set, shortest }: RunShape, from = 0): number {
+  let before = from - 1;
+  while (before + shortest < text.length) {
+    let at = before + shortest;
+    while (at > before && isIn(set, text.charCodeAt(at))) at -= 1;
+    if (at === before) return before + 1;
+    before = at;
+  }
+  return -1;
+}
+
+export interface RunShape {
+  set: CharSet;
+  shortest: number;
+}
+
+/** The text with every run of the shape put through `change`. */
+export function changeRuns(
+  text: string,
+  shape: RunShape,
+  change: (run: string, start: number) => string,
+): string {
+  let done = 0;
+  let kept = "";
+  for (let start = nextRun(text, shape); start !== -1; start = nextRun(text, shape, done)) {
+    const end = runEnd(text, shape, start);
+    kept += text.slice(done, start) + change(text.slice(start, end), start);
+    done = end;
+  }
+  return done === 0 ? text : kept + text.slice(done);
+}
+
+function runEnd(text: string, { set, shortest }: RunShape, start: number): number {
+  let end = start + shortest;
+  while (end < text.length && isIn(set, text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+function isIn(set: CharSet, code: number): boolean {
+  return code < ASCII && set[code] === 1;
+}

@@ -1,0 +1,82 @@
+/** From where to where a value reaches; empty when there is none. */
+export interface Extent {
+  start: number;
+  end: number;
+}
+
+const GAP = /[ \t]{0,16}/y;
+const QUOTE = /\\{0,7}["'`]/y;
+const MARKED = /\[REDACTED(?:_[A-Z0-9_]+)?\](?=[)\]}.!?:]*(?:[\s,;&"'`<>\\]|%26|$))/y;
+const REFERENCE = /<[\w -]{1,60}>|\$\{[^}\r\n]{0,200}\}{1,2}|\{\{[^}\r\n]{0,200}\}\}/y;
+const LIST = /\[[^\]\r\n]*\]?/y;
+/** Up to a space, a sign that separates values, a quote, or an escaped one of those. */
+const BARE = /(?:(?!%26)[^\s,;&"'`<>\\]|\\(?![nrt"'`\\]))+/y;
+const LINE = /(?:[^\r\n"'`\\]|\\(?![nrt"'`\\]))+/y;
+const TRAILING = /[)\]}[({.!?:]+$/;
+
+/** Headers whose value has spaces in it. */
+const HEADER = /authori[sz]ation|auth ?header|cookie/i;
+const ONE_WORD_SCHEME =
+  /(?:basic|bearer|token|api-?key|jwt|negotiate|ntlm|key|genie-?key|sso-key)[ \t]{1,4}/iy;
+const MANY_PARTS =
+  /(?:digest|oauth|hmac[\w-]*|aws4-[\w-]+|sharedkey(?:lite)?|vapid|scram-[\w-]+|hoba)[ \t]|[^\r\n=;,"'`\\ ]{1,80}=/iy;
+
+/** The value that begins at or after `at`. Linear in what it passes over. */
+export function valueAt(text: string, at: number, name: string): Extent {
+  const start = skip(GAP, text, at);
+  const quoted = skip(QUOTE, text, start);
+  if (quoted > start) return quotedAt(text, { opens: start, start: quoted });
+  const noValue = text.startsWith("{", start) && !text.startsWith("{{", start);
+  if (noValue || skip(MARKED, text, start) > start) return { start, end: start };
+  const reference = skip(REFERENCE, text, start);
+  if (reference > start) return { start, end: reference };
+  if (text.startsWith("[", start) && !text.startsWith("[REDACTED", start))
+    return { start, end: skip(LIST, text, start) };
+  return HEADER.test(name) ? headerAt(text, start) : bareAt(text, start);
+}
+
+/** Where a match at exactly `at` ends; `at` when there is none. */
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+function bareAt(text: string, start: number): Extent {
+  const end = skip(BARE, text, start);
+  const trailing = TRAILING.exec(text.slice(Math.max(start, end - 8), end))?.[0].length ?? 0;
+  return { start, end: end - trailing };
+}
+
+function headerAt(text: string, start: number): Extent {
+  const credential = skip(ONE_WORD_SCHEME, text, start);
+  if (credential > start) {
+    const isDone = skip(MARKED, text, credential) > credential;
+    return isDone ? { start, end: start } : bareAt(text, credential);
+  }
+  if (skip(MANY_PARTS, text, start) === start) return bareAt(text, start);
+  return { start, end: skip(LINE, text, start) };
+}
+
+/** Up to the quote that closes it, escaped as often as the one that opened it; else to the end of the line. */
+function quotedAt(text: string, { opens, start }: { opens: number; start: number }): Extent {
+  const quote = text.charAt(start - 1);
+  const escapes = start - 1 - opens;
+  for (let at = text.indexOf(quote, start); at !== -1; at = text.indexOf(quote, at + 1)) {
+    const before = backslashesBefore(text, at, start);
+    if (escapes === 0 ? before % 2 === 0 : before <= escapes)
+      return { start, end: at - before + spare(before, escapes) };
+  }
+  const lineEnd = text.slice(start).search(/[\r\n]/);
+  return { start, end: lineEnd === -1 ? text.length : start + lineEnd };
+}
+
+function backslashesBefore(text: string, end: number, from: number): number {
+  let count = 0;
+  while (end - count > from && text.charAt(end - count - 1) === "\\") count += 1;
+  return count;
+}
+
+/** Backslashes before a closing quote that are part of the value. */
+function spare(before: number, escapes: number): number {
+  return escapes === 0 ? before : Math.max(0, before - escapes);
+}

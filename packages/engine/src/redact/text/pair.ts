@@ -1,0 +1,116 @@
+import type { FieldJudge, FieldKind } from "../field-name.ts";
+import { isMarker, REDACTED } from "../marker.ts";
+import { valueAt } from "./pair-value.ts";
+import { isPlaceholder } from "./placeholder.ts";
+import { type Cut, cutOut, type TextRule } from "./rule.ts";
+
+const SPACE = 0x20;
+const SEPARATOR = "[=:]|%3[AaDd]";
+const HAS_SEPARATOR = new RegExp(SEPARATOR);
+/** A separator with the signs that belong to it: `:=`, `==`, `=>`. Those of a namespace or an address are none. */
+const WHOLE_SEPARATOR = /::|:\/\/|:=|={1,3}>?|:|%3./y;
+const LONGEST_NAME = 48;
+const MOST_SPACES = 3;
+
+/** `password=hunter2`, `"api_key": "…"`, `X-Api-Key: …`: values in text whose name is that of a secret field. */
+export function namedValues(judge: FieldJudge): TextRule {
+  return (text) => (HAS_SEPARATOR.test(text) ? cutOut(text, pairs(text, judge)) : text);
+}
+
+function* pairs(text: string, judge: FieldJudge): Generator<Cut> {
+  const next = new RegExp(SEPARATOR, "g");
+  let from = 0;
+  while (next.test(text)) {
+    const at = text.charAt(next.lastIndex - 3) === "%" ? next.lastIndex - 3 : next.lastIndex - 1;
+    const name = nameBefore(text, at, from);
+    next.lastIndex = separatorEnd(text, at);
+    const cut = name === "" ? undefined : secretAt(text, { name, kind: judge(name), at: next.lastIndex });
+    if (!cut) continue;
+    yield cut;
+    from = cut.end;
+    next.lastIndex = from;
+  }
+}
+
+function separatorEnd(text: string, at: number): number {
+  WHOLE_SEPARATOR.lastIndex = at;
+  return WHOLE_SEPARATOR.test(text) ? WHOLE_SEPARATOR.lastIndex : at + 1;
+}
+
+interface Named {
+  name: string;
+  kind: FieldKind;
+  /** Where the value may begin. */
+  at: number;
+}
+
+function secretAt(text: string, { name, kind, at }: Named): Cut | undefined {
+  if (kind === "ordinary") return undefined;
+  const { start, end } = valueAt(text, at, name);
+  const value = text.slice(start, end);
+  if (value === "" || isMarker(value) || isPlaceholder(value)) return undefined;
+  if (kind === "secret_unless_number" && /^[\d.]+$/.test(value)) return undefined;
+  return { start, end, marker: REDACTED };
+}
+
+/** The name that ends before a separator: at most four words, quotes and brackets around it left out. */
+function nameBefore(text: string, separator: number, from: number): string {
+  const end = skipBack(text, separator, from);
+  const first = Math.max(from, end - LONGEST_NAME);
+  let start = end;
+  for (let spaces = 0; start > first; start -= 1) {
+    const code = text.charCodeAt(start - 1);
+    if (code === SPACE) spaces += 1;
+    else if (!isNameCode(code)) break;
+    if (spaces > MOST_SPACES) break;
+  }
+  return text.slice(start, end);
+}
+
+const LONGEST_GAP = 8;
+
+function skipBack(text: string, end: number, from: number): number {
+  const first = Math.max(from, end - LONGEST_GAP);
+  let at = end;
+  while (at > first && " \t\"'`\\]?".includes(text.charAt(at - 1))) at -= 1;
+  return at;
+}
+
+/** Letters, digits, `_`, `-` and `.`. */
+function isNameCode(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x30 && code <= 0x39) ||
+    code === 0x5f ||
+    code === 0x2d ||
+    code === 0x2e
+  );
+}
+
+const FLAG = /(?<![\w-])--([A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-\s])/g;
+
+/** `--password hunter2`. */
+export function flagValues(judge: FieldJudge): TextRule {
+  return (text) => (text.includes("--") ? cutOut(text, flags(text, judge)) : text);
+}
+
+function* flags(text: string, judge: FieldJudge): Generator<Cut> {
+  for (const { 0: flag, 1: name = "", index } of text.matchAll(FLAG)) {
+    const cut = secretAt(text, { name, kind: judge(name), at: index + flag.length });
+    if (cut) yield cut;
+  }
+}
+
+const ELEMENT = /<([\w:.-]{2,48})(?:\s[^<>]{0,200})?>([^<]+)(?=<\/)/g;
+
+/** `<password>hunter2</password>`. */
+export function elementValues(judge: FieldJudge): TextRule {
+  return (text) => {
+    if (!text.includes("</")) return text;
+    return text.replace(ELEMENT, (all, name: string, value: string) => {
+      const ordinary = judge(name) === "ordinary" || value.trim() === "" || isMarker(value);
+      return ordinary ? all : all.slice(0, -value.length) + REDACTED;
+    });
+  };
+}

@@ -1,0 +1,82 @@
+import type { FieldJudge } from "../field-name.ts";
+import { markerOf } from "../marker.ts";
+import { authorizations } from "./authorization.ts";
+import { awsSecretKeys } from "./aws.ts";
+import { cards } from "./card.ts";
+import { jsonWebTokens, knownTokens } from "./known-token.ts";
+import { longKeys } from "./long-key.ts";
+import { charSet, nextRun, type RunShape, WORD_CHARS } from "./long-run.ts";
+import { elementValues, flagValues, namedValues } from "./pair.ts";
+import { emails, ipAddresses, phones, socialSecurityNumbers } from "./personal.ts";
+import { privateKeys } from "./private-key.ts";
+import type { TextRule } from "./rule.ts";
+import { addresses } from "./url.ts";
+
+/**
+ * `secrets`: credentials, cards and social security numbers. `balanced`: email addresses too. `strict`: telephone
+ * numbers and IPv4 addresses too, which are ordinary arguments of many tools.
+ */
+export type Profile = "secrets" | "balanced" | "strict";
+
+/** One more thing to take out of text, replaced by `[REDACTED_<type>]`. */
+export interface ExtraPattern {
+  /** Capital letters, digits and underscores. */
+  type: string;
+  pattern: RegExp;
+}
+
+/** Whether any rule of the profile could find something; a no is sure, and quick for most texts. */
+export function mayHoldSecret(profile: Profile): TextTest {
+  const signs = profile === "strict" ? STRICT_SIGNS : SIGNS;
+  return (text) =>
+    signs.test(text) ||
+    (text.length >= TOKEN_LIKE.shortest && (SCHEME.test(text) || nextRun(text, TOKEN_LIKE) !== -1));
+}
+
+export type TextTest = (text: string) => boolean;
+
+const SIGNS = /[@=:%]|--|<\/|\d[\d -]{7}/;
+const STRICT_SIGNS = /[@=:%\d]|--|<\//;
+/** Apart from the signs, because one pattern for both is many times slower than two. */
+const SCHEME = /[Bb](?:earer|asic)|B(?:EARER|ASIC)/;
+/** The shortest tokens of a known format have fifteen characters. */
+const TOKEN_LIKE: RunShape = { set: charSet(WORD_CHARS), shortest: 15 };
+
+export interface RuleOptions {
+  profile: Profile;
+  judge: FieldJudge;
+  /** Whether a text holds nothing to take out. */
+  isHarmless: (text: string) => boolean;
+}
+
+/**
+ * The rules in the order in which they are applied: the widest and surest first, and names last, because a value whose
+ * name is secret goes as a whole, with any markers in it.
+ */
+export function textRules({ profile, judge, isHarmless }: RuleOptions): TextRule[] {
+  return [
+    privateKeys,
+    awsSecretKeys,
+    addresses,
+    jsonWebTokens,
+    knownTokens,
+    authorizations,
+    longKeys(isHarmless),
+    ...(profile === "secrets" ? [] : [emails]),
+    socialSecurityNumbers,
+    cards,
+    ...(profile === "strict" ? [phones, ipAddresses] : []),
+    elementValues(judge),
+    flagValues(judge),
+    namedValues(judge),
+  ];
+}
+
+/** An own pattern as a rule. Throws a TypeError when its type cannot be part of a marker. */
+export function extraRule({ type, pattern }: ExtraPattern): TextRule {
+  if (!/^[A-Z0-9_]{1,40}$/.test(type))
+    throw new TypeError(`A redaction type is made of A-Z, 0-9 and _: ${JSON.stringify(type)}`);
+  const flags = pattern.flags.replaceAll(/[gy]/g, "");
+  const everywhere = new RegExp(pattern.source, `${flags}g`);
+  return (text) => text.replace(everywhere, (found) => (found === "" ? "" : markerOf(type)));
+}

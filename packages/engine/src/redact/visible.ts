@@ -1,0 +1,36 @@
+/** What a person does not see, or what changes how the rest is seen: controls, text direction, invisible letters. */
+const UNSEEN = /[[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\ufff9-\uffff]--[\u200c\u200d\ufe0e\ufe0f]]/gv;
+/** Joiners belong to emoji and to scripts that join letters; anywhere else they only hide. */
+const LOOSE_JOINER =
+  /(?<!\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f|\p{M}|\p{Script=Arabic}|\p{Script=Syriac})[\u200c\u200d]/gu;
+
+function named(char: string): string {
+  return `<U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
+}
+
+/** The text on one line, white space narrowed to one space, with every unseen character named: `<U+202E>`. Total. */
+export function visible(text: string): string {
+  return text
+    .replaceAll(/[\s\u0085]+/g, " ")
+    .replaceAll(UNSEEN, named)
+    .replaceAll(LOOSE_JOINER, named)
+    .trim();
+}
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+const ELLIPSIS = "…";
+
+/** At most `most` code points, the last an ellipsis when there was more; no character that people see is split. */
+export function shortened(text: string, most: number, isWhole = true): string {
+  let points = 0;
+  let end = 0;
+  let room = 0;
+  for (const { segment, index } of graphemes.segment(text.slice(0, most * 4))) {
+    points += [...segment].length;
+    end = index + segment.length;
+    if (points < most) room = end;
+    if (points > most) break;
+  }
+  if (points <= most && end === text.length && isWhole) return text;
+  return text.slice(0, room).trimEnd() + ELLIPSIS;
+}

@@ -1,0 +1,87 @@
+import { createInterface, type Interface } from "node:readline/promises";
+import type { Engine } from "@sallyport/engine";
+import { isFailure, type JsonValue } from "@sallyport/protocol";
+import { questionText } from "./commands/approvals-look.ts";
+import { failureText } from "./render-answer.ts";
+import type { Session } from "./session.ts";
+
+const CHOICES =
+  "[y]es, [n]o, [e]dit the arguments, [a]lways for exactly these arguments, [l]eave it pending: ";
+
+interface Here {
+  session: Session;
+  signal: AbortSignal;
+}
+
+/** Asks the person at this terminal. Returns when the question is answered, or left to somebody else. */
+export async function askHere(approvalId: string, { session, signal }: Here): Promise<void> {
+  const record = await session.reading((store) => store.approvals.get(approvalId));
+  if (!record) return;
+  session.output.note(`\n${questionText(record, Date.now())}\n`);
+  const lines = createInterface({ input: session.io.stdin, output: session.io.stderr });
+  try {
+    while (!signal.aborted) {
+      const choice = (await lines.question(CHOICES, { signal })).trim().toLowerCase();
+      if (await acted(choice, { approvalId, lines, session, signal })) return;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    lines.close();
+  }
+}
+
+interface Asking extends Here {
+  approvalId: string;
+  lines: Interface;
+}
+
+/** True once the question needs no more of this person. */
+async function acted(choice: string, asking: Asking): Promise<boolean> {
+  const { approvalId, session } = asking;
+  const by = session.caller({}).user ?? "operator";
+  if (choice === "y" || choice === "yes") {
+    return await say(session, (engine) => engine.approvals.approve(approvalId, { by }));
+  }
+  if (choice === "a") {
+    const always = { arguments: "exact", agent: "this", tier: session.config.approvals.grantTier } as const;
+    return await say(session, (engine) => engine.approvals.approve(approvalId, { by, always }));
+  }
+  if (choice === "n" || choice === "no") {
+    const reason = (await question(asking, "Why not? The caller is told: ")) || "no reason given";
+    return await say(session, (engine) => engine.approvals.deny(approvalId, { by, reason }));
+  }
+  if (choice === "e") return await changed(asking, by);
+  if (choice !== "l") return false;
+  session.output.note("Left pending. Waiting for somebody else to answer; Ctrl-C leaves.");
+  await new Promise<void>((resolve) => {
+    asking.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  return true;
+}
+
+async function changed(asking: Asking, by: string): Promise<boolean> {
+  const text = await question(asking, "The new arguments, as JSON: ");
+  let input: JsonValue;
+  try {
+    input = JSON.parse(text);
+  } catch (error) {
+    asking.session.output.note(`That is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
+  }
+  return await say(asking.session, (engine) => engine.approvals.edit(asking.approvalId, { by, input }));
+}
+
+function question({ lines, signal }: Asking, text: string): Promise<string> {
+  return lines.question(text, { signal });
+}
+
+async function say(
+  session: Session,
+  answer: (engine: Engine) => ReturnType<Engine["approvals"]["approve"]>,
+): Promise<boolean> {
+  const said = await session.inHouse(({ engine }) => answer(engine));
+  if (!isFailure(said)) return said.standing.state !== "pending";
+  session.output.note(failureText(said, session.output));
+  return false;
+}

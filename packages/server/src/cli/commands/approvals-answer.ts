@@ -1,0 +1,190 @@
+import type { AlwaysAllow, ApprovalRecord, ArgumentPattern, Engine } from "@sallyport/engine";
+import {
+  type CallAnswer,
+  type failure,
+  isFailure,
+  isJsonObject,
+  type JsonValue,
+  SallyportError,
+} from "@sallyport/protocol";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
+import { interrupted } from "../interrupted.ts";
+import { type Io, visible } from "../io.ts";
+import { parseLength } from "../parse-length.ts";
+import { printAnswer } from "../print-answer.ts";
+import { readInput } from "../read-input.ts";
+import { answerDocument } from "../render-answer.ts";
+import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+import { approvalDocument } from "./approvals-look.ts";
+
+interface AnswerOptions extends CommonOptions {
+  by?: string;
+  run?: boolean;
+}
+
+interface ApproveOptions extends AnswerOptions {
+  comment?: string;
+  always?: "exact" | "any";
+  alwaysArgument: ArgumentPattern[];
+  alwaysAgent: "this" | "any";
+  alwaysSession?: boolean;
+  alwaysFor?: number;
+}
+
+const APPROVE_HELP = `
+"Always" makes a standing grant: it answers the policy's question for calls like this one, never a deny, never a
+question of a higher tier, and never for a tool that itself requires approval. See and revoke it with "sallyport grants".
+  $ sallyport approvals approve ID --run
+  $ sallyport approvals approve ID --always exact --always-for 7d
+  $ sallyport approvals approve ID --always-argument '/path={"glob":"docs/*"}'`;
+
+export function approveCommand(io: Io, finish: (code: number) => void): Command {
+  const command = new Command("approve")
+    .description("say yes to exactly this call")
+    .argument("<approval>", "id of the approval")
+    .option("--comment <text>", "goes on record")
+    .option("--run", "run the call now and print its answer")
+    .addOption(
+      new Option("--always <arguments>", "and to every such call: same arguments, or any").choices([
+        "exact",
+        "any",
+      ]),
+    )
+    .option(
+      "--always-argument <pointer=pattern>",
+      "and to calls whose argument fits (repeatable)",
+      pattern,
+      [],
+    )
+    .addOption(new Option("--always-agent <agent>", "whose calls").choices(["this", "any"]).default("this"))
+    .option("--always-session", "only in the same session")
+    .option("--always-for <time>", "for how long, such as 12h or 7d", parseLength)
+    .addHelpText("after", APPROVE_HELP);
+  return withAnswerOptions(command).action(async (approvalId: string, options: ApproveOptions) => {
+    const session = new Session(options, io);
+    const { comment } = options;
+    const always = alwaysOf(options, session);
+    finish(
+      await answer(session, options, (engine, by) =>
+        engine.approvals.approve(approvalId, {
+          by,
+          ...(comment !== undefined && { comment }),
+          ...(always && { always }),
+        }),
+      ),
+    );
+  });
+}
+
+/** `/path={"glob":"docs/*"}` */
+function pattern(text: string, before: ArgumentPattern[]): ArgumentPattern[] {
+  const [pointer = "", ...rest] = text.split("=");
+  try {
+    const match: JsonValue = JSON.parse(rest.join("="));
+    if (isJsonObject(match) && (pointer === "" || pointer.startsWith("/")))
+      return [...before, { pointer, match }];
+  } catch {
+    // Said below, with an example.
+  }
+  throw new InvalidArgumentError(`a JSON Pointer and a pattern, such as '/path={"glob":"docs/*"}'`);
+}
+
+function alwaysOf(options: ApproveOptions, session: Session): AlwaysAllow | undefined {
+  const { always, alwaysArgument: patterns, alwaysFor } = options;
+  if (always === undefined && patterns.length === 0) return undefined;
+  return {
+    arguments: patterns.length > 0 ? patterns : (always ?? "exact"),
+    agent: options.alwaysAgent,
+    ...(options.alwaysSession && { session: "this" as const }),
+    ...(alwaysFor !== undefined && { until: Date.now() + alwaysFor }),
+    tier: session.config.approvals.grantTier,
+  };
+}
+
+export function denyCommand(io: Io): Command {
+  const command = new Command("deny")
+    .description("say no: the call is denied at once")
+    .argument("<approval>", "id of the approval")
+    .requiredOption("--reason <text>", "what is wrong with it; the caller is told")
+    .option("--by <name>", "who answers (default: you)");
+  return withCommonOptions(command).action(
+    async (approvalId: string, options: AnswerOptions & { reason: string }) => {
+      const session = new Session(options, io);
+      const by = nameOf(session, options);
+      const record = await session.inHouse(async ({ engine }) =>
+        must(await engine.approvals.deny(approvalId, { by, reason: options.reason })),
+      );
+      session.output.result(approvalDocument(record), () => visible(`Denied: ${record.summary}`));
+    },
+  );
+}
+
+export function editCommand(io: Io, finish: (code: number) => void): Command {
+  const command = new Command("edit")
+    .description("say yes to other arguments; they are checked and authorised like any others")
+    .argument("<approval>", "id of the approval")
+    .argument("<input>", "the whole new input as JSON, @file, or - for standard input")
+    .option("--run", "run the call now and print its answer");
+  return withAnswerOptions(command).action(
+    async (approvalId: string, input: string, options: AnswerOptions) => {
+      const session = new Session(options, io);
+      const given = (await readInput(input, io)) as JsonValue;
+      finish(
+        await answer(session, options, (engine, by) =>
+          engine.approvals.edit(approvalId, { by, input: given }),
+        ),
+      );
+    },
+  );
+}
+
+function withAnswerOptions(command: Command): Command {
+  return withCommonOptions(command.option("--by <name>", "who answers (default: you)"));
+}
+
+/** Takes the answer and, when asked to, runs the call by it. */
+async function answer(
+  session: Session,
+  options: AnswerOptions,
+  say: (engine: Engine, by: string) => ReturnType<Engine["approvals"]["approve"]>,
+): Promise<number> {
+  return await session.inHouse(async ({ engine }) => {
+    const record = must(await say(engine, nameOf(session, options)));
+    const settled = record.standing.state !== "pending";
+    if (!options.run || !settled) return tell(session, record);
+    const ran = must(await goOn(engine, record.callId));
+    if (session.output.json) {
+      session.output.result({ approval: approvalDocument(record), call: answerDocument(ran) }, () => "");
+    } else printAnswer(ran, session.output);
+    return exitCodeOfAnswer(ran);
+  });
+}
+
+async function goOn(engine: Engine, callId: string): Promise<CallAnswer | ReturnType<typeof failure>> {
+  const { signal, done } = interrupted();
+  try {
+    return await engine.resume(callId, { signal, disclosure: "full" });
+  } finally {
+    done();
+  }
+}
+
+function tell(session: Session, record: ApprovalRecord): number {
+  const missing = record.quorum - record.votes.length;
+  const next =
+    record.standing.state === "pending"
+      ? `${missing} more ${missing === 1 ? "person has" : "people have"} to agree.`
+      : `It runs when it is asked for again: sallyport calls resume ${record.callId}`;
+  session.output.result(approvalDocument(record), () => visible(`Approved: ${record.summary}\n${next}`));
+  return EXIT.success;
+}
+
+function nameOf(session: Session, { by }: AnswerOptions): string {
+  return by ?? session.caller({}).user ?? "operator";
+}
+
+function must<Value extends object>(value: Value | ReturnType<typeof failure>): Value {
+  if (isFailure(value)) throw new SallyportError(value);
+  return value as Value;
+}

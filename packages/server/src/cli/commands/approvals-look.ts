@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ApprovalRecord, type ApprovalState, isFinal, levelAt, standingAt } from "@sallyport/engine";
+import { failure, SallyportError } from "@sallyport/protocol";
+import { Command, InvalidArgumentError } from "commander";
+import { relativeText } from "../duration-text.ts";
+import { interrupted } from "../interrupted.ts";
+import { type Io, table, visible } from "../io.ts";
+import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+
+const MAX_ROWS = 1_000;
+const OPEN: ApprovalState[] = ["pending", "approved", "edited", "reserved"];
+
+interface ListOptions extends CommonOptions {
+  all?: boolean;
+  tenant?: string;
+  before?: string;
+  limit: number;
+}
+
+export function listCommand(io: Io): Command {
+  const command = new Command("list")
+    .description("what waits for an answer, newest first")
+    .option("--all", "settled ones too")
+    .option("--tenant <id>", "only of this tenant")
+    .option("--before <approval>", "go on after this one, the last of the page before")
+    .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 50);
+  return withCommonOptions(command).action(async (options: ListOptions) => {
+    const session = new Session(options, io);
+    const { tenant, before, limit, all } = options;
+    const filter = {
+      limit,
+      ...(!all && { states: OPEN }),
+      ...(tenant !== undefined && { tenant }),
+      ...(before !== undefined && { before }),
+    };
+    const now = Date.now();
+    const read = await session.reading((store) => store.approvals.list(filter));
+    const records = read.map((record) => ({ ...record, standing: standingAt(record, now) }));
+    const shown = all ? records : records.filter(({ standing }) => !isFinal(standing.state));
+    session.output.result(shown.map(approvalDocument), () => listText(shown, now));
+  });
+}
+
+function rows(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= MAX_ROWS) return count;
+  throw new InvalidArgumentError(`a whole number from 1 to ${MAX_ROWS}`);
+}
+
+function listText(records: ApprovalRecord[], now: number): string {
+  const header = ["APPROVAL", "STATE", "RISK", "EXPIRES", "AGENT", "WHAT"];
+  const lines = records.map((record) => [
+    record.approvalId,
+    record.standing.state,
+    record.risk,
+    isFinal(record.standing.state) ? "-" : relativeText(record.expiresAt, now),
+    record.agent,
+    record.summary,
+  ]);
+  return table([header, ...lines], "Nothing waits for approval.");
+}
+
+export function showCommand(io: Io): Command {
+  const command = new Command("show")
+    .description("everything about one question")
+    .argument("<approval>", "id of the approval");
+  return withCommonOptions(command).action(async (approvalId: string, options: CommonOptions) => {
+    const session = new Session(options, io);
+    const record = await session.reading((store) => store.approvals.get(approvalId));
+    if (!record) throw unknownApproval(approvalId);
+    const now = Date.now();
+    const shown = { ...record, standing: standingAt(record, now) };
+    session.output.result(approvalDocument(shown), () => questionText(shown, now));
+  });
+}
+
+export function unknownApproval(approvalId: string): SallyportError {
+  return new SallyportError(failure("E3221", { message: `There is no approval ${approvalId}.` }));
+}
+
+/** The question as a person has to judge it. */
+export function questionText(record: ApprovalRecord, now: number): string {
+  const agreed = record.votes.map(({ by, at }) => `${by} (${relativeText(at, now)})`).join(", ") || "nobody";
+  const lines = [
+    record.summary,
+    `  state      ${record.standing.state}${reasonOf(record)}`,
+    `  risk       ${record.risk}`,
+    `  why asked  ${record.reason}${record.rules.length > 0 ? ` (${record.rules.join(", ")})` : ""}`,
+    `  call       ${record.callId}: ${record.tool} ${record.version} ${record.operation}`,
+    `  caller     agent ${record.agent} of ${record.tenant}${record.user ? ` for ${record.user}` : ""}`,
+    `  arguments  ${JSON.stringify(record.input)}${record.editedBy ? ` (changed by ${record.editedBy})` : ""}`,
+    ...(record.effects === undefined ? [] : [`  effects    ${JSON.stringify(record.effects)}`]),
+    `  asked      ${relativeText(record.createdAt, now)}, level ${levelAt(record, now)} of ${record.levels.length}`,
+    `  expires    ${relativeText(record.expiresAt, now)}`,
+    `  agreed     ${agreed}; ${record.quorum} needed`,
+    `  digest     ${record.digest}`,
+  ];
+  return visible(lines.join("\n"));
+}
+
+function reasonOf({ standing }: ApprovalRecord): string {
+  if (standing.state === "denied") return ` by ${standing.by}: ${standing.reason}`;
+  return "reason" in standing ? `: ${standing.reason}` : "";
+}
+
+/** For programs: times as ISO 8601. */
+export function approvalDocument(record: ApprovalRecord) {
+  return {
+    ...record,
+    createdAt: new Date(record.createdAt).toISOString(),
+    expiresAt: new Date(record.expiresAt).toISOString(),
+  };
+}
+
+const LOOK_EVERY_MS = 500;
+
+export function watchCommand(io: Io): Command {
+  const command = new Command("watch")
+    .description("show questions as they come in and are answered, until Ctrl-C")
+    .option("--tenant <id>", "only of this tenant");
+  return withCommonOptions(command).action(async (options: CommonOptions & { tenant?: string }) => {
+    const session = new Session(options, io);
+    const { signal, done } = interrupted();
+    const seen = new Map<string, string>();
+    try {
+      while (!signal.aborted) {
+        await showChanges(session, { seen, tenant: options.tenant });
+        await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    } finally {
+      done();
+    }
+  });
+}
+
+/** One line, or one JSON document, for each question that is new or stands otherwise than before. */
+async function showChanges(
+  session: Session,
+  { seen, tenant }: { seen: Map<string, string>; tenant: string | undefined },
+): Promise<void> {
+  const filter = { limit: 200, ...(tenant !== undefined && { tenant }) };
+  const records = await session.reading((store) => store.approvals.list(filter));
+  const now = Date.now();
+  const first = seen.size === 0;
+  for (const read of records.reverse()) {
+    const record = { ...read, standing: standingAt(read, now) };
+    const { state } = record.standing;
+    if (seen.get(record.approvalId) === state) continue;
+    seen.set(record.approvalId, state);
+    if (first && isFinal(state)) continue;
+    const line = session.output.json
+      ? JSON.stringify(approvalDocument(record))
+      : visible(
+          `${new Date(now).toISOString()}  ${state.padEnd(9)}  ${record.approvalId}  ${record.summary}`,
+        );
+    session.output.data(`${line}\n`);
+  }
+}

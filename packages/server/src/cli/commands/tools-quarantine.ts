@@ -1,0 +1,90 @@
+import { lifecycleAt, type ToolRecord, type ToolShelf } from "@sallyport/engine";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { Command } from "commander";
+import { type Io, visible } from "../io.ts";
+import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+import { type Reference, reference } from "../tool-reference.ts";
+
+interface QuarantineFlags extends CommonOptions {
+  toolVersion?: string;
+}
+
+export function quarantineCommand(io: Io): Command {
+  const command = new Command("quarantine")
+    .description("keep a tool from every caller until a person has looked at it")
+    .argument("<tool>", "id, or id@version; without a version all of them", reference)
+    .option("--tool-version <version>", "only this version")
+    .requiredOption("--reason <text>", "why; goes on record, callers are not told");
+  return withCommonOptions(command).action(
+    async (tool: Reference, flags: QuarantineFlags & { reason: string }) => {
+      const session = new Session(flags, io);
+      const order = { reason: flags.reason, by: session.caller({}).user ?? "operator" };
+      await each(
+        session,
+        { ...tool, version: flags.toolVersion ?? tool.version },
+        {
+          done: "In quarantine:",
+          change: (tools, { id, version }) => tools.quarantine(id, version, order),
+        },
+      );
+    },
+  );
+}
+
+export function releaseCommand(io: Io): Command {
+  const command = new Command("release")
+    .description("let a tool out of quarantine")
+    .argument("<tool>", "id, or id@version; without a version all of them", reference)
+    .option("--tool-version <version>", "only this version")
+    .requiredOption("--note <text>", "what you found; goes on record");
+  return withCommonOptions(command).action(
+    async (tool: Reference, flags: QuarantineFlags & { note: string }) => {
+      const session = new Session(flags, io);
+      const order = { note: flags.note, by: session.caller({}).user ?? "operator" };
+      await each(
+        session,
+        { ...tool, version: flags.toolVersion ?? tool.version },
+        {
+          done: "Can be called again:",
+          change: (tools, { id, version }) => tools.release(id, version, order),
+        },
+      );
+    },
+  );
+}
+
+interface Act {
+  done: string;
+  change(tools: ToolShelf, version: { id: string; version: string }): Promise<ToolRecord | Failure>;
+}
+
+/** Does it to the named version, or to every version of the tool that is still there. */
+async function each(session: Session, tool: Reference, { done, change }: Act): Promise<void> {
+  const changed = await session.inHouse(async ({ engine: { tools } }) => {
+    const records: ToolRecord[] = [];
+    for (const version of versionsOf(tools, tool)) {
+      const record = await change(tools, { id: tool.id, version });
+      if (isFailure(record)) throw new SallyportError(record);
+      records.push(record);
+    }
+    return records;
+  });
+  const document = changed.map(({ manifest: { id, version }, quarantine }) => ({
+    id,
+    version,
+    quarantine: quarantine ?? null,
+  }));
+  session.output.result(document, () =>
+    visible(document.map(({ id, version }) => `${done} ${id} ${version}`).join("\n")),
+  );
+}
+
+function versionsOf(tools: ToolShelf, { id, version }: Reference): string[] {
+  if (version !== undefined) return [version];
+  const now = Date.now();
+  const there = tools
+    .list()
+    .filter(({ manifest, retirement }) => manifest.id === id && lifecycleAt(retirement, now) !== "removed");
+  if (there.length > 0) return there.map(({ manifest }) => manifest.version);
+  throw new SallyportError(failure("E3001", { message: `There is no tool ${id}.` }));
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { standingAt } from "@sallyport/engine";
+import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
+import { askHere } from "./ask-here.ts";
+import { interrupted } from "./interrupted.ts";
+import type { Session } from "./session.ts";
+
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Waits until a call's approval is answered, then goes on with the call. At a terminal the person there is asked;
+ * otherwise somebody else answers. The house is closed meanwhile, so that they can. Ctrl-C gives up waiting: the call
+ * stays on record as waiting, and its pending answer is returned.
+ */
+export async function waitForPerson(pending: CallAnswer, session: Session): Promise<CallAnswer> {
+  const { signal, done } = interrupted();
+  let answer = pending;
+  try {
+    while (answer.status === "pending_approval" && !signal.aborted) {
+      const approvalId = answer.approval?.approvalId;
+      if (approvalId === undefined) return answer;
+      await answered(approvalId, { session, signal });
+      if (!signal.aborted) answer = await resumeOnce(answer.callId, session, signal);
+    }
+    return answer;
+  } finally {
+    done();
+  }
+}
+
+async function answered(
+  approvalId: string,
+  { session, signal }: { session: Session; signal: AbortSignal },
+): Promise<void> {
+  const elsewhere = new AbortController();
+  const isInteractive = session.io.stdin.isTTY === true && session.io.stderr.isTTY === true;
+  if (!isInteractive || session.output.json) {
+    session.output.note(`Waiting for approval ${approvalId} (sallyport approvals approve ${approvalId}) …`);
+    return await decidedElsewhere(approvalId, { session, signal });
+  }
+  const stop = AbortSignal.any([signal, elsewhere.signal]);
+  const watching = decidedElsewhere(approvalId, { session, signal: stop });
+  const asking = askHere(approvalId, { session, signal: stop });
+  try {
+    await Promise.race([watching, asking]);
+  } finally {
+    elsewhere.abort();
+    await Promise.allSettled([watching, asking]);
+  }
+}
+
+async function decidedElsewhere(
+  approvalId: string,
+  { session, signal }: { session: Session; signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted) {
+    const record = await session.reading((store) => store.approvals.get(approvalId));
+    if (!record || standingAt(record, Date.now()).state !== "pending") return;
+    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Goes on with a call once, without waiting. Throws the reason when there is nothing to go on with. */
+export async function resumeOnce(
+  callId: string,
+  session: Session,
+  signal?: AbortSignal,
+): Promise<CallAnswer> {
+  const answer = await session.inHouse(({ engine }) =>
+    engine.resume(callId, { disclosure: "full", ...(signal && { signal }) }),
+  );
+  if (isFailure(answer)) throw new SallyportError(answer);
+  return answer;
+}
