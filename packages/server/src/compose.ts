@@ -7,15 +7,17 @@ import {
   DEFAULT_LIMITS,
   type Engine,
   type ErrorHandler,
-  grantAuthority,
   type Hook,
   type Implementation,
+  MemoryBus,
   relayOutbox,
   type Store,
   type Verdict,
 } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { approvalRulesOf, openAuthority } from "./authority.ts";
 import type { LoadedConfig } from "./config/load.ts";
+import type { PolicyFiles } from "./policy/policy-files.ts";
 import { loadModule } from "./tools/load-module.ts";
 
 /** A Sallyport that is open for calls. */
@@ -27,6 +29,8 @@ export interface OpenHouse {
   readonly recovered: Verdict[];
   /** Tools that could not be had, each with its reason. */
   readonly problems: Failure[];
+  /** The rules files, to be read again without a restart; absent when there are none. */
+  readonly rules?: PolicyFiles;
   /** Publishes what waits in the outbox and closes everything; resolves with why messages still wait, if they do. */
   close(): Promise<string | undefined>;
 }
@@ -41,9 +45,13 @@ interface OpenOptions {
 export async function openHouse({ config, hooks, errors }: OpenOptions): Promise<OpenHouse> {
   const store = await openSqliteStore({ folder: config.stateFolder, durability: config.durability });
   try {
+    const bus = new MemoryBus();
+    const { rules, ...authority } = openAuthority(config, bus);
     const engine = await createEngine({
       store,
-      authority: grantAuthority(config.grants),
+      bus,
+      ...authority,
+      approvals: approvalRulesOf(config),
       admission: { total: config.limits.concurrentCalls, perAgent: config.limits.concurrentCallsPerAgent },
       runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }) },
       publish: config.events,
@@ -56,8 +64,10 @@ export async function openHouse({ config, hooks, errors }: OpenOptions): Promise
       ...(errors && { errors }),
     });
     const recovered = await engine.recover();
+    await engine.approvals.expireDue();
     const problems = await shelveTools(engine, config, { keep: true });
-    return { config, engine, store, recovered, problems, close: () => closeHouse(engine, store, config) };
+    const close = () => closeHouse(engine, store, config);
+    return { config, engine, store, recovered, problems, ...(rules && { rules }), close };
   } catch (error) {
     await store.close();
     throw error;

@@ -240,7 +240,9 @@ describe("an always allow", () => {
       by: "ada",
       always: { arguments: "exact", agent: "this", tier: "operator" },
     });
-    expect((await call("echo", { n: 1 })).status).toBe("success");
+    const id = first.approval?.approvalId ?? "";
+    expect(await engine.resume(first.callId)).toMatchObject({ status: "success" });
+    expect((await engine.approvals.get(id))?.standing.state).toBe("consumed");
     expect((await call("echo", { n: 1 })).status).toBe("success");
     expect((await call("echo", { n: 2 })).status).toBe("pending_approval");
     const other = { tenant: "acme", agent: "other" };

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "@sallyport/protocol";
+import type { JsonObject, JsonValue } from "@sallyport/protocol";
 
 const MAX_TOKENS = 32;
 
@@ -28,10 +28,17 @@ export function lookUp(
 ): JsonValue | typeof ABSENT | typeof BLOCKED {
   let at: JsonValue | undefined = value;
   for (const token of tokens) {
-    if (Array.isArray(at)) at = /^(?:0|[1-9]\d{0,9})$/.test(token) ? at[Number(token)] : undefined;
-    else if (isJsonObject(at)) at = Object.hasOwn(at, token) ? at[token] : undefined;
-    else return BLOCKED;
+    if (typeof at !== "object" || at === null) return BLOCKED;
+    at = Array.isArray(at) ? entryOf(at, token) : memberOf(at, token);
     if (at === undefined) return ABSENT;
   }
   return at;
+}
+
+function entryOf(list: readonly JsonValue[], token: string): JsonValue | undefined {
+  return /^(?:0|[1-9]\d{0,9})$/.test(token) ? list[Number(token)] : undefined;
+}
+
+function memberOf(object: JsonObject, token: string): JsonValue | undefined {
+  return Object.hasOwn(object, token) ? object[token] : undefined;
 }

@@ -18,6 +18,7 @@ function compilePattern(pattern: string): (name: string) => boolean {
   const first = parts[0] ?? "";
   const last = parts[parts.length - 1] ?? "";
   const middle = parts.slice(1, -1);
+  if (middle.length === 0 && last === "") return (name) => name.startsWith(first);
   return (name) => {
     if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
       return false;

@@ -9,6 +9,7 @@ import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { grantsCommand } from "./commands/grants.ts";
+import { policyCommand } from "./commands/policy.ts";
 import { toolsCommand } from "./commands/tools.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { type Io, Output } from "./io.ts";
@@ -53,6 +54,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     callsCommand,
     approvalsCommand,
     grantsCommand,
+    policyCommand,
     auditCommand,
     conformanceCommand,
     doctorCommand,

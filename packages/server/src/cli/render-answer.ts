@@ -1,4 +1,5 @@
 import { type CallAnswer, type Failure, invokeResponse } from "@sallyport/protocol";
+import { lengthText } from "./duration-text.ts";
 import { type Output, visible } from "./io.ts";
 
 /** The L3 response, with what Sallyport knows beyond it. */
@@ -50,12 +51,24 @@ export function answerSummary(answer: CallAnswer, output: Output): string {
   return `${mark} ${visible(parts.join(" · "))}${warnings.join("")}`;
 }
 
+/** What a refusal teaches besides its message: the rules that decided, and what would be allowed. */
+function lessons({ details = {} }: Failure): string[] {
+  const { rules, nearest, retryAfterMs } = details;
+  const named = Array.isArray(rules) ? rules.map(String) : [];
+  return [
+    ...(named.length > 0 ? [`${named.length === 1 ? "rule" : "rules"} ${named.join(", ")}`] : []),
+    ...(typeof nearest === "string" ? [`nearest allowed: ${nearest}`] : []),
+    ...(typeof retryAfterMs === "number" ? [`try again in ${lengthText(retryAfterMs)}`] : []),
+  ];
+}
+
 /** A failure for a person: what, where, and what to do about it. */
 export function failureText(error: Failure, output: Output): string {
   const lines = [`${output.style("red", error.code)} ${visible(error.message)}`];
   for (const { path, reason, suggestion } of error.issues ?? []) {
     lines.push(`  ${visible(`${path || "/"} ${reason}${suggestion ? ` — ${suggestion}` : ""}`)}`);
   }
+  lines.push(...lessons(error).map((line) => `  ${visible(line)}`));
   lines.push(`  ${output.style("cyan", "→")} ${visible(error.advice)}`);
   return lines.join("\n");
 }

@@ -4,7 +4,7 @@ import {
   type Effect,
   type PolicyRequest,
   type PolicyVerdict,
-  type ToolRecord,
+  type ResolvedTool,
 } from "@sallyport/engine";
 import { recordedCall } from "./call-facts.ts";
 
@@ -39,15 +39,15 @@ interface Trial {
   /** Undefined: no policy is in force, which is to have nothing against any call. */
   inForce: Decide | undefined;
   candidate: Decide;
-  tools: readonly ToolRecord[];
+  /** The tool a call went to, as far as it is still here. */
+  toolOf(record: CallRecord): ResolvedTool | undefined;
 }
 
 /** Decides recorded calls once by the policy in force and once by a candidate. Nothing is run. */
 export function backtest(records: readonly CallRecord[], trial: Trial): BacktestReport {
-  const manifests = new Map(trial.tools.map((tool) => [tool.manifestHash, tool]));
   const report: BacktestReport = { calls: records.length, counts: {}, flips: [], redacted: 0, strange: 0 };
   for (const record of records) {
-    const { call, redacted, strange } = recordedCall(record, manifests.get(record.manifestHash));
+    const { call, redacted, strange } = recordedCall(record, trial.toolOf(record));
     const request = completeCall(call);
     const before = trial.inForce?.(request).outcome ?? "allow";
     const verdict = trial.candidate(request);

@@ -1,29 +1,23 @@
-import type { CallRecord, PartialCall, ToolRecord } from "@sallyport/engine";
-import type { Conduct, JsonValue, OperationManifest, ToolManifest } from "@sallyport/protocol";
+import type { CallRecord, PartialCall, ResolvedTool } from "@sallyport/engine";
+import type { JsonValue } from "@sallyport/protocol";
 
-/** What a manifest says of a call of one of its operations. */
-export function manifestFacts(manifest: ToolManifest, operation: string): PartialCall {
+/** What is known of a call from the tool it goes to. */
+export function toolFacts({ manifest, record, operationName, conduct }: ResolvedTool): PartialCall {
   const { id, version, category, tags, source, securityLevel, permissions } = manifest;
-  const own: Partial<OperationManifest> = manifest.operations[operation] ?? {};
   return {
     tool: id,
     version,
-    operation,
+    operation: operationName,
+    manifestHash: record.manifestHash,
     category,
     tags,
     source: source.type,
     securityLevel,
     permissions,
-    ...conductFacts({ ...manifest, ...own }),
+    capabilities: conduct.requiredCapabilities,
+    sideEffects: conduct.sideEffects,
+    risk: conduct.risk,
   };
-}
-
-export function conductFacts({
-  requiredCapabilities,
-  sideEffects,
-  risk,
-}: Pick<Conduct, "requiredCapabilities" | "sideEffects" | "risk">): PartialCall {
-  return { capabilities: requiredCapabilities, sideEffects, risk };
 }
 
 /** A recorded call as it could be asked about again. */
@@ -31,16 +25,16 @@ export interface RecordedCall {
   call: PartialCall;
   /** Something in the input was taken out before it was recorded, so the answer may differ from the real one. */
   redacted: boolean;
-  /** The manifest it ran with is not here any more. */
+  /** The manifest it ran with is not here any more, so little is known of the tool. */
   strange: boolean;
 }
 
-/** Puts a recorded call and its manifest together. */
-export function recordedCall(record: CallRecord, tool: ToolRecord | undefined): RecordedCall {
-  const { tenant, agent, user, session, version, operation, sideEffects, startedAt } = record;
-  const known = tool?.manifestHash === record.manifestHash ? tool : undefined;
+/** Puts a recorded call together with the tool of that name and version, if it is still the same one. */
+export function recordedCall(record: CallRecord, tool: ResolvedTool | undefined): RecordedCall {
+  const { tenant, agent, user, session, version, operation, sideEffects } = record;
+  const same = tool?.record.manifestHash === record.manifestHash ? tool : undefined;
   const call: PartialCall = {
-    ...(known && manifestFacts(known.manifest, operation)),
+    ...(same && toolFacts(same)),
     tool: record.tool,
     version,
     operation,
@@ -52,7 +46,7 @@ export function recordedCall(record: CallRecord, tool: ToolRecord | undefined): 
     manifestHash: record.manifestHash,
     isolation: record.closing?.answer.isolation?.level ?? "LEVEL_0",
     input: JSON.parse(record.input) as JsonValue,
-    at: startedAt,
+    at: record.startedAt,
   };
-  return { call, redacted: record.input.includes("[REDACTED]"), strange: known === undefined };
+  return { call, redacted: record.input.includes("[REDACTED]"), strange: same === undefined };
 }

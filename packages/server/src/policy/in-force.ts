@@ -45,7 +45,7 @@ export function decideBy(
 }
 
 /** Rules files and the preset answer at once; anything that does not has no place in a trial. */
-function decideNow(policy: Policy, request: PolicyRequest): PolicyVerdict {
+export function decideNow(policy: Policy, request: PolicyRequest): PolicyVerdict {
   const verdict = policy.decide(request);
   if (verdict instanceof Promise) throw new TypeError(`policy ${policy.name} does not answer at once`);
   return verdict;

@@ -55,12 +55,16 @@ function plainValue(document: Document): { ok: true; value: unknown } | { ok: fa
   }
 }
 
+/** In the order of the file, which is how a person goes through it. */
 function placed(issues: readonly Issue[], path: string, places: YamlPlaces): Issue[] {
-  return issues.map((issue) => ({
-    ...issue,
-    path: `${path}:${places.lineOf(issue.path)}`,
-    reason: issue.path === "" ? issue.reason : `${issue.path} ${issue.reason}`,
-  }));
+  return issues
+    .map((issue) => ({ issue, line: places.lineOf(issue.path) }))
+    .sort((a, b) => a.line - b.line)
+    .map(({ issue, line }) => ({
+      ...issue,
+      path: `${path}:${line}`,
+      reason: issue.path === "" ? issue.reason : `${issue.path} ${issue.reason}`,
+    }));
 }
 
 function refused(path: string, issues: Issue[]): Failure {

@@ -21,6 +21,8 @@ describe("the language of conditions", () => {
     ['weekday in ["mon", "tue"]', false],
     ['weekday in ["mon", "thu"]', true],
     ["hour in []", false],
+    ["hour <= 12 && hour >= 12", true],
+    ["hour < 12 || hour > 12", false],
     ['context.env == "prod"', true],
     ['!(context.env != "prod")', true],
     ["!context.on || hour == 12", true],
@@ -40,6 +42,8 @@ describe("the language of conditions", () => {
   });
 
   it.each([
+    ['hour "==" 12', '5: "==" where the end is expected'],
+    ['true "&&" true', '5: "&&" where the end is expected'],
     ["hour = 9", '5: unexpected "="'],
     ["hour >=", "7: the end where a value is expected"],
     ["", "0: the end where a value is expected"],

@@ -328,6 +328,36 @@ describe("the shelf: what happens to grants meanwhile", () => {
     expect(ask(shelf).held).toEqual([]);
   });
 
+  it("what was read before a newer hint does not bring a grant back [R3-3]", async () => {
+    const grant = sampleGrant();
+    const shelf = shelfOf(grant);
+    let answer = (_record: GrantRecord) => {};
+    const slow: GrantReader = {
+      get: () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        }),
+      all: async () => [],
+    };
+    const early = shelf.refresh([grant.grantId], slow);
+    const late = shelf.refresh([grant.grantId], reader([], true));
+    answer(grant);
+    expect(await early).toEqual([]);
+    expect(ask(shelf).held).toEqual([]);
+    expect(await late).toEqual([grant.grantId]);
+    expect(ask(shelf).held).toEqual([]);
+  });
+
+  it("an older record does not end the doubt about a newer one [R3-3]", async () => {
+    const grant = sampleGrant();
+    const shelf = shelfOf({ ...grant, revision: 2 });
+    await shelf.refresh([grant.grantId], reader([], true));
+    shelf.put(grant);
+    expect(ask(shelf).held).toEqual([]);
+    shelf.put({ ...grant, revision: 2 });
+    expect(ask(shelf).held).toHaveLength(1);
+  });
+
   it("a new grant is taken from the store", async () => {
     const grant = sampleGrant();
     const shelf = shelfOf();

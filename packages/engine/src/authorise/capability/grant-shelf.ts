@@ -46,7 +46,8 @@ export class GrantShelf {
   readonly #filed = new Map<string, FiledGrant>();
   readonly #index = new HolderIndex();
   readonly #standing = new Map<string, StandingGrant>();
-  readonly #aside = new Set<string>();
+  /** Grants that count for nothing until they are put again, each with what set it aside last. */
+  readonly #aside = new Map<string, object>();
   readonly #source: GrantSource = {
     find: (grantId) => (this.#aside.has(grantId) ? undefined : this.#filed.get(grantId)?.record),
     isGenuine: ({ grantId }) => this.#filed.get(grantId)?.genuine === true,
@@ -83,24 +84,21 @@ export class GrantShelf {
     else if (genuine) this.#standing.set(grantId, record);
   }
 
-  /** Lets grants count for nothing until they are put again: something happened to them that is not known yet. */
-  setAside(grantIds: Iterable<string>): void {
-    for (const grantId of grantIds) {
-      if (this.#filed.has(grantId) || this.#standing.has(grantId)) this.#aside.add(grantId);
-    }
-  }
-
   /**
    * Reads grants anew. They count for nothing from now until that is done, and those that cannot be read stay so: a lost
    * store denies. Never rejects; resolves with the ids that could not be read.
    */
   async refresh(grantIds: readonly string[], grants: GrantReader): Promise<string[]> {
-    this.setAside(grantIds);
+    const mark = {};
+    const known = new Set(grantIds.filter((grantId) => this.#isKnown(grantId)));
+    for (const grantId of known) this.#aside.set(grantId, mark);
     const unread: string[] = [];
     for (const grantId of grantIds) {
       try {
         const record = await grants.get(grantId);
-        if (record) this.put(record);
+        // Something newer happened to it meanwhile; what was read here may be older than that.
+        const isOvertaken = known.has(grantId) && this.#aside.get(grantId) !== mark;
+        if (record && !isOvertaken) this.put(record);
       } catch {
         unread.push(grantId);
       }
@@ -189,8 +187,12 @@ export class GrantShelf {
   }
 
   #vanished(grantIds: readonly string[]): UseRefusal[] {
-    const gone = grantIds.filter((grantId) => !this.#filed.has(grantId) && !this.#standing.has(grantId));
+    const gone = grantIds.filter((grantId) => !this.#isKnown(grantId));
     return gone.map((grantId) => ({ kind: "invalid", reason: `${grantId} is not stored any more` }));
+  }
+
+  #isKnown(grantId: string): boolean {
+    return this.#filed.has(grantId) || this.#standing.has(grantId);
   }
 
   #file(filed: FiledGrant): void {

@@ -30,10 +30,7 @@ export function isInside(folders: readonly string[], path: string): boolean {
   return folders.some((folder) => {
     const outer = segmentsOf(folder);
     return (
-      outer !== undefined &&
-      segments !== undefined &&
-      outer.length <= segments.length &&
-      outer.every((name, index) => name === segments[index])
+      outer !== undefined && segments !== undefined && outer.every((name, index) => name === segments[index])
     );
   });
 }

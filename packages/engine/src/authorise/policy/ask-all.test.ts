@@ -43,6 +43,8 @@ describe("asking every policy", () => {
     ["answers an unknown tier", async () => ({ ...allow, tier: "king" })],
     ["answers rules that are none", () => ({ ...allow, rules: [1] })],
     ["answers half a character", () => ({ ...allow, reason: "\ud800" })],
+    ["answers half a character elsewhere", () => ({ ...allow, unlock: "\ud800" })],
+    ["answers a code nobody knows", () => ({ ...allow, outcome: "deny", code: "E9999" })],
   ])("denies with E3206 when one %s [L3-PRM-2]", async (_what, decide) => {
     const verdict = await ask(() => allow, decide);
     expect(verdict).toMatchObject({ outcome: "deny", code: "E3206", reason: "policy p could not be asked" });

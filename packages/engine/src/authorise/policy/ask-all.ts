@@ -1,3 +1,4 @@
+import { CATALOGUE } from "@sallyport/protocol";
 import { type Policy, type PolicyRequest, type PolicyVerdict, TIERS } from "../../ports/policy.ts";
 import { EFFECTS } from "./rule.ts";
 import { strictest } from "./strictest.ts";
@@ -74,7 +75,9 @@ function understood(verdict: PolicyVerdict, policy: Policy, options: AskOptions)
     TIERS.includes(verdict.tier) &&
     [verdict.reason, verdict.policyVersion].every(isText) &&
     Array.isArray(verdict.rules) &&
-    verdict.rules.every(isText);
+    verdict.rules.every(isText) &&
+    [verdict.argument, verdict.unlock, verdict.nearest].every((text) => text === undefined || isText(text)) &&
+    (verdict.code === undefined || Object.hasOwn(CATALOGUE, verdict.code));
   return clear ? verdict : unanswered(policy, new Error("its answer makes no sense"), options);
 }
 

@@ -203,6 +203,20 @@ describe("the examples of a rule", () => {
 });
 
 describe("a policy of many rules", () => {
+  it("finds the same rules for a tool whenever it is asked, also after many others", () => {
+    const rules = Array.from({ length: 1_000 }, (_, index) => ({
+      id: `r${index}`,
+      effect: "deny",
+      match: { tools: [index === 500 ? "wanted" : `*${index}*`] },
+    }));
+    const policy = policyOf(rules, { default: "allow" });
+    const wanted = completeCall({ tool: "wanted" });
+    const before = policy.decide(wanted).rules;
+    for (let index = 0; index < 3_000; index += 1) policy.decide(completeCall({ tool: `t${index}` }));
+    expect(before).toEqual(["r500"]);
+    expect(policy.decide(wanted).rules).toEqual(before);
+  });
+
   it("decides about one tool in microseconds, however many rules are about others", () => {
     const rules = Array.from({ length: 200 }, (_, index) => ({
       id: `r${index}`,

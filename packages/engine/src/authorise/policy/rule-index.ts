@@ -3,18 +3,22 @@ import type { PolicyRequest } from "../../ports/policy.ts";
 import type { Condition } from "./condition.ts";
 import { applies, EFFECTS, type Effect, type Rule } from "./rule.ts";
 
-const MAX_TOOLS = 2_000;
+/** References kept for tools that were asked about; beyond it all are worked out anew. */
+const MAX_KEPT = 500_000;
+const TOOLS = "/match/tools";
 
-/** The rules that could speak of one tool, and what is left to look at. */
+/** A rule with its question about the tool's name apart from the others. */
 interface Candidate {
-  rule: Rule;
-  /** Without the tool's name, the cheap ones first. */
-  conditions: readonly Condition[];
+  readonly rule: Rule;
+  readonly aboutTool: Condition | undefined;
+  /** The cheap ones first. */
+  readonly others: readonly Condition[];
 }
 
+/** The rules that could speak of one tool. */
 interface Candidates extends Readonly<Record<Effect, readonly Candidate[]>> {
   /** True when one of them looks at the clock. */
-  timed: boolean;
+  readonly timed: boolean;
 }
 
 export interface Matched {
@@ -25,15 +29,16 @@ export interface Matched {
 
 /** Finds the rules that apply. Which rules are about a tool is worked out once for each tool. */
 export class RuleIndex {
-  readonly #rules: readonly Rule[];
+  readonly #all: readonly Candidate[];
   readonly #tools = new Map<string, Candidates>();
+  #kept = 0;
 
   constructor(rules: readonly Rule[]) {
-    this.#rules = rules;
+    this.#all = rules.map(candidate);
   }
 
   match(request: PolicyRequest): Matched {
-    const candidates = this.#candidates(request);
+    const candidates = this.#tools.get(request.tool) ?? this.#workOut(request);
     const { timed } = candidates;
     for (const effect of EFFECTS) {
       const rules = applying(candidates[effect], request);
@@ -42,35 +47,35 @@ export class RuleIndex {
     return { rules: [], timed };
   }
 
-  #candidates(request: PolicyRequest): Candidates {
-    const known = this.#tools.get(request.tool);
-    if (known) return known;
-    if (this.#tools.size >= MAX_TOOLS) this.#tools.clear();
-    const found = candidatesFor(this.#rules, request);
-    this.#tools.set(request.tool, found);
+  #workOut(request: PolicyRequest): Candidates {
+    const about = this.#all.filter(({ aboutTool }) => aboutTool?.judge(request) !== NO);
+    const of = (effect: Effect) => about.filter(({ rule }) => rule.effect === effect);
+    const timed = about.some(({ rule }) => rule.timed);
+    const found = { deny: of("deny"), ask: of("ask"), allow: of("allow"), timed };
+    this.#keep(request.tool, found, about.length + 1);
     return found;
   }
+
+  #keep(tool: string, found: Candidates, size: number): void {
+    if (this.#kept + size > MAX_KEPT) {
+      this.#tools.clear();
+      this.#kept = 0;
+    }
+    this.#kept += size;
+    this.#tools.set(tool, found);
+  }
+}
+
+function candidate(rule: Rule): Candidate {
+  const aboutTool = rule.conditions.find(({ path }) => path === TOOLS);
+  const others = rule.conditions.filter((condition) => condition !== aboutTool);
+  return { rule, aboutTool, others: others.sort((a, b) => a.cost - b.cost) };
 }
 
 function applying(candidates: readonly Candidate[], request: PolicyRequest): Rule[] {
   const rules: Rule[] = [];
-  for (const { rule, conditions } of candidates) {
-    if (applies(rule, request, conditions)) rules.push(rule);
+  for (const candidate of candidates) {
+    if (applies(candidate.rule, request, candidate.others)) rules.push(candidate.rule);
   }
   return rules;
-}
-
-const TOOLS = "/match/tools";
-
-function candidatesFor(rules: readonly Rule[], request: PolicyRequest): Candidates {
-  const found: Record<Effect, Candidate[]> = { deny: [], ask: [], allow: [] };
-  for (const rule of rules) {
-    const aboutTool = rule.conditions.find(({ path }) => path === TOOLS);
-    if (aboutTool?.judge(request) === NO) continue;
-    const conditions = rule.conditions
-      .filter((condition) => condition !== aboutTool)
-      .sort((a, b) => a.cost - b.cost);
-    found[rule.effect].push({ rule, conditions });
-  }
-  return { ...found, timed: EFFECTS.some((effect) => found[effect].some(({ rule }) => rule.timed)) };
 }

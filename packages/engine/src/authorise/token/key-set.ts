@@ -28,6 +28,11 @@ export class KeySet {
     return [...this.#keys.keys()];
   }
 
+  /** All of them, to make another set with. */
+  get keys(): VerificationKey[] {
+    return [...this.#keys.values()];
+  }
+
   /** The key a token names; one that names none means the only key there is, else undefined. */
   find(kid: string | undefined): VerificationKey | undefined {
     if (kid !== undefined) return this.#keys.get(kid);

@@ -1,5 +1,5 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
-import { reserve, standingAt } from "../../approve/settle.ts";
+import { isUnspent, reserve, standingAt } from "../../approve/settle.ts";
 import type { ApprovalCause, ApprovalRecord } from "../../ports/approvals.ts";
 import { askAgain, askFirst, digestOf } from "../asking.ts";
 import { abortUnstarted, deny } from "../ending-steps.ts";
@@ -37,8 +37,9 @@ async function goOn(
     const record = await house.store.approvals.get(approvalId);
     if (!record) return deny(at, failure("E3221", { message: `There is no approval ${approvalId}.` }));
     at.attempt.approval = record;
-    if (!because) return allow(at);
-    const next = await spend(at, { record, because }, house);
+    const isAgreed = isUnspent(standingAt(record, house.clock.now())) && digestOf(at) === record.digest;
+    if (!because && !isAgreed) return allow(at);
+    const next = await spend(at, { record, because: because ?? record.because }, house);
     if (next) return next;
   }
   return deny(at, failure("E3222", { message: `Approval ${approvalId} is being changed by others.` }));

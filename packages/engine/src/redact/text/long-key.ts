@@ -1,5 +1,5 @@
 import { markerOf } from "../marker.ts";
-import { changeRuns, charSet, type RunShape, WORD_CHARS } from "./long-run.ts";
+import { changeRuns, charSet, type RunShape, startOfRun, WORD_CHARS } from "./long-run.ts";
 import { looksRandom } from "./randomness.ts";
 import type { TextRule } from "./rule.ts";
 
@@ -8,9 +8,9 @@ const KEY: RunShape = { set: charSet(WORD_CHARS), shortest: 32 };
 /** Keys are not longer; encoded data is. */
 const LONGEST_KEY = 200;
 
-/** Base64 with all its characters around a run. */
-const BASE64_BEFORE = /[\w+/-]*$/;
-const BASE64_AFTER = /^[\w+/-]*={0,2}(?![\w=])/;
+const BASE64 = charSet(`${WORD_CHARS}+/`);
+/** `name=value` has more after the sign, Base64 has not. */
+const TO_PADDING = /^[\w+/-]*={0,2}(?![\w=])/;
 /** Known content in Base64 (PNG, JPEG, GIF, PDF, ZIP, gzip, XML, WebAssembly, WOFF) and sub-resource hashes. */
 const KNOWN_DATA = /^(?:iVBORw|\/9j\/|R0lGOD|JVBERi|UEsDB|H4sI|PD94|AGFzb|d09GM|sha(?:1|256|384|512)-)/;
 
@@ -25,9 +25,9 @@ export function longKeys(isHarmless: (decoded: string) => boolean): TextRule {
 
 /** A piece of something encoded: it goes on beyond the letters and digits, ends in padding, or begins as files do. */
 function isEncodedData(text: string, at: number, length: number): boolean {
-  const before = BASE64_BEFORE.exec(text.slice(Math.max(0, at - LONGEST_KEY), at))?.[0] ?? "";
-  const from = text.slice(at, at + length + LONGEST_KEY);
-  const whole = before + (BASE64_AFTER.exec(from)?.[0] ?? from.slice(0, length));
+  const start = startOfRun(text, BASE64, { end: at, first: Math.max(0, at - LONGEST_KEY) });
+  const rest = text.slice(at, at + length + LONGEST_KEY);
+  const whole = text.slice(start, at) + (TO_PADDING.exec(rest)?.[0] ?? rest.slice(0, length));
   return whole.includes("+") || whole.endsWith("=") || whole.length > LONGEST_KEY || KNOWN_DATA.test(whole);
 }
 

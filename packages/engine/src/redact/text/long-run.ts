@@ -54,6 +54,17 @@ function runEnd(text: string, { set, shortest }: RunShape, start: number): numbe
   return end;
 }
 
+/** Where the characters of the set that end before `end` begin, looking back no further than `first`. */
+export function startOfRun(
+  text: string,
+  set: CharSet,
+  { end, first }: { end: number; first: number },
+): number {
+  let start = end;
+  while (start > first && isIn(set, text.charCodeAt(start - 1))) start -= 1;
+  return start;
+}
+
 function isIn(set: CharSet, code: number): boolean {
   return code < ASCII && set[code] === 1;
 }

@@ -2,17 +2,22 @@
 export interface Extent {
   start: number;
   end: number;
+  /** Whether quotes or brackets say where it ends. */
+  isEnclosed?: boolean;
 }
 
 const GAP = /[ \t]{0,16}/y;
 const QUOTE = /\\{0,7}["'`]/y;
-const MARKED = /\[REDACTED(?:_[A-Z0-9_]+)?\](?=[)\]}.!?:]*(?:[\s,;&"'`<>\\]|%26|$))/y;
+/** Already taken out. After a marker of another rule there may be more of the value. */
+const MARKED = /\[REDACTED\](?!\w)|\[REDACTED_[A-Z0-9_]+\](?=[)\]}.!?:]*(?:[\s,;&"'`<>\\]|%26|$))/y;
 const REFERENCE = /<[\w -]{1,60}>|\$\{[^}\r\n]{0,200}\}{1,2}|\{\{[^}\r\n]{0,200}\}\}/y;
 const LIST = /\[[^\]\r\n]*\]?/y;
 /** Up to a space, a sign that separates values, a quote, or an escaped one of those. */
 const BARE = /(?:(?!%26)[^\s,;&"'`<>\\]|\\(?![nrt"'`\\]))+/y;
 const LINE = /(?:[^\r\n"'`\\]|\\(?![nrt"'`\\]))+/y;
-const TRAILING = /[)\]}[({.!?:]+$/;
+const TRAILING = /[)\]}.!?:]{1,8}$/;
+const ENDS_MARKED = /\[REDACTED(?:_[A-Z0-9_]+)?\]$/;
+const LONGEST_MARKER = 64;
 
 /** Headers whose value has spaces in it. */
 const HEADER = /authori[sz]ation|auth ?header|cookie/i;
@@ -25,13 +30,13 @@ const MANY_PARTS =
 export function valueAt(text: string, at: number, name: string): Extent {
   const start = skip(GAP, text, at);
   const quoted = skip(QUOTE, text, start);
-  if (quoted > start) return quotedAt(text, { opens: start, start: quoted });
+  if (quoted > start) return { ...quotedAt(text, { opens: start, start: quoted }), isEnclosed: true };
   const noValue = text.startsWith("{", start) && !text.startsWith("{{", start);
   if (noValue || skip(MARKED, text, start) > start) return { start, end: start };
   const reference = skip(REFERENCE, text, start);
   if (reference > start) return { start, end: reference };
   if (text.startsWith("[", start) && !text.startsWith("[REDACTED", start))
-    return { start, end: skip(LIST, text, start) };
+    return { start, end: skip(LIST, text, start), isEnclosed: true };
   return HEADER.test(name) ? headerAt(text, start) : bareAt(text, start);
 }
 
@@ -43,7 +48,8 @@ function skip(pattern: RegExp, text: string, at: number): number {
 
 function bareAt(text: string, start: number): Extent {
   const end = skip(BARE, text, start);
-  const trailing = TRAILING.exec(text.slice(Math.max(start, end - 8), end))?.[0].length ?? 0;
+  const last = text.slice(Math.max(start, end - LONGEST_MARKER), end);
+  const trailing = ENDS_MARKED.test(last) ? 0 : (TRAILING.exec(last)?.[0].length ?? 0);
   return { start, end: end - trailing };
 }
 

@@ -1,11 +1,12 @@
 import type { FieldJudge, FieldKind } from "../field-name.ts";
 import { isMarker, REDACTED } from "../marker.ts";
 import { valueAt } from "./pair-value.ts";
-import { isPlaceholder } from "./placeholder.ts";
+import { isPlaceholder, isWordy } from "./placeholder.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const SPACE = 0x20;
 const SEPARATOR = "[=:]|%3[AaDd]";
+const ENCODED_LENGTH = 3;
 const HAS_SEPARATOR = new RegExp(SEPARATOR);
 /** A separator with the signs that belong to it: `:=`, `==`, `=>`. Those of a namespace or an address are none. */
 const WHOLE_SEPARATOR = /::|:\/\/|:=|={1,3}>?|:|%3./y;
@@ -21,10 +22,12 @@ function* pairs(text: string, judge: FieldJudge): Generator<Cut> {
   const next = new RegExp(SEPARATOR, "g");
   let from = 0;
   while (next.test(text)) {
-    const at = text.charAt(next.lastIndex - 3) === "%" ? next.lastIndex - 3 : next.lastIndex - 1;
+    const at = next.lastIndex - (/[=:]/.test(text.charAt(next.lastIndex - 1)) ? 1 : ENCODED_LENGTH);
     const name = nameBefore(text, at, from);
     next.lastIndex = separatorEnd(text, at);
-    const cut = name === "" ? undefined : secretAt(text, { name, kind: judge(name), at: next.lastIndex });
+    if (closesQuote(text, { at, name, after: next.lastIndex })) continue;
+    const isLoose = text.charAt(at) === ":" || text.charAt(at - 1) === " ";
+    const cut = name && secretAt(text, { name, kind: judge(name), at: next.lastIndex, isLoose });
     if (!cut) continue;
     yield cut;
     from = cut.end;
@@ -37,20 +40,37 @@ function separatorEnd(text: string, at: number): number {
   return WHOLE_SEPARATOR.test(text) ? WHOLE_SEPARATOR.lastIndex : at + 1;
 }
 
+/** In `log("password:", x)` the quote after the sign ends a text, and what follows is no value. */
+function closesQuote(
+  text: string,
+  { at, name, after }: { at: number; name: string; after: number },
+): boolean {
+  const quote = text.charAt(after);
+  return /["'`]/.test(quote) && text.charAt(at - name.length - 1) === quote;
+}
+
 interface Named {
   name: string;
   kind: FieldKind;
   /** Where the value may begin. */
   at: number;
+  /** Whether prose and code write things like this too: `token: that`, `token = read`. */
+  isLoose: boolean;
 }
 
-function secretAt(text: string, { name, kind, at }: Named): Cut | undefined {
+function secretAt(text: string, { name, kind, at, isLoose }: Named): Cut | undefined {
   if (kind === "ordinary") return undefined;
-  const { start, end } = valueAt(text, at, name);
+  const { start, end, isEnclosed } = valueAt(text, at, name);
   const value = text.slice(start, end);
   if (value === "" || isMarker(value) || isPlaceholder(value)) return undefined;
   if (kind === "secret_unless_number" && /^[\d.]+$/.test(value)) return undefined;
+  if (isLoose && !isEnclosed && isMadeByMachines(name) && isWordy(value)) return undefined;
   return { start, end, marker: REDACTED };
+}
+
+/** People choose words for passwords; what these names stand for is made of more than words. */
+function isMadeByMachines(name: string): boolean {
+  return /(?:tokens?|keys?|ids?|jwts?|cookies?|credentials?|authori[sz]ation|pass)$/i.test(name);
 }
 
 /** The name that ends before a separator: at most four words, quotes and brackets around it left out. */
@@ -72,7 +92,7 @@ const LONGEST_GAP = 8;
 function skipBack(text: string, end: number, from: number): number {
   const first = Math.max(from, end - LONGEST_GAP);
   let at = end;
-  while (at > first && " \t\"'`\\]?".includes(text.charAt(at - 1))) at -= 1;
+  while (at > first && " \t\"'`\\]".includes(text.charAt(at - 1))) at -= 1;
   return at;
 }
 
@@ -97,7 +117,7 @@ export function flagValues(judge: FieldJudge): TextRule {
 
 function* flags(text: string, judge: FieldJudge): Generator<Cut> {
   for (const { 0: flag, 1: name = "", index } of text.matchAll(FLAG)) {
-    const cut = secretAt(text, { name, kind: judge(name), at: index + flag.length });
+    const cut = secretAt(text, { name, kind: judge(name), at: index + flag.length, isLoose: false });
     if (cut) yield cut;
   }
 }

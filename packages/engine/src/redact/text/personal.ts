@@ -13,9 +13,9 @@ export const emails: TextRule = (text) =>
 
 function* mailboxes(text: string): Generator<Cut> {
   for (const { 0: found, index, groups } of text.matchAll(EMAIL)) {
-    const local = groups?.local ?? "";
+    const local = (groups?.local ?? "").replace(/^[^\p{L}\p{N}_]+/u, "");
     const end = index + found.length;
-    if (SCALED_IMAGE.test(found) || (local === "git" && text.charAt(end) === ":")) continue;
+    if (local === "" || SCALED_IMAGE.test(found) || (local === "git" && text.charAt(end) === ":")) continue;
     yield { start: index - local.length, end, marker: markerOf("EMAIL") };
   }
 }

@@ -3,27 +3,38 @@ import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const marker = markerOf("PRIVATE_KEY");
 const LABEL = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}";
+const BEGIN = `-{4,5} ?BEGIN ${LABEL}`;
 const END = `-{4,5} ?END ${LABEL}`;
-/** Without an end the rest of the text is taken: a key cut off has no other border. */
-const WHOLE = new RegExp(`-{4,5} ?BEGIN ${LABEL}[\\s\\S]*?(?:${END}|$)`, "g");
-const ONLY_END = new RegExp(END, "g");
 
 const SHORTEST_LINE = 16;
+/** A label without this near it is spoken of, in code or in prose, and has no key. */
+const CONTENT = /[A-Za-z0-9+/]{24}/;
+const NEAR = 300;
 
 /** PEM blocks, on several lines or with escaped line ends, also when their beginning or their end is missing. */
-export const privateKeys: TextRule = (text) => {
-  if (!text.includes("PRIVATE KEY")) return text;
-  const closed = text.replace(WHOLE, marker);
-  return cutOut(closed, tails(closed));
-};
+export const privateKeys: TextRule = (text) =>
+  text.includes("PRIVATE KEY") ? cutOut(text, blocks(text)) : text;
 
-/** The last lines of keys whose beginning was cut off. */
-function* tails(text: string): Generator<Cut> {
+function* blocks(text: string): Generator<Cut> {
+  const label = new RegExp(`${BEGIN}|${END}`, "g");
   let from = 0;
-  for (const { index, 0: end } of text.matchAll(ONLY_END)) {
-    yield { start: linesBefore(text, index, from), end: index + end.length, marker };
-    from = index + end.length;
+  for (let found = label.exec(text); found; found = label.exec(text)) {
+    const isEnd = found[0].includes("END ");
+    const after = found.index + found[0].length;
+    const start = isEnd ? linesBefore(text, found.index, from) : found.index;
+    if (isEnd ? start === found.index : !CONTENT.test(text.slice(after, after + NEAR))) continue;
+    const end = isEnd ? after : blockEnd(text, after);
+    yield { start, end, marker };
+    from = end;
+    label.lastIndex = end;
   }
+}
+
+/** Without an end the rest of the text is taken: a key cut off has no other border. */
+function blockEnd(text: string, from: number): number {
+  const end = new RegExp(END, "g");
+  end.lastIndex = from;
+  return end.test(text) ? end.lastIndex : text.length;
 }
 
 /** Where the run of Base64 lines that ends at `end` begins. The last line may be short. */

@@ -1,4 +1,4 @@
-const HEX = /^[0-9a-fA-F]*$/;
+const HEX = /^(?:0x)?[0-9a-fA-F]*$/;
 const HEX_AND_SEPARATORS = /^[0-9a-fA-F_-]*$/;
 const SEPARATORS = /[-_]+/;
 /** Shorter parts are words and the groups of a UUID. */

@@ -1,0 +1,131 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { createAbacPolicy } from "@sallyport/adapters/abac";
+import { createOpaPolicy } from "@sallyport/adapters/opa";
+import {
+  type AgentProfile,
+  type ApprovalRules,
+  type Bus,
+  CapabilityTree,
+  cachedPolicy,
+  createTokenChecker,
+  GrantShelf,
+  type GrantSigner,
+  HouseAuthority,
+  hmacSigner,
+  type KeySet,
+  type Policy,
+  type TokenChecker,
+} from "@sallyport/engine";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { LoadedConfig } from "./config/load.ts";
+import { ensureGrantsKey, keyFolder, loadKeys, tokenKeys } from "./keys/index.ts";
+import { policyFilesOf, presetOf } from "./policy/in-force.ts";
+import { openPolicyFiles, type PolicyFiles } from "./policy/policy-files.ts";
+
+/** Everything that decides who may do what, wired from the configuration. */
+export interface OpenAuthority {
+  authority: HouseAuthority;
+  shelf: GrantShelf;
+  signer: GrantSigner;
+  capabilities: CapabilityTree;
+  /** The rules files, which can be read again; undefined when there are none. */
+  rules: PolicyFiles | undefined;
+}
+
+/** Reads keys and rules and puts them together. Throws E3227 or E3223 when one of them cannot be used. */
+export function openAuthority(config: LoadedConfig, bus: Bus): OpenAuthority {
+  const signer = hmacSigner(must(ensureGrantsKey(keyFolder(config.stateFolder))));
+  const shelf = new GrantShelf(signer);
+  const rules = mustIfAny(openPolicyFiles(policyFilesOf(config), { bus }));
+  const tokens = tokensOf(config);
+  const authority = new HouseAuthority({
+    grants: config.grants,
+    agents: config.agents.map(profileOf),
+    policies: policiesOf(config, { rules, bus }),
+    shelf,
+    project: config.folder,
+    ...(tokens && { tokens: { checker: tokens, required: config.tokens.required } }),
+  });
+  return { authority, shelf, signer, capabilities: capabilitiesOf(config), rules };
+}
+
+function policiesOf(
+  config: LoadedConfig,
+  { rules, bus }: { rules: PolicyFiles | undefined; bus: Bus },
+): Policy[] {
+  const { opa, abac, cacheSeconds } = config.policy;
+  const cached = (policy: Policy) => cachedPolicy(policy, { ttlMs: cacheSeconds * 1_000, bus });
+  const preset = presetOf(config);
+  return [
+    ...(rules ? [rules] : []),
+    ...(preset ? [preset] : []),
+    ...(opa ? [cached(createOpaPolicy(opa))] : []),
+    ...(abac ? [cached(createAbacPolicy(abac))] : []),
+  ];
+}
+
+/** Undefined where no token could ever be checked and none is required. */
+function tokensOf(config: LoadedConfig): TokenChecker | undefined {
+  const { required, issuers, jwks, publicKeys, skewSeconds, maxLifeSeconds } = config.tokens;
+  const house = houseKeys(config);
+  const hasOutside = jwks !== undefined || publicKeys.length > 0;
+  if (!house && !hasOutside) {
+    if (!required) return undefined;
+    const message = "Tokens are required and there is no key to check them with.";
+    const advice = "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
+    throw new SallyportError(failure("E3227", { message, advice }));
+  }
+  const under = (file: string) => resolve(config.folder, file);
+  const outside = {
+    issuers,
+    ...(jwks !== undefined && { jwks: under(jwks) }),
+    publicKeys: publicKeys.map(under),
+  };
+  return createTokenChecker({
+    keys: must(tokenKeys(outside, house)),
+    issuers,
+    skewMs: skewSeconds * 1_000,
+    maxLifeMs: maxLifeSeconds * 1_000,
+  });
+}
+
+/** The house's own public keys; undefined before `sallyport keys init`. */
+function houseKeys(config: LoadedConfig): KeySet | undefined {
+  const folder = keyFolder(config.stateFolder);
+  return existsSync(resolve(folder, "current")) ? must(loadKeys(folder)).public : undefined;
+}
+
+function profileOf({ permissions, ...profile }: LoadedConfig["agents"][number]): AgentProfile {
+  if (!permissions) return profile;
+  const network = permissions.network.map(({ host, port }) => ({ host, ...(port !== undefined && { port }) }));
+  return { ...profile, permissions: { ...permissions, network } };
+}
+
+function capabilitiesOf(config: LoadedConfig): CapabilityTree {
+  const tree = new CapabilityTree();
+  if (config.capabilities.length === 0) return tree;
+  return must(
+    tree.extend(config.capabilities.map(({ risk, ...rest }) => ({ ...rest, name: rest.id, ...(risk && { risk }) }))),
+  );
+}
+
+/** How people are asked, in the engine's words. */
+export function approvalRulesOf({ approvals }: LoadedConfig): Partial<ApprovalRules> {
+  const levels = approvals.levels.map(({ approvers, timeoutHours, channels }, index) => ({
+    level: index + 1,
+    approvers,
+    timeoutMs: Math.round(timeoutHours * 3_600_000),
+    channels,
+  }));
+  return { quorum: approvals.quorum, levels };
+}
+
+function must<Value extends object>(value: Value | Failure): Value {
+  if (!isFailure(value)) return value;
+  throw new SallyportError(value);
+}
+
+function mustIfAny<Value extends object>(value: Value | Failure | undefined): Value | undefined {
+  return value && must(value);
+}

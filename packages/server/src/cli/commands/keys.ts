@@ -1,0 +1,122 @@
+import { DEFAULT_TOKEN_RULES } from "@sallyport/engine";
+import { isFailure, SallyportError } from "@sallyport/protocol";
+import { Command, InvalidArgumentError } from "commander";
+import {
+  currentKid,
+  initKeys,
+  type KeyChange,
+  keyFolder,
+  type ListedKey,
+  readPublicKeys,
+  rotateKeys,
+} from "../../keys/index.ts";
+import { lengthText, relativeText } from "../duration-text.ts";
+import { type Io, table, visible } from "../io.ts";
+import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+
+const MAX_KEEP = 100;
+
+const HELP = `
+The keys are in the folder "keys" of the state folder, for its owner alone. "jwks.json" there is public: give it to
+whoever has to check this house's tokens.
+  $ sallyport keys init
+  $ sallyport keys list
+  $ sallyport keys rotate              the key before goes on being accepted
+  $ sallyport keys rotate --keep 0     after a leak: every earlier token is refused`;
+
+/** `sallyport keys`: what this house signs its tokens with. */
+export function keysCommand(io: Io, _finish: (code: number) => void): Command {
+  const command = new Command("keys")
+    .description("make, rotate and list the keys that sign tokens")
+    .addHelpText("after", HELP);
+  command.addCommand(initCommand(io));
+  command.addCommand(rotateCommand(io));
+  command.addCommand(listCommand(io));
+  return command;
+}
+
+function initCommand(io: Io): Command {
+  const command = new Command("init").description("make the first keys; never overwrites any");
+  return withCommonOptions(command).action(async (options: CommonOptions) => {
+    const session = new Session(options, io);
+    const folder = keyFolder(session.config.stateFolder);
+    const made = await initKeys(folder);
+    if (isFailure(made)) throw new SallyportError(made);
+    session.output.result({ folder, ...made }, () =>
+      visible(
+        [
+          `Made key ${made.kid} in ${folder}.`,
+          "It signs tokens from now on: sallyport token mint --help",
+          `Others check them with ${folder}/jwks.json, which is public; the rest is not.`,
+        ].join("\n"),
+      ),
+    );
+  });
+}
+
+function rotateCommand(io: Io): Command {
+  const command = new Command("rotate")
+    .description("sign with a new key from now on")
+    .option("--keep <n>", "earlier keys that go on being accepted (default: 2)", count);
+  return withCommonOptions(command).action(async (options: CommonOptions & { keep?: number }) => {
+    const session = new Session(options, io);
+    const { keep } = options;
+    const folder = keyFolder(session.config.stateFolder);
+    const made = await rotateKeys(folder, keep === undefined ? {} : { keep });
+    if (isFailure(made)) throw new SallyportError(made);
+    session.output.result({ folder, ...made }, () => visible(rotatedText(made)));
+  });
+}
+
+function count(text: string): number {
+  const keep = Number(text);
+  if (!Number.isInteger(keep) || keep < 0 || keep > MAX_KEEP)
+    throw new InvalidArgumentError(`a whole number from 0 to ${MAX_KEEP}`);
+  return keep;
+}
+
+function rotatedText({ kid, previous = "none", kept, dropped }: KeyChange): string {
+  const lines = [`${kid} signs from now on; until now it was ${previous}.`];
+  if (kept.length > 0) {
+    const life = lengthText(DEFAULT_TOKEN_RULES.maxLifeMs);
+    lines.push(
+      `Tokens signed by ${kept.join(", ")} stay good until they expire, ${life} at most unless configured otherwise.`,
+    );
+  }
+  if (dropped.length > 0) lines.push(`Tokens signed by ${dropped.join(", ")} are refused from now on.`);
+  return lines.join("\n");
+}
+
+function listCommand(io: Io): Command {
+  const command = new Command("list").description("the keys tokens of this house are accepted from");
+  return withCommonOptions(command).action(async (options: CommonOptions) => {
+    const session = new Session(options, io);
+    const folder = keyFolder(session.config.stateFolder);
+    const current = currentKid(folder);
+    if (typeof current !== "string") throw new SallyportError(current);
+    const keys = readPublicKeys(folder);
+    if (isFailure(keys)) throw new SallyportError(keys);
+    const rows = keys.map((key) => keyRow(key, current));
+    session.output.result(rows, () => listText(rows, Date.now()));
+  });
+}
+
+interface KeyRow {
+  kid: string;
+  createdAt: string;
+  signs: boolean;
+}
+
+function keyRow({ kid, createdAt }: ListedKey, current: string): KeyRow {
+  return { kid, createdAt: new Date(createdAt).toISOString(), signs: kid === current };
+}
+
+function listText(rows: readonly KeyRow[], now: number): string {
+  const lines = rows.map(({ kid, createdAt, signs }) => [
+    kid,
+    createdAt,
+    relativeText(Date.parse(createdAt), now),
+    signs ? "signs" : "is accepted",
+  ]);
+  return table([["KEY", "MADE", "AGE", "USE"], ...lines], "No public keys are listed.");
+}

@@ -1,0 +1,299 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { createTokenChecker } from "@sallyport/engine";
+import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { Command, CommanderError } from "commander";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keyFolder, loadKeys } from "../../keys/index.ts";
+import { keysCommand } from "./keys.ts";
+import { tokenCommand } from "./token.ts";
+
+let cwd = "";
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "sallyport-token-"));
+});
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs one line as `main` would; stdin is closed when nothing is given. */
+async function run(line: string[], stdin = ""): Promise<Ran> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const io = { stdin: Readable.from([stdin]), stdout, stderr, cwd };
+  let code = 0;
+  const finish = (result: number) => {
+    code = result;
+  };
+  const root = new Command("sallyport")
+    .addCommand(keysCommand(io, finish))
+    .addCommand(tokenCommand(io, finish));
+  for (const command of [root, ...root.commands, ...root.commands.flatMap(({ commands }) => commands)])
+    command
+      .exitOverride()
+      .configureOutput({ writeOut: (said) => void stdout.write(said), writeErr: () => {} });
+  await root.parseAsync(line, { from: "user" });
+  stdout.end();
+  stderr.end();
+  return { code, out: await text(stdout), err: await text(stderr) };
+}
+
+async function refusal(line: string[], stdin?: string): Promise<Failure | string> {
+  const thrown = await run(line, stdin).catch((error: unknown) => error);
+  if (thrown instanceof SallyportError) return thrown.failure;
+  return thrown instanceof CommanderError ? thrown.message : `not refused: ${JSON.stringify(thrown)}`;
+}
+
+const MINT = ["token", "mint", "--agent", "agent-7", "--tenant", "acme", "--tool", "file.read"];
+const mint = async (...more: string[]) => (await run([...MINT, ...more])).out.trim();
+const claimsOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+const stateKeys = () => keyFolder(join(cwd, ".sallyport"));
+
+describe("sallyport keys", () => {
+  it("makes keys once, and never overwrites them", async () => {
+    const { out } = await run(["keys", "init"]);
+    expect(out).toMatch(/^Made key [\w-]{16} in .*keys\./);
+    expect(statSync(stateKeys()).mode & 0o777).toBe(0o700);
+    expect(await refusal(["keys", "init"])).toMatchObject({ code: "E3227" });
+  });
+
+  it("rotates, and says what becomes of tokens given out before [L3-PRM-1]", async () => {
+    const { kid: first } = JSON.parse((await run(["keys", "init", "--json"])).out);
+    const { out } = await run(["keys", "rotate"]);
+    expect(out).toContain(`until now it was ${first}`);
+    expect(out).toContain(`Tokens signed by ${first} stay good until they expire, 1 d at most`);
+    const { dropped, kept } = JSON.parse((await run(["keys", "rotate", "--keep", "0", "--json"])).out);
+    expect(dropped).toContain(first);
+    expect(kept).toEqual([]);
+  });
+
+  it("lists them with their age and which one signs, and nothing secret", async () => {
+    await run(["keys", "init"]);
+    const { kid } = JSON.parse((await run(["keys", "rotate", "--json"])).out);
+    const lines = (await run(["keys", "list"])).out.trim().split("\n");
+    expect(lines[0]).toMatch(/^KEY +MADE +AGE +USE$/);
+    expect(lines[1]).toMatch(/ago +is accepted$/);
+    expect(lines[2]).toMatch(new RegExp(`^${kid} .*ago +signs$`));
+    const listed = JSON.parse((await run(["keys", "list", "--json"])).out);
+    expect(listed.map((key: object) => Object.keys(key))).toEqual([
+      ["kid", "createdAt", "signs"],
+      ["kid", "createdAt", "signs"],
+    ]);
+  });
+
+  it("says what to do when there are none, or others can read them", async () => {
+    expect(await refusal(["keys", "list"])).toMatchObject({ advice: expect.stringContaining("keys init") });
+    expect(await refusal(["keys", "rotate"])).toMatchObject({ code: "E3227" });
+    expect(await refusal(["keys", "rotate", "--keep", "-1"])).toMatch(/0 to 100/);
+    await run(["keys", "init"]);
+    chmodSync(stateKeys(), 0o755);
+    expect(await refusal(["keys", "list"])).toMatchObject({ advice: expect.stringContaining("chmod 700") });
+    expect(await refusal([...MINT])).toMatchObject({ code: "E3227" });
+  });
+});
+
+describe("sallyport token mint", () => {
+  beforeEach(async () => {
+    await run(["keys", "init"]);
+  });
+
+  it("prints the token alone, good for fifteen minutes [L3-PRM-1]", async () => {
+    const { out, err } = await run(MINT);
+    expect(out).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const claims = claimsOf(out);
+    expect(claims.exp - claims.iat).toBe(900);
+    expect(claims).toMatchObject({ iss: "sallyport", tool_version: "*", allowed_operations: ["execute"] });
+    expect(Object.keys(claims)).not.toContain("filesystem_permissions");
+    expect(err).toContain(claims.jti);
+    expect(err).not.toContain(out.trim());
+    const keys = loadKeys(stateKeys());
+    if (isFailure(keys)) throw new Error(keys.message);
+    const query = {
+      caller: { agent: "agent-7", tenant: "acme" },
+      tool: "file.read",
+      version: "1.0.0",
+      at: Date.now(),
+    };
+    expect(createTokenChecker({ keys: keys.public }).check(out.trim(), query)).toMatchObject({
+      jti: claims.jti,
+    });
+  });
+
+  it("puts every flag into the token", async () => {
+    const token = await mint(
+      ...["--tool-version", "^1.0.0", "--ttl", "24h", "--operations", "execute,list"],
+      ...["--path", "/a:rw", "--path", "/b:rw", "--host", "x.example:443", "--host", "y.example:443"],
+      ...["--secret", "api_key", "--secret", "other"],
+    );
+    const claims = claimsOf(token);
+    expect(claims).toMatchObject({
+      tool_version: "^1.0.0",
+      allowed_operations: ["execute", "list"],
+      filesystem_permissions: { allowed_paths: ["/a", "/b"], mode: "rw" },
+      network_permissions: { allowed_hosts: ["x.example", "y.example"], allowed_ports: [443] },
+      credential_permissions: { allowed_secrets: ["api_key", "other"] },
+    });
+    expect(claims.exp - claims.iat).toBe(86_400);
+  });
+
+  it("gives one document with --json", async () => {
+    const { token, jti } = JSON.parse(await mint("--json"));
+    expect(claimsOf(token).jti).toBe(jti);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["longer than a day", ["--ttl", "25h"], /at most 24h/],
+    ["without an end", ["--ttl", "forever"], /length of time/],
+    ["with a path without mode", ["--path", "/a"], /ro or \/data:rw/],
+    ["with two modes", ["--path", "/a:ro", "--path", "/b:rw"], /one mode/],
+    ["with a host without port", ["--host", "x.example"], /a host and a port/],
+    ["that would open more than asked", ["--host", "a:80", "--host", "b:443"], /also allow a:443, b:80/],
+    ["for a range that is none", ["--tool-version", "newest"], /tool_version/],
+    ["that allows no calls", ["--operations", "list"], /does not allow calls/],
+  ])("refuses a token %s", async (_, flags, words) => {
+    const refused = await refusal([...MINT, ...flags]);
+    expect(typeof refused === "string" ? refused : refused.message).toMatch(words);
+  });
+
+  it("never guesses for whom a token is", async () => {
+    for (const missing of ["--agent", "--tenant", "--tool"]) {
+      const at = MINT.indexOf(missing);
+      expect(await refusal([...MINT.slice(0, at), ...MINT.slice(at + 2)])).toMatch(missing);
+    }
+  });
+});
+
+describe("sallyport token inspect", () => {
+  beforeEach(async () => {
+    await run(["keys", "init"]);
+  });
+
+  it("shows what a token says and which checks it passes, never its signature", async () => {
+    const token = await mint("--path", "/data:ro");
+    const line = ["token", "inspect", "-", "--agent", "agent-7", "--tenant", "acme", "--tool", "file.read"];
+    const { out, code } = await run([...line, "--tool-version", "1.0.0"], `${token}\n`);
+    expect(code).toBe(0);
+    for (const words of [
+      "alg",
+      "kid",
+      'tool_id: "file.read"',
+      "/data",
+      "✓ signature",
+      "✓ tool",
+      "✓ revocation",
+    ])
+      expect(out).toContain(words);
+    expect(out).toMatch(/exp: \d+ \(20\d\d-.*Z, in 14 min\)/);
+    expect(out).not.toContain(token.split(".")[2]);
+    expect(out).not.toContain("✗");
+  });
+
+  it("says what fails and exits with 1", async () => {
+    writeFileSync(join(cwd, "t.jwt"), await mint());
+    const { out, code } = await run([
+      "token",
+      "inspect",
+      "@t.jwt",
+      "--agent",
+      "agent-8",
+      "--tool",
+      "file.write",
+    ]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/✗ agent and tenant \(E3201\): .*another agent/);
+    expect(out).toMatch(/✗ tool \(E3201\): .*file\.write/);
+    expect(out).toMatch(/– tool version: not checked/);
+  });
+
+  it("needs no keys to show a token, and reads standard input when nothing is named", async () => {
+    const token = await mint();
+    rmSync(stateKeys(), { recursive: true });
+    const { out, err, code } = await run(["token", "inspect", "--json"], token);
+    const seen = JSON.parse(out);
+    expect(seen).toMatchObject({ ok: true, payload: { agent_did: "agent-7" } });
+    expect(seen.checks).toContainEqual(
+      expect.objectContaining({ check: "signature", result: "not checked" }),
+    );
+    expect(err).toContain("There are no keys");
+    expect(code).toBe(0);
+    expect(existsSync(join(cwd, ".sallyport", "sallyport.db"))).toBe(false);
+  });
+
+  it("finds a token of another house, and one that was tampered with", async () => {
+    const [header, , signature] = (await mint()).split(".");
+    const [, payload] = (await mint("--tool-version", "^9.0.0")).split(".");
+    const { out, code } = await run(["token", "inspect"], `${header}.${payload}.${signature}`);
+    expect(code).toBe(1);
+    expect(out).toMatch(/✗ signature \(E3201\)/);
+  });
+
+  it("keeps control characters from the terminal", async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const token = `${part({ alg: "RS256" })}.${part({ jti: "\u001b[2J\u202e" })}.AAAA`;
+    const { out } = await run(["token", "inspect"], token);
+    expect(out).not.toContain("\u001b[2J");
+    expect(out).not.toContain("\u202e");
+  });
+
+  it("refuses what is no token without quoting it", async () => {
+    const refused = await refusal(["token", "inspect"], "my-secret-password");
+    expect(refused).toMatchObject({ code: "E3201" });
+    expect(JSON.stringify(refused)).not.toContain("password");
+  });
+});
+
+describe("sallyport token revoke", () => {
+  it("puts a revocation on record by jti or by token, and lists it [L3-PRM-1]", async () => {
+    await run(["keys", "init"]);
+    const token = await mint();
+    const { jti } = claimsOf(token);
+    expect((await run(["token", "revoked"])).out).toBe("No token is revoked.\n");
+    const by = ["--by", "ann", "--reason", "found in a log"];
+    expect((await run(["token", "revoke", "-", ...by], token)).out).toContain(`Revoked ${jti}`);
+    await run(["token", "revoke", "another-one", "--reason", "retired"]);
+    const listed = JSON.parse((await run(["token", "revoked", "--json"])).out);
+    expect(listed).toMatchObject([
+      { jti, by: "ann", reason: "found in a log" },
+      { jti: "another-one", reason: "retired" },
+    ]);
+    for (const { forgetAt } of listed) expect(Date.parse(forgetAt)).toBeGreaterThan(Date.now() + 86_000_000);
+    expect((await run(["token", "revoked"])).out).toMatch(
+      /another-one +under 1 s ago|another-one +\d+ s ago/,
+    );
+    const { out, code } = await run(["token", "inspect"], token);
+    expect(out).toMatch(/✗ revocation \(E3208\)/);
+    expect(code).toBe(1);
+  }, 20_000);
+
+  it("wants a reason and a name that can be one", async () => {
+    expect(await refusal(["token", "revoke", "x"])).toMatch(/--reason/);
+    expect(await refusal(["token", "revoke", "two words", "--reason", "r"])).toMatchObject({ code: "E3921" });
+    expect(await refusal(["token", "revoke", "-", "--reason", "r"], "")).toMatchObject({ code: "E3921" });
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+});
+
+describe("help", () => {
+  it.each([["keys"], ["token"], ["token", "mint"], ["token", "inspect"], ["token", "revoke"]])(
+    "%s %s has examples",
+    async (...line) => {
+      const shown = new PassThrough();
+      const io = { stdin: Readable.from([""]), stdout: shown, stderr: new PassThrough(), cwd };
+      const root = new Command("sallyport")
+        .addCommand(keysCommand(io, () => {}))
+        .addCommand(tokenCommand(io, () => {}));
+      let said = "";
+      for (const command of [root, ...root.commands, ...root.commands.flatMap(({ commands }) => commands)])
+        command.exitOverride().configureOutput({ writeOut: (words) => (said += words) });
+      await expect(root.parseAsync([...line.filter(Boolean), "--help"], { from: "user" })).rejects.toThrow();
+      expect(said).toContain(`$ sallyport ${line.filter(Boolean).join(" ")}`);
+    },
+  );
+});

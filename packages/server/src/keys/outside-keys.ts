@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { basename, extname } from "node:path";
+import {
+  APPROVAL_ISSUER,
+  type KeySet,
+  keySetOf,
+  keysFromJwks,
+  keysFromPem,
+  type VerificationKey,
+} from "@sallyport/engine";
+import { type Failure, isFailure } from "@sallyport/protocol";
+import { HOUSE_ISSUER } from "./house-keys.ts";
+import { keyTrouble, reasonOf } from "./key-files.ts";
+
+/** Where the public keys of outside issuers are, as the configuration says; paths are absolute. */
+export interface OutsideKeys {
+  /** A JWKS document. */
+  jwks?: string;
+  /** PEM files, one key each; a key's kid is its file's name without the ending. */
+  publicKeys?: readonly string[];
+  /** Whom tokens are accepted from. */
+  issuers: readonly string[];
+}
+
+/**
+ * The keys capability tokens are checked with: the house's own, if it has any, and those of outside issuers. An outside
+ * key never speaks for the house, whatever issuers are configured. E3227 names the file that cannot be used.
+ */
+export function tokenKeys({ jwks, publicKeys = [], issuers }: OutsideKeys, house?: KeySet): KeySet | Failure {
+  const outsiders = issuers.filter((issuer) => issuer !== HOUSE_ISSUER && issuer !== APPROVAL_ISSUER);
+  const keys: VerificationKey[] = [...(house?.keys ?? [])];
+  for (const read of [
+    ...(jwks === undefined ? [] : [() => fromJwks(jwks, outsiders)]),
+    ...publicKeys.map((file) => () => fromPem(file, outsiders)),
+  ]) {
+    const found = read();
+    if (isFailure(found)) return found;
+    keys.push(...found);
+  }
+  return keySetOf(keys);
+}
+
+function fromPem(file: string, issuers: string[]): VerificationKey[] | Failure {
+  const text = readText(file);
+  if (typeof text !== "string") return text;
+  return named(file, keysFromPem(text, { kid: basename(file, extname(file)), issuers }));
+}
+
+function fromJwks(file: string, issuers: string[]): VerificationKey[] | Failure {
+  const text = readText(file);
+  if (typeof text !== "string") return text;
+  const document = parse(text);
+  return document === undefined
+    ? keyTrouble(`${file} is not JSON.`, "Save the issuer's JWKS document there as it is.")
+    : named(file, keysFromJwks(document, { issuers }));
+}
+
+function named<Keys extends object>(file: string, keys: Keys | Failure): Keys | Failure {
+  return isFailure(keys) ? { ...keys, message: `${file}: ${keys.message}` } : keys;
+}
+
+function readText(file: string): string | Failure {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    return keyTrouble(
+      `${file} cannot be read: ${reasonOf(error)}`,
+      "Put the issuer's public key there, or correct the path in the configuration.",
+    );
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
