@@ -105,13 +105,24 @@ describe("a call that needs approval, at the command line", () => {
   it("is answered for good by an always allow that can be seen and revoked", async () => {
     using shell = refunds();
     const { approval } = await shell.json<Pending>(refund(80));
-    await shell.run(["approvals", "approve", approval.approvalId, "--always", "exact", "--always-for", "1h", "--run"]);
+    await shell.run([
+      "approvals",
+      "approve",
+      approval.approvalId,
+      "--always",
+      "exact",
+      "--always-for",
+      "1h",
+      "--run",
+    ]);
     expect((await shell.run(refund(80))).code).toBe(0);
     expect((await shell.run(refund(81))).code).toBe(4);
     const grants = await shell.json<{ grantId: string; kind: string; uses: number }[]>(["grants", "list"]);
     expect(grants).toMatchObject([{ kind: "standing" }]);
     expect(grants[0]?.uses).toBeGreaterThanOrEqual(1);
-    expect((await shell.run(["grants", "revoke", grants[0]?.grantId ?? "", "--reason", "enough"])).code).toBe(0);
+    expect((await shell.run(["grants", "revoke", grants[0]?.grantId ?? "", "--reason", "enough"])).code).toBe(
+      0,
+    );
     expect((await shell.run(refund(80))).code).toBe(4);
   });
 
@@ -134,7 +145,9 @@ describe("a call that needs approval, at the command line", () => {
     expect(eve).toMatchObject({ error: { code: "E3226" }, exitCode: 3 });
     const own = await shell.json(["approvals", "approve", approval.approvalId, "--by", "cli"]);
     expect(own).toMatchObject({ error: { code: "E3226" } });
-    expect((await shell.run(["approvals", "approve", approval.approvalId, "--by", "ada", "--run"])).code).toBe(0);
+    expect(
+      (await shell.run(["approvals", "approve", approval.approvalId, "--by", "ada", "--run"])).code,
+    ).toBe(0);
   });
 });
 

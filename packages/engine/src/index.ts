@@ -8,7 +8,20 @@ export { cloudEvent, relayOutbox } from "./audit/relay.ts";
 export { ChainCheck, type ChainFinding, type ChainReport } from "./audit/verify.ts";
 export { auditEntries, verifyChain } from "./audit/walk.ts";
 export type { AgentProfile } from "./authorise/agent-profile.ts";
-export { CapabilityTree, GrantShelf, type GrantSigner, hmacSigner } from "./authorise/capability/index.ts";
+export {
+  type Capability,
+  type CapabilityDraft,
+  CapabilityTree,
+  type DelegationDraft,
+  type GrantDraft,
+  type Grantor,
+  GrantShelf,
+  type GrantSigner,
+  hmacSigner,
+  isGenuine,
+  signGrant,
+} from "./authorise/capability/index.ts";
+export type { StandingChoice, StandingDraft } from "./authorise/standing/index.ts";
 export type { ConfiguredGrant } from "./authorise/grants.ts";
 export { type AuthorityOptions, grantAuthority, HouseAuthority } from "./authorise/house-authority.ts";
 export * from "./authorise/policy/index.ts";
@@ -18,10 +31,11 @@ export { type CallRequest, DEFAULT_LIMITS, type EngineLimits } from "./call/hous
 export { passage } from "./call/pipeline.ts";
 export type { AlwaysAllow } from "./call/always-allow.ts";
 export type { ApprovalBook, PersonsAnswer } from "./call/approval-book.ts";
+export type { GrantBook, Revoked, RevokeOrder } from "./call/grant-book.ts";
 export type { GoingOn } from "./call/waiting-call.ts";
 export type { RevocationOrder } from "./call/withdraw.ts";
 export type { PersonsWord } from "./call/recovery.ts";
-export type { ShelveOptions, ToolShelf } from "./call/tool-shelf.ts";
+export type { QuarantineOrder, ReleaseOrder, ShelveOptions, ToolShelf } from "./call/tool-shelf.ts";
 export { type Box, checkTool, integrationBoxes, runtimeBoxes, toolBoxes } from "./conformance/index.ts";
 export type { RetryOptions } from "./execute/retry.ts";
 export { createInlineRunner, createThreadRunner } from "./execute/runners/index.ts";

@@ -23,7 +23,7 @@ export function exportEntry(entry: AuditEntry): ExportedEvent {
     id: String(data.eventId),
     type: `dev.sallyport.call.${String(data.state).toLowerCase()}`,
     source: "sallyport",
-    subject: String(data.callId ?? data.toolId),
+    subject: String(data.callId ?? data.grantId ?? data.toolId ?? data.jti),
     time: new Date(Number(data.timestamp)).toISOString(),
     datacontenttype: "application/json",
     partitionkey: String(data.tenant),

@@ -71,7 +71,7 @@ export class HouseAuthority implements Authority {
   }
 
   decide(request: AuthorityRequest): Decision | Promise<Decision> {
-    const { caller, tool, version, at, token, verified, ...rest } = request;
+    const { caller, tool, version, at, token, verified, callId: _callId, ...rest } = request;
     const claims = this.#identify({ token, verified }, { caller, tool, version, at });
     if (claims && isFailure(claims)) return this.#refusal(claims);
     const profile = profileOf(this.#options.agents ?? [], caller);

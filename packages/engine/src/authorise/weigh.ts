@@ -21,7 +21,7 @@ export interface Found {
 /** The capabilities the call holds, and by what. */
 interface Holdings {
   capabilities: string[];
-  missing: { capability: string; reason: string }[];
+  missing: { capability: string; reason: string; retryAfterMs?: number }[];
   /** Stored grants among them. */
   grantIds: string[];
 }
@@ -54,7 +54,14 @@ function holdingsOf(request: AuthorityRequest, { matching, shelf, profile }: Fou
   const given = new Set(matching.flatMap((grant) => grant.capabilities));
   const open = required.filter((capability) => !given.has(capability));
   if (open.length === 0) return { capabilities: [...required], missing: [], grantIds: [] };
-  const stored = shelf?.capabilitiesFor({ request, roles: profile?.roles ?? [] }, open);
+  const stored = shelf?.capabilitiesFor(
+    {
+      request,
+      roles: profile?.roles ?? [],
+      ...(request.callId !== undefined && { callId: request.callId }),
+    },
+    open,
+  );
   const missing = stored?.missing ?? open.map((capability) => ({ capability, reason: "no grant found" }));
   const lacks = new Set(missing.map(({ capability }) => capability));
   return {
@@ -97,11 +104,14 @@ function lacking(
 ): Decision {
   const why = holdings.missing.map(({ capability, reason }) => `${capability} (${reason})`).join(", ");
   const list = base.missing.join(", ");
+  const waits = holdings.missing.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
+  const mayWait = waits.length === holdings.missing.length;
   const where = rules.length > 0 ? `the capabilities of grant ${rules.join(" or ")}` : "a grant for the tool";
   return {
     ...base,
     outcome: "deny",
-    code: "E3210",
+    code: mayWait ? "E3224" : "E3210",
+    ...(mayWait && { retryAfterMs: Math.max(...waits) }),
     reason: `${request.tool} lacks ${why}`,
     unlock: `Add ${list} to ${where}, or issue it with \`sallyport grants issue\`.`,
   };

@@ -1,4 +1,4 @@
-import { type JsonValue } from "@sallyport/protocol";
+import type { JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { grantAuthority } from "../authorise/house-authority.ts";
 import { auditOf, errorOf, fixtureEngine, SUM_INPUT, statesOf } from "../testing/fixture-engine.ts";

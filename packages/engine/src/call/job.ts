@@ -59,7 +59,7 @@ export function jobOf(
 
 /** Asks the authority about each use that rests on a stored grant; what cannot be asked is refused. */
 function checkedUse({ attempt, tool }: Intended, decision: Decision, house: House) {
-  return ({ capability, action, resource }: HostedUse): Failure | undefined => {
+  return ({ capability, action, resource, bytes }: HostedUse): Failure | undefined => {
     try {
       return house.authority.refuseUse?.({
         decision,
@@ -69,6 +69,7 @@ function checkedUse({ attempt, tool }: Intended, decision: Decision, house: Hous
         capability,
         ...(action !== undefined && { action }),
         ...(resource !== undefined && { resource }),
+        ...(bytes !== undefined && { bytes }),
         at: house.clock.now(),
       });
     } catch (error) {

@@ -17,6 +17,8 @@ import type { TokenClaims } from "./tokens.ts";
 
 /** Everything a decision may depend on. */
 export interface AuthorityRequest {
+  /** Left out where the question is not about a call that is under way. */
+  callId?: string;
   caller: Caller;
   /** The capability token as it came; used to decide and never kept. */
   token?: string;
@@ -80,6 +82,8 @@ export interface CapabilityUse {
   action?: string;
   /** What it is done to, such as a key, a path or a host. */
   resource?: string;
+  /** How large the file is, where the tool told it. */
+  bytes?: number;
   at: number;
 }
 

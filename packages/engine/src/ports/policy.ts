@@ -5,8 +5,8 @@ export const TIERS = ["user", "project", "operator", "organisation"] as const;
 /** Whose word a rule or a standing grant is, from the weakest to the strongest. */
 export type Tier = (typeof TIERS)[number];
 
-/** What a policy is asked about: the call, without the secret that came with it. */
-export type PolicyRequest = Omit<AuthorityRequest, "token" | "verified">;
+/** What a policy is asked about: the call, without its own name and the secret that came with it. */
+export type PolicyRequest = Omit<AuthorityRequest, "callId" | "token" | "verified">;
 
 export interface PolicyVerdict {
   outcome: "allow" | "ask" | "deny";

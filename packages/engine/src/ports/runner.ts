@@ -7,6 +7,8 @@ export interface UseOf {
   action?: string;
   /** Such as a path or a host. */
   resource?: string;
+  /** How large the file is. */
+  bytes?: number;
 }
 
 /** What the host does for a tool while it runs. Each method may reject; the tool gets that as an exception. */

@@ -1,9 +1,14 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
 import type { FieldKind } from "./field-name.ts";
 import { isMarker, markerOf, REDACTED } from "./marker.ts";
-import type { JudgedName } from "./name-memory.ts";
 import { isCardNumber } from "./text/card.ts";
 import type { TextRule } from "./text/rule.ts";
+
+/** What a field's name says, and how the name itself is shown. */
+export interface JudgedName {
+  kind: FieldKind;
+  shown: string;
+}
 
 /** By what values are redacted. */
 export interface Criteria {

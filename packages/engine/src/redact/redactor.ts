@@ -3,8 +3,8 @@ import { redactEmbedded } from "./embedded-json.ts";
 import { fieldJudge } from "./field-name.ts";
 import type { Criteria } from "./json-walk.ts";
 import { toLogValue } from "./log-value.ts";
-import { rememberedNames } from "./name-memory.ts";
 import { redactJson } from "./redact-json.ts";
+import { remembered } from "./remembered.ts";
 import type { TextRule } from "./text/rule.ts";
 import {
   type ExtraPattern,
@@ -42,7 +42,7 @@ const MOST_ROUNDS = 4;
 /** A redactor of its own. Throws a TypeError when the type of an extra pattern is malformed. */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { profile = "balanced", extraPatterns = [] } = options;
-  const judge = fieldJudge(options.extraFields);
+  const judge = remembered(fieldJudge(options.extraFields));
   const isSuspect = extraPatterns.length === 0 ? mayHoldSecret(profile) : () => true;
   const redactText: TextRule = (given) => {
     if (given.length < SHORTEST_SECRET || !isSuspect(given)) return given;
@@ -50,7 +50,13 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
   };
   const isHarmless: TextTest = (text) => redactText(text) === text;
   const rules = [...extraPatterns.map(extraRule), ...textRules({ profile, judge, isHarmless })];
-  const criteria: Criteria = { text: redactText, name: rememberedNames(judge, redactText) };
+  const criteria: Criteria = {
+    text: redactText,
+    name: remembered(
+      (name) => ({ kind: judge(name), shown: redactText(name) }),
+      (name, { shown }) => shown === name,
+    ),
+  };
   const redact = (value: JsonValue) => redactJson(value, criteria);
   return { redact, redactText, redactLog: (value) => redact(toLogValue(value)) };
 }

@@ -9,7 +9,9 @@ import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { grantsCommand } from "./commands/grants.ts";
+import { keysCommand } from "./commands/keys.ts";
 import { policyCommand } from "./commands/policy.ts";
+import { tokenCommand } from "./commands/token.ts";
 import { toolsCommand } from "./commands/tools.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { type Io, Output } from "./io.ts";
@@ -55,6 +57,8 @@ function program(io: Io, finish: (code: number) => void): Command {
     approvalsCommand,
     grantsCommand,
     policyCommand,
+    tokenCommand,
+    keysCommand,
     auditCommand,
     conformanceCommand,
     doctorCommand,

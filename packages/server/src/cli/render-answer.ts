@@ -25,6 +25,13 @@ function markOf({ status }: CallAnswer, output: Output): string {
   return status === "pending_approval" ? output.style("yellow", "…") : output.style("red", "✗");
 }
 
+/** By whom, where anybody agreed. */
+function approvalText({ approval, status }: CallAnswer): string[] {
+  if (!approval || approval.by.length === 0 || status === "pending_approval") return [];
+  const { by, editedInput } = approval;
+  return [`approved by ${by.join(", ")}${editedInput === undefined ? "" : " with other arguments"}`];
+}
+
 /** One line that says how a call went, for stderr. */
 export function answerSummary(answer: CallAnswer, output: Output): string {
   const mark = markOf(answer, output);
@@ -34,12 +41,7 @@ export function answerSummary(answer: CallAnswer, output: Output): string {
     `${answer.usage.durationMs} ms`,
   ];
   if (answer.isolation) parts.push(`${answer.isolation.runner} (${answer.isolation.level})`);
-  if (answer.approval && answer.status !== "pending_approval") {
-    const { by, editedInput } = answer.approval;
-    parts.push(
-      `approved by ${by.join(", ") || "nobody"}${editedInput === undefined ? "" : " with other arguments"}`,
-    );
-  }
+  parts.push(...approvalText(answer));
   if (answer.replayed) parts.push("answered from the record");
   if (answer.receipt)
     parts.push(

@@ -1,4 +1,5 @@
 export { initKeys, type KeyChange, rotateKeys } from "./change-keys.ts";
+export { configuredKeys, tokenRulesOf } from "./configured-tokens.ts";
 export { ensureGrantsKey } from "./grants-key.ts";
 export { currentKid, HOUSE_ISSUER, type HouseKeys, loadKeys } from "./house-keys.ts";
 export { type ListedKey, readPublicKeys } from "./jwks-file.ts";

@@ -51,7 +51,7 @@ export async function questionedCall(question: CallQuestion, asking: Asking): Pr
     tools.resolve({ tool: id, ...(version && { version }), ...(operation && { operation }) }),
   );
   const known: PartialCall = isFailure(found) ? { tool: id, ...(version && { version }) } : toolFacts(found);
-  const call = completeCall({ isolation: "LEVEL_0", at: Date.now(), ...said(question, asking), ...known, ...(false as true) && said(question, asking) });
+  const call = completeCall({ isolation: "LEVEL_0", at: Date.now(), ...known, ...said(question, asking) });
   return isFailure(found) ? { call, unknown: found } : { call };
 }
 

@@ -76,7 +76,7 @@ function skipSpace(text: string, from: number): number {
 function endOfString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1);
   while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
-  return close + 1;
+  return close === -1 ? text.length : close + 1;
 }
 
 /** Whether an odd number of backslashes stands before the quote. */

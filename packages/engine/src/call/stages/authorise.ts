@@ -112,6 +112,7 @@ function requestOf({ attempt, tool, life }: Checked, house: House): AuthorityReq
   const { token } = attempt.request;
   const verified = attempt.waits?.verified;
   return {
+    callId: attempt.callId,
     caller: { ...attempt.request.caller },
     ...(verified ? { verified } : token !== undefined && { token }),
     tool: manifest.id,

@@ -1,4 +1,5 @@
 import { markerOf } from "../marker.ts";
+import { escapeTail, isAfterEscape } from "./escapes.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const marker = markerOf("CARD");
@@ -16,49 +17,59 @@ export const cards: TextRule = (text) => (POSSIBLE.test(text) ? cutOut(text, fou
 
 /** Whether a number as it stands in JSON is a payment card. */
 export function isCardNumber(value: number): boolean {
-  return Number.isSafeInteger(value) && isCard(String(value));
+  return Number.isSafeInteger(value) && cardEnd(String(value), 0) !== -1;
 }
 
 function* found(text: string): Generator<Cut> {
   for (const { 0: run, index } of text.matchAll(DIGITS)) {
-    const before = text.charAt(index - 1);
-    const after = text.slice(index + run.length, index + run.length + 2);
-    if (!/[\w.]/.test(before) && !/^(?:\w|\.\d)/.test(after)) yield* inRun(run, index);
+    const start = index + escapeTail(text, index);
+    if (standsAlone(text, start, index + run.length))
+      yield* inRun(text.slice(start, index + run.length), start);
   }
+}
+
+/** Part of a word, an id or a fraction is no card. */
+function standsAlone(text: string, start: number, end: number): boolean {
+  if (/^(?:\w|\.\d)/.test(text.slice(end, end + 2))) return false;
+  return !/[\w.]/.test(text.charAt(start - 1)) || isAfterEscape(text, start);
 }
 
 /** A run may hold several numbers: every group of digits may begin one that ends with a later group. */
 function* inRun(run: string, at: number): Generator<Cut> {
-  const groups = [...run.matchAll(/\d+/g)];
-  for (let first = 0; first < groups.length; first += 1) {
-    const last = cardFrom(groups, first);
-    if (last === undefined) continue;
-    const { index, 0: digits } = groups[last] as RegExpExecArray;
-    yield { start: at + (groups[first]?.index ?? 0), end: at + index + digits.length, marker };
-    first = last;
+  for (let start = 0; start < run.length; start += 1) {
+    if (start > 0 && isDigit(run, start - 1)) continue;
+    const end = cardEnd(run, start);
+    if (end === -1) continue;
+    yield { start: at + start, end: at + end, marker };
+    start = end;
   }
 }
 
-function cardFrom(groups: readonly RegExpExecArray[], first: number): number | undefined {
-  let digits = "";
-  for (let last = first; last < groups.length; last += 1) {
-    digits += groups[last]?.[0];
-    if (digits.length > LONGEST) return undefined;
-    if (isCard(digits)) return last;
+/** Where a card number that begins at `start` ends, or -1. Luhn doubles other digits when their number is odd. */
+function cardEnd(run: string, start: number): number {
+  let forEven = 0;
+  let forOdd = 0;
+  let count = 0;
+  for (let at = start; at < run.length && count < LONGEST; at += 1) {
+    if (!isDigit(run, at)) continue;
+    const digit = run.charCodeAt(at) - ZERO;
+    const doubled = digit < 5 ? digit * 2 : digit * 2 - 9;
+    forEven += count % 2 === 0 ? doubled : digit;
+    forOdd += count % 2 === 0 ? digit : doubled;
+    count += 1;
+    const passes = count >= SHORTEST && (count % 2 === 0 ? forEven : forOdd) % 10 === 0;
+    if (passes && !isDigit(run, at + 1) && isIssued(run, start)) return at + 1;
   }
-  return undefined;
+  return -1;
 }
 
-function isCard(digits: string): boolean {
-  return digits.length >= SHORTEST && digits.length <= LONGEST && ISSUER.test(digits) && passesLuhn(digits);
+function isIssued(run: string, start: number): boolean {
+  return ISSUER.test(run.slice(start, start + 8).replaceAll(/\D/g, ""));
 }
 
-function passesLuhn(digits: string): boolean {
-  let sum = 0;
-  for (let at = digits.length - 1, doubled = false; at >= 0; at -= 1, doubled = !doubled) {
-    const digit = digits.charCodeAt(at) - 48;
-    const twice = digit * 2;
-    sum += doubled ? (twice > 9 ? twice - 9 : twice) : digit;
-  }
-  return sum % 10 === 0;
+const ZERO = 0x30;
+
+function isDigit(text: string, at: number): boolean {
+  const digit = text.charCodeAt(at) - ZERO;
+  return digit >= 0 && digit <= 9;
 }

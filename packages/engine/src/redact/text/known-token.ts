@@ -5,18 +5,16 @@ import { KNOWN_TOKENS } from "./token-formats.ts";
 
 /** Long enough for every known format; prose has few such runs, so the many formats are tried seldom. */
 const LONG: RunShape = { set: charSet(`${WORD_CHARS}.`), shortest: 15 };
-/** In a run that follows an escape (`%20`, `\n`, `\u003d`) the end of the escape comes first. */
-const BORDER = "(?<![A-Za-z0-9])|(?<=^(?:[0-9A-Fa-f]{2}|[nrt]|u[0-9a-fA-F]{4}))";
 const FORMATS = new RegExp(
-  `(?:${BORDER})(?:${KNOWN_TOKENS.map(([type, ...formats]) => `(?<${type}>${formats.join("|")})`).join("|")})`,
+  `(?<![A-Za-z0-9])(?:${KNOWN_TOKENS.map(([type, ...formats]) => `(?<${type}>${formats.join("|")})`).join("|")})`,
   "g",
 );
 
 /** Tokens whose issuers mark them with a prefix of their own. */
 export const knownTokens: TextRule = (text) => changeRuns(text, LONG, withoutTokens);
 
-/** Every prefix has another letter; digests and UUIDs are many. */
-const NO_PREFIX = /^[0-9a-fA-F.-]+$/;
+/** Every prefix has another letter than digests and UUIDs have; and markers are done with. */
+const NO_PREFIX = /^(?:[0-9a-fA-F.-]+$|REDACTED_)/;
 
 function withoutTokens(run: string): string {
   if (NO_PREFIX.test(run)) return run;

@@ -18,7 +18,7 @@ const KNOWN_DATA = /^(?:iVBORw|\/9j\/|R0lGOD|JVBERi|UEsDB|H4sI|PD94|AGFzb|d09GM|
 export function longKeys(isHarmless: (decoded: string) => boolean): TextRule {
   return (text) =>
     changeRuns(text, KEY, (run, at) => {
-      if (run.length > LONGEST_KEY || !looksRandom(run)) return run;
+      if (run.length < KEY.shortest || run.length > LONGEST_KEY || !looksRandom(run)) return run;
       return isEncodedData(text, at, run.length) || isEncodedText(run, isHarmless) ? run : marker;
     });
 }

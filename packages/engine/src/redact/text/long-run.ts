@@ -1,3 +1,5 @@
+import { escapeTail } from "./escapes.ts";
+
 /** A set of ASCII characters. */
 export type CharSet = Uint8Array;
 
@@ -9,8 +11,10 @@ export function charSet(chars: string): CharSet {
   return set;
 }
 
+const LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 /** What words, names and tokens are made of. */
-export const WORD_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+export const WORD_CHARS = `${LETTERS_AND_DIGITS}_-`;
+export const BASE64_CHARS = `${LETTERS_AND_DIGITS}+/`;
 
 /**
  * Where the next run of at least `shortest` characters of the set begins at or after `from`; -1 when there is none.
@@ -32,7 +36,7 @@ export interface RunShape {
   shortest: number;
 }
 
-/** The text with every run of the shape put through `change`. */
+/** The text with every run of the shape put through `change`; the end of an escape before it is no part of a run. */
 export function changeRuns(
   text: string,
   shape: RunShape,
@@ -42,7 +46,8 @@ export function changeRuns(
   let kept = "";
   for (let start = nextRun(text, shape); start !== -1; start = nextRun(text, shape, done)) {
     const end = runEnd(text, shape, start);
-    kept += text.slice(done, start) + change(text.slice(start, end), start);
+    const own = start + escapeTail(text, start);
+    kept += text.slice(done, own) + change(text.slice(own, end), own);
     done = end;
   }
   return done === 0 ? text : kept + text.slice(done);

@@ -15,6 +15,7 @@ const LIST = /\[[^\]\r\n]*\]?/y;
 /** Up to a space, a sign that separates values, a quote, or an escaped one of those. */
 const BARE = /(?:(?!%26)[^\s,;&"'`<>\\]|\\(?![nrt"'`\\]))+/y;
 const LINE = /(?:[^\r\n"'`\\]|\\(?![nrt"'`\\]))+/y;
+const LINE_WITH_QUOTES = /(?:[^\r\n\\]|\\(?![nr]))+/y;
 const TRAILING = /[)\]}.!?:]{1,8}$/;
 const ENDS_MARKED = /\[REDACTED(?:_[A-Z0-9_]+)?\]$/;
 const LONGEST_MARKER = 64;
@@ -24,7 +25,8 @@ const HEADER = /authori[sz]ation|auth ?header|cookie/i;
 const ONE_WORD_SCHEME =
   /(?:basic|bearer|token|api-?key|jwt|negotiate|ntlm|key|genie-?key|sso-key)[ \t]{1,4}/iy;
 const MANY_PARTS =
-  /(?:digest|oauth|hmac[\w-]*|aws4-[\w-]+|sharedkey(?:lite)?|vapid|scram-[\w-]+|hoba)[ \t]|[^\r\n=;,"'`\\ ]{1,80}=/iy;
+  /(?:digest|oauth|hmac[\w-]*|aws4-[\w-]+|sharedkey(?:lite)?|vapid|scram-[\w-]+|hoba)[ \t]/iy;
+const COOKIES = /[^\r\n=;,"'`\\ ]{1,80}=/y;
 
 /** The value that begins at or after `at`. Linear in what it passes over. */
 export function valueAt(text: string, at: number, name: string): Extent {
@@ -59,8 +61,8 @@ function headerAt(text: string, start: number): Extent {
     const isDone = skip(MARKED, text, credential) > credential;
     return isDone ? { start, end: start } : bareAt(text, credential);
   }
-  if (skip(MANY_PARTS, text, start) === start) return bareAt(text, start);
-  return { start, end: skip(LINE, text, start) };
+  if (skip(MANY_PARTS, text, start) > start) return { start, end: skip(LINE_WITH_QUOTES, text, start) };
+  return skip(COOKIES, text, start) > start ? { start, end: skip(LINE, text, start) } : bareAt(text, start);
 }
 
 /** Up to the quote that closes it, escaped as often as the one that opened it; else to the end of the line. */

@@ -5,29 +5,31 @@ import { isPlaceholder, isWordy } from "./placeholder.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const SPACE = 0x20;
-const SEPARATOR = "[=:]|%3[AaDd]";
+const SLASH = 0x2f;
+const COLON = 0x3a;
+const EQUALS = 0x3d;
+const GREATER = 0x3e;
+const SEPARATOR = /[=:]|%3[AaDd]/;
 const ENCODED_LENGTH = 3;
-const HAS_SEPARATOR = new RegExp(SEPARATOR);
-/** A separator with the signs that belong to it: `:=`, `==`, `=>`. Those of a namespace or an address are none. */
-const WHOLE_SEPARATOR = /::|:\/\/|:=|={1,3}>?|:|%3./y;
 const LONGEST_NAME = 48;
 const MOST_SPACES = 3;
 
 /** `password=hunter2`, `"api_key": "…"`, `X-Api-Key: …`: values in text whose name is that of a secret field. */
 export function namedValues(judge: FieldJudge): TextRule {
-  return (text) => (HAS_SEPARATOR.test(text) ? cutOut(text, pairs(text, judge)) : text);
+  return (text) => (SEPARATOR.test(text) ? cutOut(text, pairs(text, judge)) : text);
 }
 
 function* pairs(text: string, judge: FieldJudge): Generator<Cut> {
   const next = new RegExp(SEPARATOR, "g");
   let from = 0;
   while (next.test(text)) {
-    const at = next.lastIndex - (/[=:]/.test(text.charAt(next.lastIndex - 1)) ? 1 : ENCODED_LENGTH);
-    const name = nameBefore(text, at, from);
-    next.lastIndex = separatorEnd(text, at);
-    if (closesQuote(text, { at, name, after: next.lastIndex })) continue;
-    const isLoose = text.charAt(at) === ":" || text.charAt(at - 1) === " ";
-    const cut = name && secretAt(text, { name, kind: judge(name), at: next.lastIndex, isLoose });
+    const at = separatorStart(text, next.lastIndex);
+    const after = separatorEnd(text, at);
+    next.lastIndex = Math.abs(after);
+    const name = after < 0 ? "" : nameBefore(text, at, from);
+    if (name === "" || closesQuote(text, { at, name, after })) continue;
+    const isLoose = text.charCodeAt(at) === COLON || text.charCodeAt(at - 1) === SPACE;
+    const cut = secretAt(text, { name, kind: judge(name), at: after, isLoose });
     if (!cut) continue;
     yield cut;
     from = cut.end;
@@ -35,9 +37,21 @@ function* pairs(text: string, judge: FieldJudge): Generator<Cut> {
   }
 }
 
+function separatorStart(text: string, end: number): number {
+  const last = text.charCodeAt(end - 1);
+  return end - (last === EQUALS || last === COLON ? 1 : ENCODED_LENGTH);
+}
+
+/** Where `=`, `:`, `:=`, `==`, `=>` or `%3D` ends; negative for `::` of a namespace and `://` of an address. */
 function separatorEnd(text: string, at: number): number {
-  WHOLE_SEPARATOR.lastIndex = at;
-  return WHOLE_SEPARATOR.test(text) ? WHOLE_SEPARATOR.lastIndex : at + 1;
+  const first = text.charCodeAt(at);
+  const second = text.charCodeAt(at + 1);
+  if (first === COLON && second === COLON) return -(at + 2);
+  if (first === COLON && second === SLASH && text.charCodeAt(at + 2) === SLASH) return -(at + 3);
+  if (first !== COLON && first !== EQUALS) return at + ENCODED_LENGTH;
+  let end = at + 1;
+  while (text.charCodeAt(end) === EQUALS) end += 1;
+  return first === EQUALS && text.charCodeAt(end) === GREATER ? end + 1 : end;
 }
 
 /** In `log("password:", x)` the quote after the sign ends a text, and what follows is no value. */

@@ -1,4 +1,5 @@
 import { markerOf } from "../marker.ts";
+import { AFTER_ESCAPE } from "./escapes.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 /** From the sign outwards: looking back first would cost at every letter of every word. */
@@ -7,7 +8,7 @@ const EMAIL =
 /** `icon@2x.png` */
 const SCALED_IMAGE = /^@\d(?:\.\d)?x\./;
 
-/** Addresses of people; not `git@host:path`, which is an address of code. */
+/** Addresses of people; not `git@host:path` and `ssh://user@host`, which are addresses of machines. */
 export const emails: TextRule = (text) =>
   text.includes("@") || text.includes("%40") ? cutOut(text, mailboxes(text)) : text;
 
@@ -15,12 +16,17 @@ function* mailboxes(text: string): Generator<Cut> {
   for (const { 0: found, index, groups } of text.matchAll(EMAIL)) {
     const local = (groups?.local ?? "").replace(/^[^\p{L}\p{N}_]+/u, "");
     const end = index + found.length;
-    if (local === "" || SCALED_IMAGE.test(found) || (local === "git" && text.charAt(end) === ":")) continue;
-    yield { start: index - local.length, end, marker: markerOf("EMAIL") };
+    const start = index - local.length;
+    const isHost = text.startsWith("://", start - 3) || (local === "git" && text.charAt(end) === ":");
+    if (local === "" || isHost || SCALED_IMAGE.test(found)) continue;
+    yield { start, end, marker: markerOf("EMAIL") };
   }
 }
 
-const SSN = /(?<![\w-])(?!000|666|9)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\w-])/g;
+const SSN = new RegExp(
+  `(?:(?<![\\w-])|${AFTER_ESCAPE})(?!000|666|9)\\d{3}([- ])(?!00)\\d{2}\\1(?!0000)\\d{4}(?![\\w-])`,
+  "g",
+);
 
 /** Without the looking around that makes the pattern slow on text that has no such number. */
 const SSN_LIKE = /\d{3}[- ]\d{2}[- ]\d{4}/;

@@ -1,4 +1,5 @@
 import { markerOf } from "../marker.ts";
+import { BASE64_CHARS, charSet, nextRun, type RunShape } from "./long-run.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const marker = markerOf("PRIVATE_KEY");
@@ -8,7 +9,7 @@ const END = `-{4,5} ?END ${LABEL}`;
 
 const SHORTEST_LINE = 16;
 /** A label without this near it is spoken of, in code or in prose, and has no key. */
-const CONTENT = /[A-Za-z0-9+/]{24}/;
+const CONTENT: RunShape = { set: charSet(BASE64_CHARS), shortest: 24 };
 const NEAR = 300;
 
 /** PEM blocks, on several lines or with escaped line ends, also when their beginning or their end is missing. */
@@ -22,7 +23,7 @@ function* blocks(text: string): Generator<Cut> {
     const isEnd = found[0].includes("END ");
     const after = found.index + found[0].length;
     const start = isEnd ? linesBefore(text, found.index, from) : found.index;
-    if (isEnd ? start === found.index : !CONTENT.test(text.slice(after, after + NEAR))) continue;
+    if (isEnd ? start === found.index : nextRun(text.slice(after, after + NEAR), CONTENT) === -1) continue;
     const end = isEnd ? after : blockEnd(text, after);
     yield { start, end, marker };
     from = end;
@@ -37,16 +38,19 @@ function blockEnd(text: string, from: number): number {
   return end.test(text) ? end.lastIndex : text.length;
 }
 
-/** Where the run of Base64 lines that ends at `end` begins. The last line may be short. */
+/** Where the Base64 lines that end at `end` begin; `end` when there are none. The first and last may be short. */
 function linesBefore(text: string, end: number, from: number): number {
   let start = end;
-  for (let shortest = 1; ; shortest = SHORTEST_LINE) {
+  let isKey = false;
+  while (start > from) {
     const lineEnd = lineBreakBefore(text, start, from);
     const lineStart = base64Before(text, lineEnd, from);
-    if (lineEnd - lineStart < shortest) return start;
+    const length = lineEnd - lineStart;
+    if (length === 0 || (length < SHORTEST_LINE && start !== end && lineStart !== from)) break;
+    isKey ||= length >= SHORTEST_LINE;
     start = lineStart;
-    if (start === from) return start;
   }
+  return isKey ? start : end;
 }
 
 function lineBreakBefore(text: string, end: number, from: number): number {

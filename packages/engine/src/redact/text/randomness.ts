@@ -17,26 +17,39 @@ export function looksRandom(run: string): boolean {
   return isMixed(letters) && entropy(letters) >= LEAST_ENTROPY;
 }
 
+const SMALL = 0;
+const CAPITAL = 1;
+const DIGIT = 2;
+
 function isMixed(text: string): boolean {
-  const small = stretches(text, /[a-z]+/g);
-  const capital = stretches(text, /[A-Z]+/g);
-  const digits = stretches(text, /\d+/g);
-  const oneCase = small.count === 0 || capital.count === 0;
-  if (oneCase && digits.total < text.length / 8) return false;
-  return Math.max(small.mean, capital.mean) <= (oneCase ? 5 : 2.8);
+  const totals = [0, 0, 0];
+  const stretches = [0, 0, 0];
+  let before = -1;
+  for (let at = 0; at < text.length; at += 1) {
+    const kind = kindOf(text.charCodeAt(at));
+    totals[kind] = (totals[kind] ?? 0) + 1;
+    if (kind !== before) stretches[kind] = (stretches[kind] ?? 0) + 1;
+    before = kind;
+  }
+  const mean = (kind: number) => (totals[kind] ?? 0) / Math.max(1, stretches[kind] ?? 0);
+  const oneCase = totals[SMALL] === 0 || totals[CAPITAL] === 0;
+  if (oneCase && (totals[DIGIT] ?? 0) < text.length / 8) return false;
+  return Math.max(mean(SMALL), mean(CAPITAL)) <= (oneCase ? 5 : 2.8);
 }
 
-function stretches(text: string, kind: RegExp): { count: number; total: number; mean: number } {
-  const found = text.match(kind) ?? [];
-  const total = found.reduce((sum, { length }) => sum + length, 0);
-  return { count: found.length, total, mean: found.length === 0 ? 0 : total / found.length };
+function kindOf(code: number): number {
+  if (code >= 0x61) return SMALL;
+  return code >= 0x41 ? CAPITAL : DIGIT;
 }
 
 /** Shannon's, in bits per character. */
 function entropy(text: string): number {
-  const counts = new Map<string, number>();
-  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  const counts = new Uint16Array(128);
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    counts[code] = (counts[code] ?? 0) + 1;
+  }
   let bits = 0;
-  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
+  for (const count of counts) if (count > 0) bits -= (count / text.length) * Math.log2(count / text.length);
   return bits;
 }

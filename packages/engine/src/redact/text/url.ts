@@ -7,10 +7,11 @@ const USERINFO = markerOf("USERINFO");
 const WEBHOOK = markerOf("WEBHOOK");
 
 /** What follows a scheme, up to where the address ends or the next one begins. */
-const ADDRESS = /:\/\/(?:(?!:\/\/)[^\s"'<>`\\])+/g;
+const ADDRESS = /:\/\/(?:[^\s"'<>`\\:]|:(?!\/\/))+/g;
 /** Only here a name without a password is a credential; elsewhere it is a person or `git`. */
 const HTTP = /(?:https?|wss?)$/i;
 const SCHEME_LENGTH = 8;
+const SIGN = "://";
 
 /** Addresses whose path is the secret. */
 const WEBHOOK_PATH =
@@ -22,27 +23,28 @@ const SHORT_NAME = /([?&#](?:key|auth|code)=)([^&#]{16,})/gi;
 /** Passwords and names in addresses, and parameters that only an address gives away. */
 export const addresses: TextRule = (text) => {
   if (!text.includes("://")) return text;
-  return text.replace(ADDRESS, (address, at: number) => {
-    const scheme = text.slice(Math.max(0, at - SCHEME_LENGTH), at);
-    return `://${withoutParameters(withoutUserinfo(address.slice(3), scheme))}`;
+  return text.replace(ADDRESS, (found, at: number) => {
+    const address = found.slice(SIGN.length);
+    const scheme = () => text.slice(Math.max(0, at - SCHEME_LENGTH), at);
+    const shown = withoutParameters(address.includes("@") ? withoutUserinfo(address, scheme) : address);
+    return shown === address ? found : SIGN + shown;
   });
 };
 
 function withoutParameters(address: string): string {
+  if (!/[/?&#]/.test(address)) return address;
   const hide = (all: string, name: string, value: string) =>
     isMarker(value) || isPlaceholder(value) ? all : name + REDACTED;
-  return address
-    .replace(WEBHOOK_PATH, (_, before: string) => before + WEBHOOK)
-    .replace(SIGNATURE, hide)
-    .replace(SHORT_NAME, hide);
+  const shown = address.replace(WEBHOOK_PATH, (_, before: string) => before + WEBHOOK);
+  return shown.replace(SIGNATURE, hide).replace(SHORT_NAME, hide);
 }
 
-function withoutUserinfo(address: string, scheme: string): string {
+function withoutUserinfo(address: string, scheme: () => string): string {
   const at = userinfoEnd(address);
   if (at <= 0 || address.startsWith("@sha", at)) return address;
   const colon = address.indexOf(":");
   if (colon !== -1 && colon < at) return hidden(address, { start: colon + 1, end: at, marker: PASSWORD });
-  return HTTP.test(scheme) ? hidden(address, { start: 0, end: at, marker: USERINFO }) : address;
+  return HTTP.test(scheme()) ? hidden(address, { start: 0, end: at, marker: USERINFO }) : address;
 }
 
 function hidden(address: string, { start, end, marker }: { start: number; end: number; marker: string }) {
@@ -54,10 +56,10 @@ function hidden(address: string, { start, end, marker }: { start: number; end: n
 /** The index of the `@` after a name and password, or -1. A password may hold a slash that should have been escaped. */
 function userinfoEnd(address: string): number {
   const stop = address.search(/[/?#]/);
-  const authority = stop === -1 ? address : address.slice(0, stop);
-  const at = authority.lastIndexOf("@");
-  if (at !== -1 || stop === -1) return at;
-  const portOrPassword = /^[^:[]*:(.+)$/.exec(authority)?.[1];
+  if (stop === -1) return address.lastIndexOf("@");
+  const at = address.lastIndexOf("@", stop);
+  if (at !== -1) return at;
+  const portOrPassword = /^[^:[]*:(.+)$/.exec(address.slice(0, stop))?.[1];
   if (portOrPassword === undefined || /^\d{1,5}$/.test(portOrPassword)) return -1;
   return address.lastIndexOf("@");
 }

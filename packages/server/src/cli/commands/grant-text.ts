@@ -40,7 +40,7 @@ export function grantTable(records: readonly GrantRecord[], now: number): string
   ]);
   return table(
     [header, ...lines],
-    "No grants. Give one: sallyport grants issue --capability filesystem.read --tool TOOL --ttl 24h",
+    "No grants in force. Give one: sallyport grants issue --capability filesystem.read --tool TOOL --ttl 24h",
   );
 }
 

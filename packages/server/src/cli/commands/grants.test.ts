@@ -77,7 +77,7 @@ async function code(...args: string[]): Promise<string> {
 
 describe("sallyport grants", () => {
   it("says what to do when there are none, and writes nothing to find out", async () => {
-    expect(await run("list")).toMatch(/^No grants\. Give one: sallyport grants issue /);
+    expect(await run("list")).toMatch(/^No grants in force\. Give one: sallyport grants issue /);
     expect(await run("list", "--json")).toBe("[]\n");
     expect(await code("show", "grant-1")).toBe("E3221");
   });

@@ -1,4 +1,3 @@
-import { DEFAULT_TOKEN_RULES } from "@sallyport/engine";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import {
@@ -64,7 +63,9 @@ function rotateCommand(io: Io): Command {
     const folder = keyFolder(session.config.stateFolder);
     const made = await rotateKeys(folder, keep === undefined ? {} : { keep });
     if (isFailure(made)) throw new SallyportError(made);
-    session.output.result({ folder, ...made }, () => visible(rotatedText(made)));
+    session.output.result({ folder, ...made }, () =>
+      visible(rotatedText(made, session.config.tokens.maxLifeSeconds * 1_000)),
+    );
   });
 }
 
@@ -75,12 +76,11 @@ function count(text: string): number {
   return keep;
 }
 
-function rotatedText({ kid, previous = "none", kept, dropped }: KeyChange): string {
+function rotatedText({ kid, previous = "none", kept, dropped }: KeyChange, maxLifeMs: number): string {
   const lines = [`${kid} signs from now on; until now it was ${previous}.`];
   if (kept.length > 0) {
-    const life = lengthText(DEFAULT_TOKEN_RULES.maxLifeMs);
     lines.push(
-      `Tokens signed by ${kept.join(", ")} stay good until they expire, ${life} at most unless configured otherwise.`,
+      `Tokens signed by ${kept.join(", ")} stay good until they expire, which takes ${lengthText(maxLifeMs)} at most.`,
     );
   }
   if (dropped.length > 0) lines.push(`Tokens signed by ${dropped.join(", ")} are refused from now on.`);

@@ -1,7 +1,7 @@
-import { type CheckReport, DEFAULT_TOKEN_RULES, inspectToken, type TokenInspection } from "@sallyport/engine";
+import { type CheckReport, inspectToken, type TokenInspection } from "@sallyport/engine";
 import { isFailure, type JsonObject, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
-import { keyFolder, loadKeys } from "../../keys/index.ts";
+import { configuredKeys, tokenRulesOf } from "../../keys/index.ts";
 import { relativeText } from "../duration-text.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Io, type Output, visible } from "../io.ts";
@@ -18,8 +18,8 @@ interface InspectFlags extends CommonOptions {
 const DATES = ["iat", "nbf", "exp"];
 
 const HELP = `
-Needs no key to show what a token says; with this house's keys it also checks the signature. Say what a call would ask
-for to have that checked too. The signature itself is never printed.
+Needs no key to show what a token says; with the keys of this house and of the issuers in the configuration it also
+checks the signature. Say what a call would ask for to have that checked too. The signature itself is never printed.
   $ sallyport token inspect @token.jwt
   $ pass show agent-token | sallyport token inspect
   $ sallyport token inspect @token.jwt --agent agent-7 --tenant acme --tool file.read --tool-version 1.2.0
@@ -45,14 +45,15 @@ export function inspectCommand(io: Io, finish: (code: number) => void): Command 
 }
 
 async function inspected(token: string, flags: InspectFlags, session: Session): Promise<TokenInspection> {
-  const house = loadKeys(keyFolder(session.config.stateFolder));
-  if (isFailure(house)) session.output.note(visible(`! ${house.message} The signature is not checked.`));
+  const keys = configuredKeys(session.config);
+  if (keys && isFailure(keys))
+    session.output.note(visible(`! ${keys.message} The signature is not checked.`));
   const revoked = await session.reading((store) => store.revocations.all());
   const { agent, tenant, tool, toolVersion: version } = flags;
   const seen = inspectToken(token, {
-    rules: DEFAULT_TOKEN_RULES,
+    rules: tokenRulesOf(session.config),
     at: Date.now(),
-    ...(!isFailure(house) && { keys: house.public }),
+    ...(keys && !isFailure(keys) && { keys }),
     query: {
       ...(agent !== undefined && { agent }),
       ...(tenant !== undefined && { tenant }),

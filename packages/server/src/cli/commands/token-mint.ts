@@ -1,7 +1,7 @@
-import { createTokenChecker, type MintClaims, mintToken, uuidV7 } from "@sallyport/engine";
+import { createTokenChecker, type MintClaims, mintToken, type TokenRules, uuidV7 } from "@sallyport/engine";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
-import { HOUSE_ISSUER, type HouseKeys, keyFolder, loadKeys } from "../../keys/index.ts";
+import { HOUSE_ISSUER, type HouseKeys, keyFolder, loadKeys, tokenRulesOf } from "../../keys/index.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Io, visible } from "../io.ts";
 import { parseLength } from "../parse-length.ts";
@@ -53,7 +53,7 @@ export function mintCommand(io: Io): Command {
     const session = new Session(options, io);
     const keys = loadKeys(keyFolder(session.config.stateFolder));
     if (isFailure(keys)) throw new SallyportError(keys);
-    print(minted(options, keys), session);
+    print(minted(claimsOf(options, Date.now()), keys, tokenRulesOf(session.config)), session);
   });
 }
 
@@ -63,13 +63,12 @@ interface Minted {
   expiresAt: number;
 }
 
-function minted(options: MintOptions, keys: HouseKeys): Minted {
-  const claims = claimsOf(options, Date.now());
+function minted(claims: MintClaims, keys: HouseKeys, rules: TokenRules): Minted {
   const token = mintToken(claims, keys.current);
   const { agent, tenant, tool } = claims;
   // Whatever is wrong with the flags would be found at the first call; better now.
   const query = { caller: { agent, tenant }, tool, at: claims.issuedAt };
-  const checked = createTokenChecker({ keys: keys.public }).check(token, query);
+  const checked = createTokenChecker({ ...rules, keys: keys.public }).check(token, query);
   if (!isFailure(checked)) return { token, jti: claims.jti, expiresAt: checked.expiresAt };
   const { message, issues = [] } = checked;
   const reason = `No call would accept this token: ${message}`;

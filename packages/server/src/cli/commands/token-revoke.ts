@@ -1,6 +1,7 @@
-import { DEFAULT_TOKEN_RULES, inspectToken, type Revocation } from "@sallyport/engine";
+import { inspectToken, type Revocation, type TokenRules } from "@sallyport/engine";
 import { failure, isFailure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
+import { tokenRulesOf } from "../../keys/index.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Io, table, visible } from "../io.ts";
 import { readText } from "../read-input.ts";
@@ -29,7 +30,7 @@ export function revokeCommand(io: Io): Command {
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (given: string, options: RevokeOptions) => {
     const session = new Session(options, io);
-    const token = tokenNamed(await readText(given, io), Date.now());
+    const token = tokenNamed(await readText(given, io), tokenRulesOf(session.config));
     const by = options.by ?? session.caller({}).user ?? "operator";
     const done = await session.inHouse(({ engine }) =>
       engine.revokeToken({ ...token, by, reason: options.reason }),
@@ -42,10 +43,11 @@ export function revokeCommand(io: Io): Command {
 }
 
 /** Which token is meant, and until when it could live. A token need not be verified to be revoked. */
-function tokenNamed(given: string, now: number): { jti: string; forgetAt: number } {
+function tokenNamed(given: string, rules: TokenRules): { jti: string; forgetAt: number } {
   const text = given.trim();
-  const forgetAt = now + DEFAULT_TOKEN_RULES.maxLifeMs;
-  const seen = inspectToken(text, { rules: DEFAULT_TOKEN_RULES, at: now });
+  const now = Date.now();
+  const forgetAt = now + rules.maxLifeMs;
+  const seen = inspectToken(text, { rules, at: now });
   if (isFailure(seen)) return { jti: plainJti(text), forgetAt };
   const { jti, exp } = seen.payload;
   if (typeof jti !== "string") throw unusable("The token has no jti, so it cannot be revoked by name.");
