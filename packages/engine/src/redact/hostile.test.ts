@@ -7,15 +7,18 @@ import { createRedactor } from "./redactor.ts";
 const MEGABYTE = 2 ** 20;
 const strict = createRedactor({ profile: "strict" });
 
-/** The best of three, of this thread alone: other work on the machine does not count. */
-function cpuMs(work: () => unknown): number {
-  const runs = Array.from({ length: 3 }, () => {
+const TRIES = 4;
+
+/** Of this thread alone, and tried again when it is too much: other work on the machine should not count. */
+function expectCpu(mostMs: number, work: () => unknown): void {
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < TRIES && leastMs > mostMs; tries += 1) {
     const before = process.threadCpuUsage();
     work();
     const { user, system } = process.threadCpuUsage(before);
-    return (user + system) / 1_000;
-  });
-  return Math.min(...runs);
+    leastMs = Math.min(leastMs, (user + system) / 1_000);
+  }
+  expect(leastMs).toBeLessThan(mostMs);
 }
 
 /** Made flat beforehand, as text that was read from somewhere is. */
@@ -27,14 +30,14 @@ function flat(text: string): string {
 describe("hostile text", () => {
   it.each(ADVERSARIES)("takes less than 200 ms for a megabyte of $against", ({ text }) => {
     const given = flat(text(MEGABYTE));
-    expect(cpuMs(() => strict.redactText(given))).toBeLessThan(200);
+    expectCpu(200, () => strict.redactText(given));
   });
 
   it("takes time in proportion to its length, up to ten megabytes", { timeout: 30_000 }, () => {
     const prose =
       "It was noted: the report = fine, see https://example.com/a?b=c or ask ada@example.com (4 of 5). ";
     const given = flat(prose.repeat(Math.ceil((10 * MEGABYTE) / prose.length)));
-    expect(cpuMs(() => redactText(given))).toBeLessThan(4_000);
+    expectCpu(2_000, () => redactText(given));
   });
 
   it("keeps lone surrogates and whole pairs as they are", () => {
@@ -79,7 +82,7 @@ describe("hostile values", () => {
   it("may hold the same object many times over", () => {
     const doubled = nested(60, { password: "hunter2" }, (inner) => [inner, inner]);
     expect(innermost(redact(doubled))).toBe("[REDACTED]");
-    expect(cpuMs(() => redact(doubled))).toBeLessThan(500);
+    expectCpu(500, () => redact(doubled));
   });
 
   it("may be wide: 50,000 fields and names that all become the same marker", { timeout: 20_000 }, () => {

@@ -91,6 +91,8 @@ describe("a good token [L3-PRM-1]", () => {
   it("needs no kid where there is one key", () => {
     const only = checkerOf({ keys: setOf(HOUSE) });
     expect(only.check(forge(payload(), { alg: "RS256" }), QUERY)).toEqual(CLAIMS);
+    for (const kid of [1, null, "", ["house-1"]])
+      expect(only.check(forge(payload(), { alg: "RS256", kid }), QUERY)).toMatchObject({ code: "E3201" });
   });
 
   it("may name a pattern of tools", () => {

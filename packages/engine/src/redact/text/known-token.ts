@@ -5,31 +5,47 @@ import { KNOWN_TOKENS } from "./token-formats.ts";
 
 /** Long enough for every known format; prose has few such runs, so the many formats are tried seldom. */
 const LONG: RunShape = { set: charSet(`${WORD_CHARS}.`), shortest: 15 };
-const FORMATS = new RegExp(
-  `(?<![A-Za-z0-9])(?:${KNOWN_TOKENS.map(([type, ...formats]) => `(?<${type}>${formats.join("|")})`).join("|")})`,
-  "g",
+const BEGINNING = new RegExp(
+  `(?<![A-Za-z0-9])(?:${KNOWN_TOKENS.map(([type, ...kinds]) => `(?<${type}>${kinds.join("|")})`).join("|")})`,
 );
+/** Every beginning has another letter than digests and UUIDs have; and markers are done with. */
+const NO_TOKEN = /^(?:[0-9a-fA-F.-]+$|REDACTED_)/;
 
-/** Tokens whose issuers mark them with a prefix of their own. */
-export const knownTokens: TextRule = (text) => changeRuns(text, LONG, withoutTokens);
-
-/** Every prefix has another letter than digests and UUIDs have; and markers are done with. */
-const NO_PREFIX = /^(?:[0-9a-fA-F.-]+$|REDACTED_)/;
-
-function withoutTokens(run: string): string {
-  if (NO_PREFIX.test(run)) return run;
-  return run.replace(FORMATS, (...match) => {
-    const groups = match.at(-1) as Record<string, string | undefined>;
-    return markerOf(Object.keys(groups).find((type) => groups[type] !== undefined) ?? "TOKEN");
+/** Tokens whose issuers mark them with a prefix of their own, and JSON Web Tokens. */
+export const knownTokens: TextRule = (text) =>
+  changeRuns(text, LONG, (run) => {
+    if (NO_TOKEN.test(run)) return run;
+    const token = beginningOf(run) ?? webTokenIn(run);
+    return token ? run.slice(0, token.at) + markerOf(token.type) + trailingDots(run) : run;
   });
+
+interface Found {
+  at: number;
+  type: string;
 }
 
-const JWT = /eyJ[\w-]*(?:\.[\w-]*)*/g;
-const HAS_JWT = /eyJ/;
-const JWT_SHAPE = /^eyJ[\w-]{8,}\.[\w-]{4,}/;
+function beginningOf(run: string): Found | undefined {
+  const found = BEGINNING.exec(run);
+  if (!found) return undefined;
+  const type = Object.entries(found.groups ?? {}).find(([, token]) => token !== undefined)?.[0];
+  return { at: found.index, type: type ?? "API_TOKEN" };
+}
 
-/** JSON Web Tokens, also cut off after the claims. */
-export const jsonWebTokens: TextRule = (text) => {
-  if (!HAS_JWT.test(text)) return text;
-  return text.replace(JWT, (token) => (JWT_SHAPE.test(token) ? markerOf("JWT") : token));
-};
+const SHORTEST_HEADER = 11;
+const SHORTEST_CLAIMS = 4;
+
+/** A header in Base64 (it begins with `{"`), a dot, and claims; the signature may be missing. */
+function webTokenIn(run: string): Found | undefined {
+  for (let at = run.indexOf("eyJ"); at !== -1; ) {
+    const dot = run.indexOf(".", at);
+    if (dot === -1 || dot + SHORTEST_CLAIMS >= run.length) return undefined;
+    if (dot - at >= SHORTEST_HEADER) return { at, type: "JWT" };
+    at = run.indexOf("eyJ", dot);
+  }
+  return undefined;
+}
+
+/** They end the sentence, not the token. */
+function trailingDots(run: string): string {
+  return /\.{0,8}$/.exec(run.slice(-8))?.[0] ?? "";
+}

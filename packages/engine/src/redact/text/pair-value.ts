@@ -1,3 +1,5 @@
+import { firstStop } from "./rule.ts";
+
 /** From where to where a value reaches; empty when there is none. */
 export interface Extent {
   start: number;
@@ -12,10 +14,11 @@ const QUOTE = /\\{0,7}["'`]/y;
 const MARKED = /\[REDACTED\](?!\w)|\[REDACTED_[A-Z0-9_]+\](?=[)\]}.!?:]*(?:[\s,;&"'`<>\\]|%26|$))/y;
 const REFERENCE = /<[\w -]{1,60}>|\$\{[^}\r\n]{0,200}\}{1,2}|\{\{[^}\r\n]{0,200}\}\}/y;
 const LIST = /\[[^\]\r\n]*\]?/y;
-/** Up to a space, a sign that separates values, a quote, or an escaped one of those. */
-const BARE = /(?:(?!%26)[^\s,;&"'`<>\\]|\\(?![nrt"'`\\]))+/y;
-const LINE = /(?:[^\r\n"'`\\]|\\(?![nrt"'`\\]))+/y;
-const LINE_WITH_QUOTES = /(?:[^\r\n\\]|\\(?![nr]))+/y;
+/** A space, a sign that separates values, a quote, or an escaped one of those. */
+const BARE_END = /[\s,;&"'`<>]|%26|\\[nrt"'`\\]/g;
+const LINE_END = /[\r\n"'`]|\\[nrt"'`\\]/g;
+const QUOTED_LINE_END = /[\r\n]|\\[nr]/g;
+const NEW_LINE = /[\r\n]/g;
 const TRAILING = /[)\]}.!?:]{1,8}$/;
 const ENDS_MARKED = /\[REDACTED(?:_[A-Z0-9_]+)?\]$/;
 const LONGEST_MARKER = 64;
@@ -49,7 +52,7 @@ function skip(pattern: RegExp, text: string, at: number): number {
 }
 
 function bareAt(text: string, start: number): Extent {
-  const end = skip(BARE, text, start);
+  const end = firstStop(text, BARE_END, start);
   const last = text.slice(Math.max(start, end - LONGEST_MARKER), end);
   const trailing = ENDS_MARKED.test(last) ? 0 : (TRAILING.exec(last)?.[0].length ?? 0);
   return { start, end: end - trailing };
@@ -61,8 +64,10 @@ function headerAt(text: string, start: number): Extent {
     const isDone = skip(MARKED, text, credential) > credential;
     return isDone ? { start, end: start } : bareAt(text, credential);
   }
-  if (skip(MANY_PARTS, text, start) > start) return { start, end: skip(LINE_WITH_QUOTES, text, start) };
-  return skip(COOKIES, text, start) > start ? { start, end: skip(LINE, text, start) } : bareAt(text, start);
+  if (skip(MANY_PARTS, text, start) > start) return { start, end: firstStop(text, QUOTED_LINE_END, start) };
+  return skip(COOKIES, text, start) > start
+    ? { start, end: firstStop(text, LINE_END, start) }
+    : bareAt(text, start);
 }
 
 /** Up to the quote that closes it, escaped as often as the one that opened it; else to the end of the line. */
@@ -74,8 +79,7 @@ function quotedAt(text: string, { opens, start }: { opens: number; start: number
     if (escapes === 0 ? before % 2 === 0 : before <= escapes)
       return { start, end: at - before + spare(before, escapes) };
   }
-  const lineEnd = text.slice(start).search(/[\r\n]/);
-  return { start, end: lineEnd === -1 ? text.length : start + lineEnd };
+  return { start, end: firstStop(text, NEW_LINE, start) };
 }
 
 function backslashesBefore(text: string, end: number, from: number): number {

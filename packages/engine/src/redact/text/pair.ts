@@ -25,8 +25,8 @@ function* pairs(text: string, judge: FieldJudge): Generator<Cut> {
   while (next.test(text)) {
     const at = separatorStart(text, next.lastIndex);
     const after = separatorEnd(text, at);
-    next.lastIndex = Math.abs(after);
-    const name = after < 0 ? "" : nameBefore(text, at, from);
+    next.lastIndex = after;
+    const name = isPartOfName(text, at) ? "" : nameBefore(text, at, from);
     if (name === "" || closesQuote(text, { at, name, after })) continue;
     const isLoose = text.charCodeAt(at) === COLON || text.charCodeAt(at - 1) === SPACE;
     const cut = secretAt(text, { name, kind: judge(name), at: after, isLoose });
@@ -42,15 +42,19 @@ function separatorStart(text: string, end: number): number {
   return end - (last === EQUALS || last === COLON ? 1 : ENCODED_LENGTH);
 }
 
-/** Where `=`, `:`, `:=`, `==`, `=>` or `%3D` ends; negative for `::` of a namespace and `://` of an address. */
+/** `::` of a namespace and `://` of an address. */
+function isPartOfName(text: string, at: number): boolean {
+  if (text.charCodeAt(at) !== COLON) return false;
+  const second = text.charCodeAt(at + 1);
+  return second === COLON || (second === SLASH && text.charCodeAt(at + 2) === SLASH);
+}
+
+/** Where `=`, `:`, `::`, `:=`, `==`, `=>` or `%3D` ends. */
 function separatorEnd(text: string, at: number): number {
   const first = text.charCodeAt(at);
-  const second = text.charCodeAt(at + 1);
-  if (first === COLON && second === COLON) return -(at + 2);
-  if (first === COLON && second === SLASH && text.charCodeAt(at + 2) === SLASH) return -(at + 3);
   if (first !== COLON && first !== EQUALS) return at + ENCODED_LENGTH;
   let end = at + 1;
-  while (text.charCodeAt(end) === EQUALS) end += 1;
+  while (text.charCodeAt(end) === EQUALS || (first === COLON && text.charCodeAt(end) === COLON)) end += 1;
   return first === EQUALS && text.charCodeAt(end) === GREATER ? end + 1 : end;
 }
 

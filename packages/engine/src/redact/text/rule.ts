@@ -22,3 +22,12 @@ export function cutOut(text: string, cuts: Iterable<Cut>): string {
   }
   return done === 0 ? text : kept + text.slice(done);
 }
+
+/**
+ * Where the first match of `stop` (a global pattern) begins at or after `from`; the end of the text when there is none.
+ * To look for the end takes no memory; a pattern that swallows the value a piece at a time fails on very long ones.
+ */
+export function firstStop(text: string, stop: RegExp, from: number): number {
+  stop.lastIndex = from;
+  return stop.exec(text)?.index ?? text.length;
+}

@@ -3,7 +3,7 @@ import { markerOf } from "../marker.ts";
 import { authorizations, SCHEME_WORD } from "./authorization.ts";
 import { awsSecretKeys } from "./aws.ts";
 import { cards } from "./card.ts";
-import { jsonWebTokens, knownTokens } from "./known-token.ts";
+import { knownTokens } from "./known-token.ts";
 import { longKeys } from "./long-key.ts";
 import { charSet, nextRun, type RunShape, WORD_CHARS } from "./long-run.ts";
 import { elementValues, flagValues, namedValues } from "./pair.ts";
@@ -57,7 +57,6 @@ export function textRules({ profile, judge, isHarmless }: RuleOptions): TextRule
     privateKeys,
     awsSecretKeys,
     addresses,
-    jsonWebTokens,
     knownTokens,
     authorizations,
     longKeys(isHarmless),

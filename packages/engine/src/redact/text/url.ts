@@ -1,56 +1,68 @@
 import { isMarker, markerOf, REDACTED } from "../marker.ts";
 import { isPlaceholder } from "./placeholder.ts";
-import type { TextRule } from "./rule.ts";
+import { type Cut, cutOut, firstStop, type TextRule } from "./rule.ts";
 
-const PASSWORD = markerOf("PASSWORD");
-const USERINFO = markerOf("USERINFO");
-const WEBHOOK = markerOf("WEBHOOK");
-
-/** What follows a scheme, up to where the address ends or the next one begins. */
-const ADDRESS = /:\/\/(?:[^\s"'<>`\\:]|:(?!\/\/))+/g;
+const SIGN = "://";
+/** Where an address ends, or the next one begins. */
+const ADDRESS_END = /[\s"'<>`\\]|:\/\//g;
 /** Only here a name without a password is a credential; elsewhere it is a person or `git`. */
 const HTTP = /(?:https?|wss?)$/i;
 const SCHEME_LENGTH = 8;
-const SIGN = "://";
 
 /** Addresses whose path is the secret. */
-const WEBHOOK_PATH =
-  /^((?:hooks\.slack\.com\/(?:services|workflows|triggers)|discord(?:app)?\.com\/api\/webhooks|[\w.-]{1,80}\.webhook\.office\.com\/webhookb2|api\.telegram\.org)\/)[^?#]+/i;
+const WEBHOOK_HOST =
+  /^(?:hooks\.slack\.com\/(?:services|workflows|triggers)|discord(?:app)?\.com\/api\/webhooks|[\w.-]{1,80}\.webhook\.office\.com\/webhookb2|api\.telegram\.org)\//i;
+const PATH_END = /[?#]/g;
 /** Parameters that are secrets in an address, though their names are too common to be secret anywhere else. */
-const SIGNATURE = /([?&](?:x-(?:amz|goog)-(?:signature|credential)|sig(?:nature)?)=)([^&#]{8,})/gi;
-const SHORT_NAME = /([?&#](?:key|auth|code)=)([^&#]{16,})/gi;
+const PARAMETER = /[?&#](?:x-(?:amz|goog)-(?:signature|credential)|sig(?:nature)?|key|auth|code)=/gi;
+const PARAMETER_END = /[&#]/g;
+const SHORTEST_SIGNATURE = 8;
+const SHORTEST_KEY = 16;
 
 /** Passwords and names in addresses, and parameters that only an address gives away. */
-export const addresses: TextRule = (text) => {
-  if (!text.includes("://")) return text;
-  return text.replace(ADDRESS, (found, at: number) => {
-    const address = found.slice(SIGN.length);
-    const scheme = () => text.slice(Math.max(0, at - SCHEME_LENGTH), at);
-    const shown = withoutParameters(address.includes("@") ? withoutUserinfo(address, scheme) : address);
-    return shown === address ? found : SIGN + shown;
+export const addresses: TextRule = (text) => (text.includes(SIGN) ? cutOut(text, found(text)) : text);
+
+function* found(text: string): Generator<Cut> {
+  let end = 0;
+  for (let sign = text.indexOf(SIGN); sign !== -1; sign = text.indexOf(SIGN, end)) {
+    const start = sign + SIGN.length;
+    end = firstStop(text, ADDRESS_END, start);
+    const address = text.slice(start, end);
+    for (const cut of [...userinfo(address, text, sign), ...path(address), ...parameters(address)])
+      yield { ...cut, start: start + cut.start, end: start + cut.end };
+  }
+}
+
+/** The cut, unless it would take out a marker or something that stands for a secret. */
+function hidden(address: string, cut: Cut): Cut[] {
+  const secret = address.slice(cut.start, cut.end);
+  return secret === "" || isMarker(secret) || isPlaceholder(secret) ? [] : [cut];
+}
+
+function path(address: string): Cut[] {
+  const start = WEBHOOK_HOST.exec(address)?.[0].length;
+  if (start === undefined) return [];
+  return hidden(address, { start, end: firstStop(address, PATH_END, start), marker: markerOf("WEBHOOK") });
+}
+
+function parameters(address: string): Cut[] {
+  if (!/[?&#]/.test(address)) return [];
+  return [...address.matchAll(PARAMETER)].flatMap(({ 0: name, index }) => {
+    const start = index + name.length;
+    const end = firstStop(address, PARAMETER_END, start);
+    const shortest = /sig|cred/i.test(name) ? SHORTEST_SIGNATURE : SHORTEST_KEY;
+    return end - start < shortest ? [] : hidden(address, { start, end, marker: REDACTED });
   });
-};
-
-function withoutParameters(address: string): string {
-  if (!/[/?&#]/.test(address)) return address;
-  const hide = (all: string, name: string, value: string) =>
-    isMarker(value) || isPlaceholder(value) ? all : name + REDACTED;
-  const shown = address.replace(WEBHOOK_PATH, (_, before: string) => before + WEBHOOK);
-  return shown.replace(SIGNATURE, hide).replace(SHORT_NAME, hide);
 }
 
-function withoutUserinfo(address: string, scheme: () => string): string {
-  const at = userinfoEnd(address);
-  if (at <= 0 || address.startsWith("@sha", at)) return address;
+function userinfo(address: string, text: string, sign: number): Cut[] {
+  const end = address.includes("@") ? userinfoEnd(address) : -1;
+  if (end <= 0 || address.startsWith("@sha", end)) return [];
   const colon = address.indexOf(":");
-  if (colon !== -1 && colon < at) return hidden(address, { start: colon + 1, end: at, marker: PASSWORD });
-  return HTTP.test(scheme()) ? hidden(address, { start: 0, end: at, marker: USERINFO }) : address;
-}
-
-function hidden(address: string, { start, end, marker }: { start: number; end: number; marker: string }) {
-  const secret = address.slice(start, end);
-  if (secret === "" || isMarker(secret) || isPlaceholder(secret)) return address;
-  return address.slice(0, start) + marker + address.slice(end);
+  if (colon !== -1 && colon < end)
+    return hidden(address, { start: colon + 1, end, marker: markerOf("PASSWORD") });
+  const scheme = text.slice(Math.max(0, sign - SCHEME_LENGTH), sign);
+  return HTTP.test(scheme) ? hidden(address, { start: 0, end, marker: markerOf("USERINFO") }) : [];
 }
 
 /** The index of the `@` after a name and password, or -1. A password may hold a slash that should have been escaped. */

@@ -41,13 +41,18 @@ describe("sallyport keys", () => {
   });
 
   it("says what to do when there are none, or others can read them", async () => {
-    expect(await line.refusal(["keys", "list"])).toMatchObject({ advice: expect.stringContaining("keys init") });
+    expect(await line.refusal(["keys", "list"])).toMatchObject({
+      advice: expect.stringContaining("keys init"),
+    });
     expect(await line.refusal(["keys", "rotate"])).toMatchObject({ code: "E3227" });
     expect(await line.refusal(["keys", "rotate", "--keep", "-1"])).toMatch(/0 to 100/);
     await line.run(["keys", "init"]);
     chmodSync(line.keyFolder, 0o755);
-    expect(await line.refusal(["keys", "list"])).toMatchObject({ advice: expect.stringContaining("chmod 700") });
-    expect(await line.refusal(["token", "mint", "--agent", "a", "--tenant", "t", "--tool", "x"])).toMatchObject({ code: "E3227" });
+    expect(await line.refusal(["keys", "list"])).toMatchObject({
+      advice: expect.stringContaining("chmod 700"),
+    });
+    expect(
+      await line.refusal(["token", "mint", "--agent", "a", "--tenant", "t", "--tool", "x"]),
+    ).toMatchObject({ code: "E3227" });
   });
 });
-

@@ -203,14 +203,21 @@ describe("sallyport token revoke", () => {
 
   it("wants a reason and a name that can be one", async () => {
     expect(await line.refusal(["token", "revoke", "x"])).toMatch(/--reason/);
-    expect(await line.refusal(["token", "revoke", "two words", "--reason", "r"])).toMatchObject({ code: "E3921" });
-    expect(await line.refusal(["token", "revoke", "-", "--reason", "r"], "")).toMatchObject({ code: "E3921" });
+    expect(await line.refusal(["token", "revoke", "two words", "--reason", "r"])).toMatchObject({
+      code: "E3921",
+    });
+    expect(await line.refusal(["token", "revoke", "-", "--reason", "r"], "")).toMatchObject({
+      code: "E3921",
+    });
     expect(readdirSync(line.cwd)).toEqual([]);
   });
 });
 
 describe("help", () => {
-  it.each([["keys"], ["token"], ["token mint"], ["token inspect"], ["token revoke"]])("of %s has examples", async (words) => {
-    expect((await line.run([...words.split(" "), "--help"])).out).toContain(`$ sallyport ${words}`);
-  });
+  it.each([["keys"], ["token"], ["token mint"], ["token inspect"], ["token revoke"]])(
+    "of %s has examples",
+    async (words) => {
+      expect((await line.run([...words.split(" "), "--help"])).out).toContain(`$ sallyport ${words}`);
+    },
+  );
 });
