@@ -21,29 +21,29 @@ export {
   isGenuine,
   signGrant,
 } from "./authorise/capability/index.ts";
-export type { StandingChoice, StandingDraft } from "./authorise/standing/index.ts";
 export type { ConfiguredGrant } from "./authorise/grants.ts";
 export { type AuthorityOptions, grantAuthority, HouseAuthority } from "./authorise/house-authority.ts";
 export * from "./authorise/policy/index.ts";
+export type { StandingChoice, StandingDraft } from "./authorise/standing/index.ts";
 export * from "./authorise/token/index.ts";
-export { type CallStanding, createEngine, type Engine, type EngineOptions } from "./call/engine.ts";
-export { type CallRequest, DEFAULT_LIMITS, type EngineLimits } from "./call/house.ts";
-export { passage } from "./call/pipeline.ts";
 export type { AlwaysAllow } from "./call/always-allow.ts";
 export type { ApprovalBook, PersonsAnswer } from "./call/approval-book.ts";
+export { type CallStanding, createEngine, type Engine, type EngineOptions } from "./call/engine.ts";
 export type { GrantBook, Revoked, RevokeOrder } from "./call/grant-book.ts";
-export type { GoingOn } from "./call/waiting-call.ts";
-export type { RevocationOrder } from "./call/withdraw.ts";
+export { type CallRequest, DEFAULT_LIMITS, type EngineLimits } from "./call/house.ts";
+export { passage } from "./call/pipeline.ts";
 export type { PersonsWord } from "./call/recovery.ts";
 export type { QuarantineOrder, ReleaseOrder, ShelveOptions, ToolShelf } from "./call/tool-shelf.ts";
+export type { GoingOn } from "./call/waiting-call.ts";
+export type { RevocationOrder } from "./call/withdraw.ts";
 export { type Box, checkTool, integrationBoxes, runtimeBoxes, toolBoxes } from "./conformance/index.ts";
 export type { RetryOptions } from "./execute/retry.ts";
 export { createInlineRunner, createThreadRunner } from "./execute/runners/index.ts";
 export type { Verdict } from "./journal/recover.ts";
+export { MemoryBus } from "./memory/bus.ts";
 export { createMemoryStore, type MemoryStoreOptions } from "./memory/index.ts";
 export { MemoryMeter } from "./memory/meter.ts";
 export { RecentErrors, systemClock, uuidV7 } from "./memory/system.ts";
-export { MemoryBus } from "./memory/bus.ts";
 export type * from "./ports/approvals.ts";
 export type * from "./ports/audit-log.ts";
 export type * from "./ports/authority.ts";

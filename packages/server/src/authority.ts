@@ -9,6 +9,7 @@ import {
   CapabilityTree,
   cachedPolicy,
   createTokenChecker,
+  type ErrorHandler,
   GrantShelf,
   type GrantSigner,
   HouseAuthority,
@@ -34,7 +35,10 @@ export interface OpenAuthority {
 }
 
 /** Reads keys and rules and puts them together. Throws E3227 or E3223 when one of them cannot be used. */
-export function openAuthority(config: LoadedConfig, bus: Bus): OpenAuthority {
+export function openAuthority(
+  config: LoadedConfig,
+  { bus, errors }: { bus: Bus; errors?: ErrorHandler | undefined },
+): OpenAuthority {
   const signer = hmacSigner(must(ensureGrantsKey(keyFolder(config.stateFolder))));
   const shelf = new GrantShelf(signer);
   const rules = mustIfAny(openPolicyFiles(policyFilesOf(config), { bus }));
@@ -45,6 +49,7 @@ export function openAuthority(config: LoadedConfig, bus: Bus): OpenAuthority {
     policies: policiesOf(config, { rules, bus }),
     shelf,
     project: config.folder,
+    onProblem: (policy, error) => errors?.report({ error, code: "E3206", stage: `policy ${policy}` }),
     ...(tokens && { tokens: { checker: tokens, required: config.tokens.required } }),
   });
   return { authority, shelf, signer, capabilities: capabilitiesOf(config), rules };
@@ -55,7 +60,8 @@ function policiesOf(
   { rules, bus }: { rules: PolicyFiles | undefined; bus: Bus },
 ): Policy[] {
   const { opa, abac, cacheSeconds } = config.policy;
-  const cached = (policy: Policy) => cachedPolicy(policy, { ttlMs: cacheSeconds * 1_000, bus });
+  const cached = (policy: Policy) =>
+    cacheSeconds === 0 ? policy : cachedPolicy(policy, { ttlMs: cacheSeconds * 1_000, bus });
   const preset = presetOf(config);
   return [
     ...(rules ? [rules] : []),
@@ -73,7 +79,8 @@ function tokensOf(config: LoadedConfig): TokenChecker | undefined {
   if (!house && !hasOutside) {
     if (!required) return undefined;
     const message = "Tokens are required and there is no key to check them with.";
-    const advice = "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
+    const advice =
+      "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
     throw new SallyportError(failure("E3227", { message, advice }));
   }
   const under = (file: string) => resolve(config.folder, file);
@@ -98,7 +105,10 @@ function houseKeys(config: LoadedConfig): KeySet | undefined {
 
 function profileOf({ permissions, ...profile }: LoadedConfig["agents"][number]): AgentProfile {
   if (!permissions) return profile;
-  const network = permissions.network.map(({ host, port }) => ({ host, ...(port !== undefined && { port }) }));
+  const network = permissions.network.map(({ host, port }) => ({
+    host,
+    ...(port !== undefined && { port }),
+  }));
   return { ...profile, permissions: { ...permissions, network } };
 }
 
@@ -106,7 +116,9 @@ function capabilitiesOf(config: LoadedConfig): CapabilityTree {
   const tree = new CapabilityTree();
   if (config.capabilities.length === 0) return tree;
   return must(
-    tree.extend(config.capabilities.map(({ risk, ...rest }) => ({ ...rest, name: rest.id, ...(risk && { risk }) }))),
+    tree.extend(
+      config.capabilities.map(({ risk, ...rest }) => ({ ...rest, name: rest.id, ...(risk && { risk }) })),
+    ),
   );
 }
 

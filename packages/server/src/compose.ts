@@ -17,7 +17,7 @@ import {
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { approvalRulesOf, openAuthority } from "./authority.ts";
 import type { LoadedConfig } from "./config/load.ts";
-import type { PolicyFiles } from "./policy/policy-files.ts";
+import type { PolicyFiles, Reloaded } from "./policy/policy-files.ts";
 import { loadModule } from "./tools/load-module.ts";
 
 /** A Sallyport that is open for calls. */
@@ -39,14 +39,16 @@ interface OpenOptions {
   config: LoadedConfig;
   hooks?: Hook[];
   errors?: ErrorHandler;
+  /** Given: the rules files are watched, and this is told when they are in force anew or could not be used. */
+  onRules?: (outcome: Reloaded | Failure) => void;
 }
 
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
-export async function openHouse({ config, hooks, errors }: OpenOptions): Promise<OpenHouse> {
+export async function openHouse({ config, hooks, errors, onRules }: OpenOptions): Promise<OpenHouse> {
   const store = await openSqliteStore({ folder: config.stateFolder, durability: config.durability });
   try {
     const bus = new MemoryBus();
-    const { rules, ...authority } = openAuthority(config, bus);
+    const { rules, ...authority } = openAuthority(config, { bus, errors });
     const engine = await createEngine({
       store,
       bus,
@@ -66,7 +68,11 @@ export async function openHouse({ config, hooks, errors }: OpenOptions): Promise
     const recovered = await engine.recover();
     await engine.approvals.expireDue();
     const problems = await shelveTools(engine, config, { keep: true });
-    const close = () => closeHouse(engine, store, config);
+    const stopWatching = onRules && rules?.watch({ onReload: onRules, onProblem: onRules });
+    const close = () => {
+      stopWatching?.();
+      return closeHouse(engine, store, config);
+    };
     return { config, engine, store, recovered, problems, ...(rules && { rules }), close };
   } catch (error) {
     await store.close();

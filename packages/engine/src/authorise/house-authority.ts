@@ -23,6 +23,8 @@ export interface AuthorityOptions {
   project?: string;
   /** How long a policy may take before its silence counts as a no. */
   policyMs?: number;
+  /** Told why a policy could not be asked; the caller is told only that it could not. */
+  onProblem?: (policy: string, error: unknown) => void;
 }
 
 /**
@@ -77,10 +79,10 @@ export class HouseAuthority implements Authority {
     const profile = profileOf(this.#options.agents ?? [], caller);
     const beyond = beyondTheAgent(request, { profile, claims });
     if (beyond) return this.#refusal(beyond);
-    const { policies = [], policyMs = 500 } = this.#options;
+    const { policies = [], policyMs = 500, onProblem } = this.#options;
     if (policies.length === 0) return this.#weigh(request, { claims, profile });
     const asked = { caller, tool, version, at, ...rest };
-    const verdict = askAll(policies, asked, { timeoutMs: policyMs });
+    const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
     if (!(verdict instanceof Promise)) return this.#weigh(request, { claims, profile, verdict });
     return verdict.then((late) => this.#weigh(request, { claims, profile, verdict: late }));
   }

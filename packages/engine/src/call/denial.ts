@@ -1,4 +1,5 @@
 import { type Failure, failure, type JsonObject } from "@sallyport/protocol";
+import { DISABLED_MESSAGE } from "../authorise/policy/index.ts";
 import type { Decision } from "../ports/authority.ts";
 
 /**
@@ -18,7 +19,7 @@ export function denial(decision: Decision): Failure {
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
   return failure(decision.code ?? nothingAllows, {
-    message: `Denied: ${reason.replace(/\.$/, "")}.`,
+    message: reason === DISABLED_MESSAGE ? reason : `Denied: ${reason.replace(/\.$/, "")}.`,
     details,
     ...(unlock && { advice: unlock }),
     ...(argument !== undefined && { issues: [{ path: argument, reason }] }),

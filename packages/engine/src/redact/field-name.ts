@@ -46,10 +46,14 @@ const SHORTEST_NAME = 3;
 /** The pattern looks at the end of a name only. */
 const LOOKED_AT = 96;
 
+/** A marker in a name says what was there, not what the field holds. */
+const MARKERS = /\[?REDACTED_[A-Z0-9_]+\]?/g;
+
 /** `dbPassword`, `DB_PASSWORD`, `db-password` and `db.password` are all `db password`. */
 function spaced(name: string): string {
   return name
     .slice(-LOOKED_AT)
+    .replaceAll(MARKERS, " ")
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
     .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1 $2")
     .replaceAll(/[^A-Za-z0-9]+/g, " ")
@@ -58,7 +62,7 @@ function spaced(name: string): string {
 }
 
 function judge(words: string): FieldKind {
-  if (!SECRET.test(words) || HARMLESS_TOKEN.test(words) || words.startsWith("redacted ")) return "ordinary";
+  if (!SECRET.test(words) || HARMLESS_TOKEN.test(words)) return "ordinary";
   return COUNTABLE.test(words) ? "secret_unless_number" : "secret";
 }
 
@@ -78,7 +82,6 @@ function compact(words: string): string {
 }
 
 function endsWithOneOf(names: ReadonlySet<string>, words: string): boolean {
-  if (words.startsWith("redacted ")) return false;
   const parts = words.split(" ");
   return parts.some((_, from) => names.has(parts.slice(from).join("")));
 }

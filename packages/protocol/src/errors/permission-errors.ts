@@ -62,7 +62,8 @@ export const PERMISSION_ERRORS = {
     ...DENIED,
     title: "Approval is required and nobody is to be asked",
     srd: "Disabled",
-    advice: "Call so that a person can be asked (--on-approval wait or pending), or grant this call beforehand.",
+    advice:
+      "Call so that a person can be asked (--on-approval wait or pending), or grant this call beforehand.",
   },
   E3212: {
     ...DENIED,

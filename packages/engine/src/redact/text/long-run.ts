@@ -44,10 +44,14 @@ export function changeRuns(
 ): string {
   let done = 0;
   let kept = "";
-  for (let start = nextRun(text, shape); start !== -1; start = nextRun(text, shape, done)) {
-    const end = runEnd(text, shape, start);
+  let end = 0;
+  for (let start = nextRun(text, shape); start !== -1; start = nextRun(text, shape, end)) {
+    end = runEnd(text, shape, start);
     const own = start + escapeTail(text, start);
-    kept += text.slice(done, own) + change(text.slice(own, end), own);
+    const run = text.slice(own, end);
+    const changed = change(run, own);
+    if (changed === run) continue;
+    kept += text.slice(done, own) + changed;
     done = end;
   }
   return done === 0 ? text : kept + text.slice(done);

@@ -28,9 +28,14 @@ function* found(text: string): Generator<Cut> {
     const start = sign + SIGN.length;
     end = firstStop(text, ADDRESS_END, start);
     const address = text.slice(start, end);
-    for (const cut of [...userinfo(address, text, sign), ...path(address), ...parameters(address)])
-      yield { ...cut, start: start + cut.start, end: start + cut.end };
+    for (const cut of cutsIn(address, text, sign))
+      yield { start: start + cut.start, end: start + cut.end, marker: cut.marker };
   }
+}
+
+function cutsIn(address: string, text: string, sign: number): Cut[] {
+  const cuts = userinfo(address, text, sign);
+  return /[/?&#]/.test(address) ? [...cuts, ...path(address), ...parameters(address)] : cuts;
 }
 
 /** The cut, unless it would take out a marker or something that stands for a secret. */
@@ -46,7 +51,6 @@ function path(address: string): Cut[] {
 }
 
 function parameters(address: string): Cut[] {
-  if (!/[?&#]/.test(address)) return [];
   return [...address.matchAll(PARAMETER)].flatMap(({ 0: name, index }) => {
     const start = index + name.length;
     const end = firstStop(address, PARAMETER_END, start);
