@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { createAbacPolicy } from "@sallyport/adapters/abac";
 import { createOpaPolicy } from "@sallyport/adapters/opa";
 import {
@@ -14,13 +12,12 @@ import {
   type GrantSigner,
   HouseAuthority,
   hmacSigner,
-  type KeySet,
   type Policy,
   type TokenChecker,
 } from "@sallyport/engine";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "./config/load.ts";
-import { ensureGrantsKey, keyFolder, loadKeys, tokenKeys } from "./keys/index.ts";
+import { configuredKeys, ensureGrantsKey, keyFolder, tokenRulesOf } from "./keys/index.ts";
 import { policyFilesOf, presetOf } from "./policy/in-force.ts";
 import { openPolicyFiles, type PolicyFiles } from "./policy/policy-files.ts";
 
@@ -73,34 +70,12 @@ function policiesOf(
 
 /** Undefined where no token could ever be checked and none is required. */
 function tokensOf(config: LoadedConfig): TokenChecker | undefined {
-  const { required, issuers, jwks, publicKeys, skewSeconds, maxLifeSeconds } = config.tokens;
-  const house = houseKeys(config);
-  const hasOutside = jwks !== undefined || publicKeys.length > 0;
-  if (!house && !hasOutside) {
-    if (!required) return undefined;
-    const message = "Tokens are required and there is no key to check them with.";
-    const advice =
-      "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
-    throw new SallyportError(failure("E3227", { message, advice }));
-  }
-  const under = (file: string) => resolve(config.folder, file);
-  const outside = {
-    issuers,
-    ...(jwks !== undefined && { jwks: under(jwks) }),
-    publicKeys: publicKeys.map(under),
-  };
-  return createTokenChecker({
-    keys: must(tokenKeys(outside, house)),
-    issuers,
-    skewMs: skewSeconds * 1_000,
-    maxLifeMs: maxLifeSeconds * 1_000,
-  });
-}
-
-/** The house's own public keys; undefined before `sallyport keys init`. */
-function houseKeys(config: LoadedConfig): KeySet | undefined {
-  const folder = keyFolder(config.stateFolder);
-  return existsSync(resolve(folder, "current")) ? must(loadKeys(folder)).public : undefined;
+  const keys = configuredKeys(config);
+  if (keys) return createTokenChecker({ ...tokenRulesOf(config), keys: must(keys) });
+  if (!config.tokens.required) return undefined;
+  const message = "Tokens are required and there is no key to check them with.";
+  const advice = "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
+  throw new SallyportError(failure("E3227", { message, advice }));
 }
 
 function profileOf({ permissions, ...profile }: LoadedConfig["agents"][number]): AgentProfile {

@@ -101,7 +101,7 @@ export class HouseAuthority implements Authority {
     query: { caller: AuthorityRequest["caller"]; tool: string; version?: string; at: number },
   ): TokenClaims | Failure | undefined {
     const { tokens } = this.#options;
-    if (!tokens) return undefined;
+    if (!tokens) return token === undefined && !verified ? undefined : noKeys();
     if (verified) return tokens.checker.recheck(verified, query);
     return token !== undefined || tokens.required ? tokens.checker.check(token, query) : undefined;
   }
@@ -138,6 +138,14 @@ export class HouseAuthority implements Authority {
       grantsVersion: this.#grantsVersion,
     });
   }
+}
+
+/** A token that nobody can check says nothing; going on without it would be to guess who asks. */
+function noKeys(): Failure {
+  return failure("E3201", {
+    message: "There is no key here to check a token with.",
+    advice: "Call without a token, or make keys with `sallyport keys init` and get a token signed by them.",
+  });
 }
 
 /**

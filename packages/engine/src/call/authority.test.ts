@@ -142,6 +142,12 @@ describe("capability tokens", () => {
     expect(errorOf(await call("nosuch", {})).code).toBe("E3201");
   });
 
+  it("are refused where there is no key to check them with, rather than passed over [L3-PRM-1]", async () => {
+    const { call } = await house();
+    expect((await call("echo", {})).status).toBe("success");
+    expect(errorOf(await call("echo", {}, { token: minted() })).code).toBe("E3201");
+  });
+
   it("that are revoked are refused from then on, and end the calls that run by them [L3-PRM-1]", async () => {
     let started = () => {};
     const running = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@sallyport/protocol";
 import { redactEmbedded } from "./embedded-json.ts";
-import { fieldJudge } from "./field-name.ts";
-import type { Criteria } from "./json-walk.ts";
+import { type FieldJudge, fieldJudge } from "./field-name.ts";
+import type { Criteria, JudgedName } from "./json-walk.ts";
 import { toLogValue } from "./log-value.ts";
 import { redactJson } from "./redact-json.ts";
 import { remembered } from "./remembered.ts";
@@ -53,12 +53,17 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
   const criteria: Criteria = {
     text: redactText,
     name: remembered(
-      (name) => ({ kind: judge(name), shown: redactText(name) }),
+      (name) => judged(redactText(name), judge),
       (name, { shown }) => shown === name,
     ),
   };
   const redact = (value: JsonValue) => redactJson(value, criteria);
   return { redact, redactText, redactLog: (value) => redact(toLogValue(value)) };
+}
+
+/** Judged as shown, so that the result is judged the same. */
+function judged(shown: string, judge: FieldJudge): JudgedName {
+  return { kind: judge(shown), shown };
 }
 
 function settled(given: string, rules: readonly TextRule[]): string {
