@@ -74,7 +74,8 @@ function tokensOf(config: LoadedConfig): TokenChecker | undefined {
   if (keys) return createTokenChecker({ ...tokenRulesOf(config), keys: must(keys) });
   if (!config.tokens.required) return undefined;
   const message = "Tokens are required and there is no key to check them with.";
-  const advice = "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
+  const advice =
+    "Make keys with `sallyport keys init`, or name the issuer's with tokens.jwks or tokens.publicKeys.";
   throw new SallyportError(failure("E3227", { message, advice }));
 }
 

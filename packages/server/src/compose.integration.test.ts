@@ -48,7 +48,8 @@ describe("an open house", () => {
     };
     const status = async () => {
       const caller = { tenant: "local", agent: "cli" };
-      return (await house.engine.call({ tool: "refunds", input: { order: "A-1", amount: 80 }, caller })).status;
+      return (await house.engine.call({ tool: "refunds", input: { order: "A-1", amount: 80 }, caller }))
+        .status;
     };
     try {
       expect(await status()).toBe("pending_approval");

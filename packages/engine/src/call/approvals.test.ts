@@ -63,6 +63,7 @@ describe("a call that needs approval", () => {
     expect(statesOf(answer)).toEqual(["DECLARED", "VALIDATED"]);
     expect(ran).toEqual([]);
     expect(await engine.standing("one")).toEqual({ status: "pending_approval", approvalId });
+    expect(await engine.verdict("one")).toMatchObject({ verdict: "never_started" });
     expect(await engine.approvals.get(approvalId)).toMatchObject({
       callId: "one",
       summary: "pay run a=1 b=2",
@@ -231,6 +232,7 @@ describe("a call that needs approval", () => {
     const waiting = call("pay", { a: 5, b: 5 }, { callId: "two", onApproval: "wait" });
     const other = call("pay", { a: 6, b: 6 }, { callId: "three", onApproval: "wait" });
     const pending = await pendingFor(engine, ["two", "three"]);
+    expect(await engine.standing("two")).toMatchObject({ status: "pending_approval" });
     await engine.approvals.approve(pending.two ?? "", { by: "ada" });
     expect(await waiting).toMatchObject({ status: "success", result: { sum: 10 } });
     expect(engine.cancel("three")).toBe(true);

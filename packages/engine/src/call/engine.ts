@@ -109,10 +109,10 @@ export class Engine {
   /** How a call stands; undefined when there is none of that id. */
   async standing(callId: string): Promise<CallStanding | undefined> {
     const running = this.#house.inFlight.get(callId);
-    if (running) return { status: "running", ...(running.progress && { progress: running.progress }) };
     const record = await this.#house.store.calls.get(callId);
+    if (record?.phase === "waiting") return await this.#waiting(callId);
+    if (running) return { status: "running", ...(running.progress && { progress: running.progress }) };
     if (!record) return undefined;
-    if (record.phase === "waiting") return await this.#waiting(callId);
     if (!record.closing) return { status: "unknown" };
     return { status: record.closing.status, answer: record.closing.answer };
   }

@@ -12,6 +12,9 @@ export type Verdict =
 /** Judges a call from what the journal holds about it. `undefined` means the journal never heard of it. */
 export function judge(callId: string, record: CallRecord | undefined): Verdict {
   if (!record) return { verdict: "never_started", callId, reason: "the journal holds no intent for it" };
+  if (record.phase === "waiting") {
+    return { verdict: "never_started", callId, reason: "it waits for a person's approval" };
+  }
   if (record.phase === "closed") return { verdict: "completed", callId, record };
   if (record.sideEffects !== "external") {
     const reason = "it could change only transactional state, and its transaction never committed";

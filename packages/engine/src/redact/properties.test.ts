@@ -41,7 +41,7 @@ function put(into: JsonValue, text: string, turns: readonly number[]): JsonValue
 }
 
 describe("redaction of anything [L3P2-3]", () => {
-  it("changes nothing more the second time", { timeout: 400000 }, () => {
+  it("changes nothing more the second time", () => {
     fc.assert(
       fc.property(json, (value) => {
         const once = redact(value);
@@ -49,21 +49,21 @@ describe("redaction of anything [L3P2-3]", () => {
         const strictly = strict.redact(value);
         expect(strict.redact(strictly)).toEqual(strictly);
       }),
-      { numRuns: 60_000 },
+      { numRuns: 1_000 },
     );
   });
 
-  it("changes nothing more in text the second time", { timeout: 400000 }, () => {
+  it("changes nothing more in text the second time", () => {
     fc.assert(
       fc.property(soup, (text) => {
         const once = redactText(text);
         expect(redactText(once)).toBe(once);
       }),
-      { numRuns: 200_000 },
+      { numRuns: 3_000 },
     );
   });
 
-  it("keeps the form of a value, and the value itself when it took nothing out", { timeout: 400000 }, () => {
+  it("keeps the form of a value, and the value itself when it took nothing out", () => {
     fc.assert(
       fc.property(json, (value) => {
         const before = structuredClone(value);
@@ -72,11 +72,11 @@ describe("redaction of anything [L3P2-3]", () => {
         expect(hasForm(value, kept)).toBe(true);
         if (JSON.stringify(kept) === JSON.stringify(value)) expect(kept).toBe(value);
       }),
-      { numRuns: 20_000 },
+      { numRuns: 500 },
     );
   });
 
-  it("lets no secret through, wherever it stands", { timeout: 400000 }, () => {
+  it("lets no secret through, wherever it stands", () => {
     const turns = fc.array(fc.nat(6), { minLength: 6, maxLength: 6 });
     fc.assert(
       fc.property(fc.jsonValue(), placed, turns, (value, { secret, text }, path) => {
@@ -84,11 +84,11 @@ describe("redaction of anything [L3P2-3]", () => {
         expect(JSON.stringify(redact(given))).not.toContain(secret);
         expect(JSON.stringify(redactLog({ given, cause: new Error(text) }))).not.toContain(secret);
       }),
-      { numRuns: 20_000 },
+      { numRuns: 500 },
     );
   });
 
-  it("never throws on whatever is logged", { timeout: 400000 }, () => {
+  it("never throws on whatever is logged", () => {
     fc.assert(
       fc.property(
         fc.anything({
@@ -103,11 +103,12 @@ describe("redaction of anything [L3P2-3]", () => {
           withObjectString: true,
         }),
         (value) => {
-          const logged = redactLog(value);
-          expect(JSON.parse(JSON.stringify(logged))).toEqual(logged);
+          const logged = JSON.stringify(redactLog(value));
+          expect(JSON.stringify(JSON.parse(logged))).toBe(logged);
+          expect(logged.isWellFormed()).toBe(true);
         },
       ),
-      { numRuns: 20_000 },
+      { numRuns: 500 },
     );
   });
 });

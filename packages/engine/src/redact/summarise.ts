@@ -51,19 +51,16 @@ function describedArguments(input: JsonValue): string[] {
 }
 
 function described(value: JsonValue, most: number): string {
-  if (typeof value === "string") return isAmbiguous(value) ? quoted(value, most) : bareOrQuoted(value, most);
-  return shortened(JSON.stringify(toLogValue(value, NESTED)), most);
+  if (typeof value !== "string") return shortened(JSON.stringify(toLogValue(value, NESTED)), most);
+  return isAmbiguous(value) ? JSON.stringify(shortened(value, most)) : bareOrQuoted(value, most);
 }
 
 /** Text that would read as something else without quotes. */
 function isAmbiguous(text: string): boolean {
-  return /^(?:true|false|null|[-+]?\d.*)$/.test(text);
+  return /^(?:true|false|null|[-+]?\d)/.test(text);
 }
 
 function bareOrQuoted(text: string, most: number): string {
-  return /^[\p{L}\p{N}_./:@+[\]-]{1,200}$/u.test(text) ? shortened(text, most) : quoted(text, most);
-}
-
-function quoted(text: string, most: number): string {
-  return JSON.stringify(shortened(text, most));
+  const shown = shortened(text, most);
+  return /^[\p{L}\p{N}_./:@+[\]-]+…?$/u.test(shown) ? shown : JSON.stringify(shown);
 }

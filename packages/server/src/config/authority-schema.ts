@@ -19,7 +19,9 @@ const tokens = z
     maxLifeSeconds: positive.default(86_400).describe("Longest life a token may have been given."),
   })
   .prefault({})
-  .describe("Capability tokens. The keys made by `sallyport keys init` are accepted for the issuer `sallyport`.");
+  .describe(
+    "Capability tokens. The keys made by `sallyport keys init` are accepted for the issuer `sallyport`.",
+  );
 
 const preset = z
   .strictObject({

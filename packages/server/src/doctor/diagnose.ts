@@ -13,6 +13,7 @@ import { isFailure, SallyportError } from "@sallyport/protocol";
 import { shelveTools } from "../compose.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { hasStore } from "../has-store.ts";
+import { policyFinding, tokenFinding } from "./authority-findings.ts";
 
 /** One thing looked at. `note` is worth knowing, `problem` stops calls. */
 export interface Finding {
@@ -31,6 +32,8 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     configuration(config),
     folder(config),
     await attempt("store", () => store(config)),
+    await attempt("tokens", async () => tokenFinding(config)),
+    await attempt("policy", async () => policyFinding(config)),
     await attempt("tools", () => tools(config)),
     await attempt("threads", () => threads()),
     isolation(),

@@ -46,11 +46,16 @@ function linesBefore(text: string, end: number, from: number): number {
     const lineEnd = lineBreakBefore(text, start, from);
     const lineStart = base64Before(text, lineEnd, from);
     const length = lineEnd - lineStart;
-    if (length === 0 || (length < SHORTEST_LINE && start !== end && lineStart !== from)) break;
+    if (length === 0) break;
+    if (length < SHORTEST_LINE && start !== end && isWord(text.slice(lineStart, lineEnd))) break;
     isKey ||= length >= SHORTEST_LINE;
     start = lineStart;
   }
   return isKey ? start : end;
+}
+
+function isWord(piece: string): boolean {
+  return /^[A-Z]?[a-z]*$/.test(piece);
 }
 
 function lineBreakBefore(text: string, end: number, from: number): number {

@@ -1,0 +1,179 @@
+import type { JsonValue } from "@sallyport/protocol";
+import { describe, expect, it } from "vitest";
+import { jwt } from "./fixtures/made-up.ts";
+import { redact, redactText } from "./redact.ts";
+import { createRedactor } from "./redactor.ts";
+
+describe("redaction of values [L3P2-3]", () => {
+  it("takes out secret fields at any depth and leaves the rest alone", () => {
+    const secrets = {
+      apiKey: "k",
+      apiKeys: ["k"],
+      "client-secret": 1,
+      accessToken: "t",
+      dbPassword: "p",
+      Cookie: "c",
+      credentials: { user: "u", key: "v" },
+    };
+    const harmless = { tokens: 3, max_tokens: 9, secretary: "s", passage: "p" };
+    const redacted = Object.fromEntries(Object.keys(secrets).map((name) => [name, "[REDACTED]"]));
+    expect(redact({ user: "u", password: "p", nested: [{ ...secrets, ...harmless }] })).toEqual({
+      user: "u",
+      password: "[REDACTED]",
+      nested: [{ ...redacted, ...harmless }],
+    });
+  });
+
+  it("leaves nothing, emptiness, yes and no under a secret name", () => {
+    const value = { password: null, secret: "", token: true, cookie: false, apiKeys: [], credentials: {} };
+    expect(redact(value)).toBe(value);
+  });
+
+  it("is the same value when there is nothing to hide, down to the parts that did not change", () => {
+    const value = { a: [1, { b: "text that is long enough to look at" }], password: "p" };
+    expect(redact(value.a)).toBe(value.a);
+    expect((redact(value) as typeof value).a).toBe(value.a);
+  });
+
+  it("does not change what it was given", () => {
+    const value = { list: ["password=hunter2"], pin: 1234 };
+    redact(value);
+    expect(value).toEqual({ list: ["password=hunter2"], pin: 1234 });
+  });
+
+  it("redacts names, and keeps every value when two become the same", () => {
+    const value = {
+      "ada@example.com": 1,
+      "bob@example.com": 2,
+      "[REDACTED_EMAIL] (2)": 3,
+      "eve@example.com": 4,
+    };
+    expect(Object.entries(redact(value) as object)).toEqual([
+      ["[REDACTED_EMAIL]", 1],
+      ["[REDACTED_EMAIL] (2)", 2],
+      ["[REDACTED_EMAIL] (2) (2)", 3],
+      ["[REDACTED_EMAIL] (3)", 4],
+    ]);
+  });
+
+  it("knows values that have their name beside them, and arguments after a flag", () => {
+    expect(
+      redact([
+        { name: "Authorization", value: "abc" },
+        { key: "DB_PASSWORD", value: "abc" },
+        { name: "Accept", value: "text/html" },
+        ["run", "--password", "abc", "--verbose", "--token", "abc"],
+      ]),
+    ).toEqual([
+      { name: "Authorization", value: "[REDACTED]" },
+      { key: "DB_PASSWORD", value: "[REDACTED]" },
+      { name: "Accept", value: "text/html" },
+      ["run", "--password", "[REDACTED]", "--verbose", "--token", "[REDACTED]"],
+    ]);
+  });
+
+  it("knows a payment card that is a number", () => {
+    const card = Number(`4${"1".repeat(15)}`);
+    expect(redact({ a: card, b: card + 1, c: 1_767_225_600_000 })).toEqual({
+      a: "[REDACTED_CARD]",
+      b: card + 1,
+      c: 1_767_225_600_000,
+    });
+  });
+});
+
+describe("redaction of text [L3P2-3]", () => {
+  it("says what it took out", () => {
+    for (const [secret, type] of [
+      [jwt({ sub: "1" }), "JWT"],
+      [`sk-${"x".repeat(24)}`, "OPENAI_KEY"],
+      [`ghp_${"y".repeat(36)}`, "GITHUB_TOKEN"],
+      [`AKIA${"ABCD".repeat(4)}`, "AWS_KEY_ID"],
+    ])
+      expect(redactText(`use ${secret} now.`)).toBe(`use [REDACTED_${type}] now.`);
+  });
+
+  it("reads JSON in a text by its names, as deep as it is wrapped", () => {
+    const inner = JSON.stringify({ apiKey: { a: 1 }, n: 1 });
+    expect(redactText(` [${JSON.stringify(inner)}] `)).toBe(
+      JSON.stringify([JSON.stringify({ apiKey: "[REDACTED]", n: 1 })]),
+    );
+    expect(redactText('{ "a": 1,  "password": null }')).toBe('{ "a": 1,  "password": null }');
+  });
+
+  it("searches JSON of more than 64 KiB by its patterns", () => {
+    const long = JSON.stringify({ pad: "x ".repeat(40_000), password: "hunter2" });
+    expect(redactText(long)).toBe(long.replace("hunter2", "[REDACTED]"));
+  });
+
+  it("replaces only the password of a connection string", () => {
+    expect(redactText("postgres://app:s3cr3t@db.example:5432/app?sslmode=require")).toBe(
+      "postgres://app:[REDACTED_PASSWORD]@db.example:5432/app?sslmode=require",
+    );
+  });
+
+  it("leaves labels of keys alone where no key follows", () => {
+    const code =
+      'if (!pem.includes("-----BEGIN PRIVATE KEY-----")) throw new Error("no key"); return pem.trim();';
+    expect(redactText(code)).toBe(code);
+  });
+});
+
+describe("profiles", () => {
+  const text =
+    "Ada <ada@example.com>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254, password=hunter2";
+
+  it("take out what each promises [G-017]", () => {
+    const shown = (["secrets", "balanced", "strict"] as const).map((profile) =>
+      createRedactor({ profile }).redactText(text),
+    );
+    expect(shown).toEqual([
+      "Ada <ada@example.com>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254, password=[REDACTED]",
+      "Ada <[REDACTED_EMAIL]>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254, password=[REDACTED]",
+      "Ada <[REDACTED_EMAIL]>, [REDACTED_PHONE], [REDACTED_PHONE], from [REDACTED_IPV4], password=[REDACTED]",
+    ]);
+  });
+
+  it("leave versions and dates alone, even strictly", () => {
+    const strict = createRedactor({ profile: "strict" });
+    for (const harmless of ["1.2.3", "v1.2.3.4-beta", "2026-01-31T10:00:00Z", "1.2.3.4.5", "999.1.1.1"])
+      expect(strict.redactText(harmless)).toBe(harmless);
+  });
+});
+
+describe("a redactor of one's own", () => {
+  it("knows more fields and more patterns, in text and in names too", () => {
+    const own = createRedactor({
+      extraFields: ["patient name"],
+      extraPatterns: [{ type: "CASE", pattern: /case \d+/i }],
+    });
+    const value: JsonValue = {
+      patientName: "Ada",
+      note: "Case 12 and case 7; patient-name: Bob",
+      "case 3": 1,
+    };
+    expect(own.redact(value)).toEqual({
+      patientName: "[REDACTED]",
+      note: "[REDACTED_CASE] and [REDACTED_CASE]; patient-name: [REDACTED]",
+      "[REDACTED_CASE]": 1,
+    });
+    expect(redact(value)).toBe(value);
+  });
+
+  it("may have patterns that match nothing, stick or remember where they were", () => {
+    const own = createRedactor({
+      extraPatterns: [
+        { type: "NOTHING", pattern: /x*/g },
+        { type: "DIGIT", pattern: /\d/y },
+      ],
+    });
+    expect([own.redactText("axxb 1 2"), own.redactText("axxb 1 2")]).toEqual(
+      Array(2).fill("a[REDACTED_NOTHING]b [REDACTED_DIGIT] [REDACTED_DIGIT]"),
+    );
+  });
+
+  it("refuses a type that would break its markers", () => {
+    const wrong = () => createRedactor({ extraPatterns: [{ type: "a b", pattern: /x/ }] });
+    expect(wrong).toThrow(TypeError);
+  });
+});
