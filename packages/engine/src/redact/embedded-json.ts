@@ -1,5 +1,5 @@
 import type { JsonValue } from "@sallyport/protocol";
-import type { Criteria } from "./json-walk.ts";
+import { type Criteria, GIVEN_UP } from "./json-walk.ts";
 import { redactShallow } from "./redact-json.ts";
 
 /** Longer texts are searched by pattern only: parsing them would cost more than it finds. */
@@ -14,7 +14,7 @@ export function redactEmbedded(text: string, criteria: Criteria): string | undef
   const value = parsed(text);
   if (value === undefined) return undefined;
   const kept = redactShallow(value, criteria);
-  if (kept === undefined) return undefined;
+  if (kept === GIVEN_UP) return undefined;
   return kept === value ? text : JSON.stringify(kept);
 }
 

@@ -1,3 +1,5 @@
+import { remembered } from "./remembered.ts";
+
 /** What the name of a field says about its value. */
 export type FieldKind = "ordinary" | "secret" | "secret_unless_number";
 
@@ -66,11 +68,14 @@ function judge(words: string): FieldKind {
   return COUNTABLE.test(words) ? "secret_unless_number" : "secret";
 }
 
-const judgeKnown: FieldJudge = (name) =>
-  name.length < SHORTEST_NAME || !HINT.test(name) ? "ordinary" : judge(spaced(name));
+function mayBeSecret(name: string): boolean {
+  return name.length >= SHORTEST_NAME && HINT.test(name);
+}
 
 /** Judges by the names every installation knows, and by more of its own, written in any case and with any separator. */
 export function fieldJudge(extraFields: readonly string[] = []): FieldJudge {
+  const judgeWords = remembered((name) => judge(spaced(name)));
+  const judgeKnown: FieldJudge = (name) => (mayBeSecret(name) ? judgeWords(name) : "ordinary");
   if (extraFields.length === 0) return judgeKnown;
   const extra = new Set(extraFields.map((name) => compact(spaced(name))));
   extra.delete("");

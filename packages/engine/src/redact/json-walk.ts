@@ -16,8 +16,12 @@ export interface Criteria {
   name(name: string): JudgedName;
 }
 
-/** Gives what is to be kept of a value inside another; undefined when the walk has to be given up. */
-export type Visit = (value: JsonValue) => JsonValue | undefined;
+/** Says that the walk has to be given up. */
+export const GIVEN_UP = Symbol("given up");
+export type Kept = JsonValue | typeof GIVEN_UP;
+
+/** Gives what is to be kept of a value inside another. */
+export type Visit = (value: JsonValue) => Kept;
 
 const CARD = markerOf("CARD");
 const SMALLEST_CARD = 1e12;
@@ -29,7 +33,7 @@ export function redactScalar(value: JsonValue, { text }: Criteria): JsonValue {
 }
 
 /** The array with each item visited, itself when none changed. An item after `--password` goes by that name. */
-export function redactItems(items: JsonValue[], visit: Visit, { name }: Criteria): JsonValue[] | undefined {
+export function redactItems(items: JsonValue[], visit: Visit, { name }: Criteria): Kept {
   let copy: JsonValue[] | undefined;
   for (let at = 0; at < items.length; at += 1) {
     const before = items[at] as JsonValue;
@@ -38,7 +42,7 @@ export function redactItems(items: JsonValue[], visit: Visit, { name }: Criteria
       typeof flag === "string" && flag.startsWith("--") && name(flag).kind !== "ordinary"
         ? withoutSecret(before, false)
         : visit(before);
-    if (after === undefined) return undefined;
+    if (after === GIVEN_UP) return GIVEN_UP;
     if (after === before) continue;
     copy ??= items.slice();
     copy[at] = after;
@@ -47,7 +51,7 @@ export function redactItems(items: JsonValue[], visit: Visit, { name }: Criteria
 }
 
 /** The object with each value visited or, by its name, taken out; itself when nothing changed. */
-export function redactFields(object: JsonObject, visit: Visit, criteria: Criteria): JsonObject | undefined {
+export function redactFields(object: JsonObject, visit: Visit, criteria: Criteria): Kept {
   const names = Object.keys(object);
   const values: JsonValue[] = Object.values(object);
   let changed = false;
@@ -58,7 +62,7 @@ export function redactFields(object: JsonObject, visit: Visit, criteria: Criteri
     const kind = name === "value" ? labelKind(object, criteria) : own;
     const after =
       kind === "ordinary" ? visit(before) : withoutSecret(before, kind === "secret_unless_number");
-    if (after === undefined) return undefined;
+    if (after === GIVEN_UP) return GIVEN_UP;
     if (after === before && shown === name) continue;
     values[at] = after;
     names[at] = shown;

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@sallyport/protocol";
-import { type Criteria, redactFields, redactItems, redactScalar } from "./json-walk.ts";
+import { type Criteria, GIVEN_UP, type Kept, redactFields, redactItems, redactScalar } from "./json-walk.ts";
 
 /** The stack holds this many levels with ease; inputs are bounded to fewer. */
 const MOST_DEPTH = 100;
@@ -13,16 +13,17 @@ const CIRCULAR = "[CIRCULAR]";
  */
 export function redactJson(value: JsonValue, criteria: Criteria): JsonValue {
   if (typeof value !== "object" || value === null) return redactScalar(value, criteria);
-  return redactShallow(value, criteria) ?? redactDeep(value, criteria);
+  const kept = redactShallow(value, criteria);
+  return kept === GIVEN_UP ? redactDeep(value, criteria) : kept;
 }
 
-/** As `redactJson`, but undefined when the value is too deep or too large for recursion. */
-export function redactShallow(value: JsonValue, criteria: Criteria): JsonValue | undefined {
+/** As `redactJson`, but given up when the value is too deep or too large for recursion. */
+export function redactShallow(value: JsonValue, criteria: Criteria): Kept {
   let depth = 0;
   let containers = 0;
-  const visit = (inner: JsonValue): JsonValue | undefined => {
+  const visit = (inner: JsonValue): Kept => {
     if (typeof inner !== "object" || inner === null) return redactScalar(inner, criteria);
-    if (depth === MOST_DEPTH || containers === MOST_CONTAINERS) return undefined;
+    if (depth === MOST_DEPTH || containers === MOST_CONTAINERS) return GIVEN_UP;
     depth += 1;
     containers += 1;
     const kept = Array.isArray(inner)
@@ -65,5 +66,5 @@ function redactContainer(
   const kept = Array.isArray(value)
     ? redactItems(value, visit, criteria)
     : redactFields(value, visit, criteria);
-  return kept ?? CIRCULAR;
+  return kept === GIVEN_UP ? CIRCULAR : kept;
 }

@@ -20,7 +20,7 @@ export interface RedactorOptions {
   profile?: Profile;
   /** Names of fields that are secret here too, in any case and with any separator. */
   extraFields?: readonly string[];
-  /** More to look for in text. Their cost is their author's: a slow pattern makes every call slow. */
+  /** More to look for in text; they must not match markers. A slow pattern makes every call slow. */
   extraPatterns?: readonly ExtraPattern[];
 }
 
@@ -34,18 +34,16 @@ export interface Redactor {
   redactLog(value: unknown): JsonValue;
 }
 
-/** Shorter than anything that is looked for (`a@b.co`, `pin=1`). */
-const SHORTEST_SECRET = 5;
 /** A rule's marker may bring another rule's secret to light; more rounds than this have not been seen to change anything. */
 const MOST_ROUNDS = 4;
 
 /** A redactor of its own. Throws a TypeError when the type of an extra pattern is malformed. */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { profile = "balanced", extraPatterns = [] } = options;
-  const judge = remembered(fieldJudge(options.extraFields));
+  const judge = fieldJudge(options.extraFields);
   const isSuspect = extraPatterns.length === 0 ? mayHoldSecret(profile) : () => true;
   const redactText: TextRule = (given) => {
-    if (given.length < SHORTEST_SECRET || !isSuspect(given)) return given;
+    if (!isSuspect(given)) return given;
     return redactEmbedded(given, criteria) ?? settled(given, rules);
   };
   const isHarmless: TextTest = (text) => redactText(text) === text;

@@ -1,7 +1,5 @@
-import type { FieldJudge, FieldKind } from "../field-name.ts";
-import { isMarker, REDACTED } from "../marker.ts";
-import { valueAt } from "./pair-value.ts";
-import { isPlaceholder, isWordy } from "./placeholder.ts";
+import type { FieldJudge } from "../field-name.ts";
+import { secretAt } from "./named-secret.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const SPACE = 0x20;
@@ -67,30 +65,6 @@ function closesQuote(
   return /["'`]/.test(quote) && text.charAt(at - name.length - 1) === quote;
 }
 
-interface Named {
-  name: string;
-  kind: FieldKind;
-  /** Where the value may begin. */
-  at: number;
-  /** Whether prose and code write things like this too: `token: that`, `token = read`. */
-  isLoose: boolean;
-}
-
-function secretAt(text: string, { name, kind, at, isLoose }: Named): Cut | undefined {
-  if (kind === "ordinary") return undefined;
-  const { start, end, isEnclosed } = valueAt(text, at, name);
-  const value = text.slice(start, end);
-  if (value === "" || isMarker(value) || isPlaceholder(value)) return undefined;
-  if (kind === "secret_unless_number" && /^[\d.]+$/.test(value)) return undefined;
-  if (isLoose && !isEnclosed && isMadeByMachines(name) && isWordy(value)) return undefined;
-  return { start, end, marker: REDACTED };
-}
-
-/** People choose words for passwords; what these names stand for is made of more than words. */
-function isMadeByMachines(name: string): boolean {
-  return /(?:tokens?|keys?|ids?|jwts?|cookies?|credentials?|authori[sz]ation|pass)$/i.test(name);
-}
-
 /** The name that ends before a separator: at most four words, quotes and brackets around it left out. */
 function nameBefore(text: string, separator: number, from: number): string {
   const end = skipBack(text, separator, from);
@@ -124,31 +98,4 @@ function isNameCode(code: number): boolean {
     code === 0x2d ||
     code === 0x2e
   );
-}
-
-const FLAG = /(?<![\w-])--([A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-\s])/g;
-
-/** `--password hunter2`. */
-export function flagValues(judge: FieldJudge): TextRule {
-  return (text) => (text.includes("--") ? cutOut(text, flags(text, judge)) : text);
-}
-
-function* flags(text: string, judge: FieldJudge): Generator<Cut> {
-  for (const { 0: flag, 1: name = "", index } of text.matchAll(FLAG)) {
-    const cut = secretAt(text, { name, kind: judge(name), at: index + flag.length, isLoose: false });
-    if (cut) yield cut;
-  }
-}
-
-const ELEMENT = /<([\w:.-]{2,48})(?:\s[^<>]{0,200})?>([^<]+)(?=<\/)/g;
-
-/** `<password>hunter2</password>`. */
-export function elementValues(judge: FieldJudge): TextRule {
-  return (text) => {
-    if (!text.includes("</")) return text;
-    return text.replace(ELEMENT, (all, name: string, value: string) => {
-      const ordinary = judge(name) === "ordinary" || value.trim() === "" || isMarker(value);
-      return ordinary ? all : all.slice(0, -value.length) + REDACTED;
-    });
-  };
 }

@@ -3,10 +3,12 @@ import { markerOf } from "../marker.ts";
 import { authorizations, SCHEME_WORD } from "./authorization.ts";
 import { awsSecretKeys } from "./aws.ts";
 import { cards } from "./card.ts";
+import { elementValues } from "./element.ts";
+import { flagValues } from "./flag.ts";
 import { knownTokens } from "./known-token.ts";
 import { longKeys } from "./long-key.ts";
 import { charSet, nextRun, type RunShape, WORD_CHARS } from "./long-run.ts";
-import { elementValues, flagValues, namedValues } from "./pair.ts";
+import { namedValues } from "./pair.ts";
 import { emails, ipAddresses, phones, socialSecurityNumbers } from "./personal.ts";
 import { privateKeys } from "./private-key.ts";
 import type { TextRule } from "./rule.ts";
@@ -28,9 +30,20 @@ export interface ExtraPattern {
 /** Whether any rule of the profile could find something; a no is sure, and quick for most texts. */
 export function mayHoldSecret(profile: Profile): TextTest {
   const signs = profile === "strict" ? STRICT_SIGNS : SIGNS;
-  return (text) =>
-    signs.test(text) ||
-    (text.length >= TOKEN_LIKE.shortest && (SCHEME_WORD.test(text) || nextRun(text, TOKEN_LIKE) !== -1));
+  return (text) => text.length >= SHORTEST_SECRET && (signs.test(text) || hasToken(text)) && !isDigest(text);
+}
+
+/** `pin=1`; with fewer characters there is no secret. */
+const SHORTEST_SECRET = 5;
+
+function hasToken(text: string): boolean {
+  if (text.length < TOKEN_LIKE.shortest) return false;
+  return SCHEME_WORD.test(text) || nextRun(text, TOKEN_LIKE) !== -1;
+}
+
+/** Digests and UUIDs are many, and no rule takes them; digits without a letter may be something else. */
+function isDigest(text: string): boolean {
+  return /^[0-9a-fA-F-]+$/.test(text) && /[a-fA-F]/.test(text);
 }
 
 export type TextTest = (text: string) => boolean;

@@ -1,0 +1,17 @@
+import type { FieldJudge } from "../field-name.ts";
+import { secretAt } from "./named-secret.ts";
+import { type Cut, cutOut, type TextRule } from "./rule.ts";
+
+const FLAG = /(?<![\w-])--([A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-\s])/g;
+
+/** `--password hunter2`. */
+export function flagValues(judge: FieldJudge): TextRule {
+  return (text) => (text.includes("--") ? cutOut(text, flags(text, judge)) : text);
+}
+
+function* flags(text: string, judge: FieldJudge): Generator<Cut> {
+  for (const { 0: flag, 1: name = "", index } of text.matchAll(FLAG)) {
+    const cut = secretAt(text, { name, kind: judge(name), at: index + flag.length, isLoose: false });
+    if (cut) yield cut;
+  }
+}
