@@ -25,6 +25,8 @@ export interface Question extends Approved {
   summary: string;
   /** Redacted. */
   input: JsonValue;
+  /** Which question about this call it is; the first when left out. */
+  round?: number;
   at: number;
 }
 
@@ -53,6 +55,7 @@ export function ask(question: Question, { levels, quorum }: ApprovalRules): Appr
     risk: question.risk,
     input: question.input,
     levels: [...levels],
+    round: question.round ?? 1,
     quorum,
     votes: [],
     createdAt: at,

@@ -38,6 +38,9 @@ export function levelEndsAt(record: ApprovalRecord, now: number): number {
  * answers for its own call.
  */
 export function mayNotAnswer(record: ApprovalRecord, by: string, now: number): Failure | undefined {
+  if (typeof by !== "string" || by.trim() === "" || !by.isWellFormed()) {
+    return failure("E3226", { message: "An answer needs the name of the person who gives it." });
+  }
   if (by === record.agent) {
     return failure("E3226", { message: `${by} made this call and cannot answer for it.` });
   }

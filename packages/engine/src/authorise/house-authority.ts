@@ -84,7 +84,12 @@ export class HouseAuthority implements Authority {
     const asked = { caller, tool, version, at, ...rest };
     const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
     if (!(verdict instanceof Promise)) return this.#weigh(request, { claims, profile, verdict });
-    return verdict.then((late) => this.#weigh(request, { claims, profile, verdict: late }));
+    return verdict.then((late) => {
+      // The token may have been revoked while the policy was asked.
+      const gone = claims && this.#identify({ verified: claims }, { caller, tool, version, at });
+      if (gone && isFailure(gone)) return this.#refusal(gone);
+      return this.#weigh(request, { claims, profile, verdict: late });
+    });
   }
 
   began({ grants = [] }: Decision, call: { callId: string; at: number }): void {

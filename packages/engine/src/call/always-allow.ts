@@ -25,6 +25,7 @@ export async function alwaysAllow(
   const { signer, clock, ids, store } = house;
   if (!signer) return failure("E3227", { message: "There is no key to sign a grant with." });
   if (approval.because !== "policy") return onlyPolicy(approval);
+  if (approval.quorum > 1) return notAlone(approval);
   const order = await store.approvals.order(approval.approvalId);
   if (order === undefined)
     return failure("E3222", { message: `Approval ${approval.approvalId} is settled.` });
@@ -44,6 +45,14 @@ function onlyPolicy({ because, tool }: ApprovalRecord): Failure {
     because === "tool" ? `${tool} requires approval of every call` : "the caller asked for approval itself";
   return failure("E3220", {
     message: `No standing grant can answer for this: ${why}.`,
+    advice: "Approve this one call, without always.",
+  });
+}
+
+/** What several people have to agree to each time, one person cannot allow for good. */
+function notAlone({ quorum }: ApprovalRecord): Failure {
+  return failure("E3220", {
+    message: `No standing grant can answer for this: ${quorum} different people have to agree to each call.`,
     advice: "Approve this one call, without always.",
   });
 }

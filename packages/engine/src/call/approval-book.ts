@@ -40,17 +40,23 @@ export class ApprovalBook {
     return record && this.#asItStands(record);
   }
 
-  /** A yes; with `always`, also to calls like this one from now on. Both are kept, or neither. */
+  /**
+   * A yes; with `always`, also to calls like this one from now on. Both are kept, or neither. `digest` is that of the
+   * question as the person saw it: it has to be given once somebody has changed the arguments.
+   */
   async approve(
     approvalId: string,
-    { by, comment, always }: PersonsAnswer & { always?: AlwaysAllow },
+    { by, comment, always, digest }: PersonsAnswer & { always?: AlwaysAllow; digest?: string },
   ): Promise<ApprovalRecord | Failure> {
     const grant = always && (await this.#standing(approvalId, { ...always, by }));
     if (grant && isFailure(grant)) return grant;
     return await this.#change(approvalId, {
       by,
       note: comment,
-      change: (record, at) => approve(record, { by, at, ...(comment !== undefined && { comment }) }),
+      change: (record, at) =>
+        isWhatWasSeen(record, digest)
+          ? approve(record, { by, at, ...(comment !== undefined && { comment }) })
+          : seenBefore(record),
       ...(grant && { grant }),
     });
   }
@@ -191,6 +197,18 @@ interface Change {
   change(record: ApprovalRecord, at: number): Settled;
   order?: string;
   grant?: PreparedGrant;
+}
+
+function isWhatWasSeen({ digest, editedBy }: ApprovalRecord, seen: string | undefined): boolean {
+  return seen === undefined ? editedBy === undefined : digest === seen;
+}
+
+function seenBefore({ approvalId, editedBy, digest }: ApprovalRecord): Failure {
+  return failure("E3216", {
+    message: `The arguments of ${approvalId} were changed${editedBy === undefined ? "" : ` by ${editedBy}`} since.`,
+    advice: `Look at it again (\`sallyport approvals show ${approvalId}\`), then approve with its digest.`,
+    details: { approvalId, digest },
+  });
 }
 
 function kindOf({ standing }: ApprovalRecord): EventKind {

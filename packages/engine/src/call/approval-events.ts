@@ -3,12 +3,12 @@ import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import { factsOf } from "./late-close.ts";
 
-/** Event numbers after any that the executions of the call itself can write; each change of a record has its own. */
-const FIRST = 1_000;
+/** Event numbers after any that the executions of the call itself can write; each change of each question has its own. */
+const PER_ROUND = 100_000;
 const PER_CHANGE = 10;
 
-export function approvalOrdinal({ revision }: ApprovalRecord, index: number): number {
-  return FIRST + revision * PER_CHANGE + index;
+export function approvalOrdinal({ round, revision }: ApprovalRecord, index: number): number {
+  return round * PER_ROUND + revision * PER_CHANGE + index;
 }
 
 /** What a person said about a call, for the call's own chain. */

@@ -61,7 +61,7 @@ export async function askFirst(
   house: House,
 ): Promise<ApprovalRecord | Failure> {
   const { attempt, tool } = at;
-  const record = questionOf(at, because, house);
+  const record = questionOf(at, { because, round: 1 }, house);
   if (isFailure(record)) return record;
   const { idempotencyKey } = attempt.request;
   const result = await tryCommit(at, house, {
@@ -85,7 +85,7 @@ export async function askAgain(
   const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
   const past = voided(old, { at: house.clock.now(), reason });
   if (isFailure(past)) return undefined;
-  const record = questionOf(at, because, house);
+  const record = questionOf(at, { because, round: old.round + 1 }, house);
   if (isFailure(record)) return record;
   const writes: ApprovalWrite[] = [
     { record: past, expect: old.revision, order: null },
@@ -97,7 +97,11 @@ export async function askAgain(
   return announced(record, house);
 }
 
-function questionOf(at: Weighed, because: ApprovalCause, house: House): ApprovalRecord | Failure {
+function questionOf(
+  at: Weighed,
+  { because, round }: { because: ApprovalCause; round: number },
+  house: House,
+): ApprovalRecord | Failure {
   const { attempt, tool, decision, life } = at;
   const summary = summaryFor(at);
   if (typeof summary !== "string") return summary;
@@ -108,6 +112,7 @@ function questionOf(at: Weighed, because: ApprovalCause, house: House): Approval
       approvalId: house.ids.next(),
       callId: attempt.callId,
       because,
+      round,
       decision,
       risk: tool.conduct.risk,
       summary,

@@ -18,6 +18,12 @@ export interface Waits {
   verified?: TokenClaims | undefined;
 }
 
+/** Tells executions apart that could have the same number: a call that waited is tried by whoever asks for it. */
+function nameOf({ callId, number, run }: Pick<AttemptOptions, "callId" | "number" | "run">): string {
+  if (run !== undefined) return `${callId}.${number}.${run}`;
+  return number === 1 ? callId : `${callId}.${number}`;
+}
+
 interface AttemptOptions {
   request: CallRequest;
   callId: string;
@@ -26,6 +32,8 @@ interface AttemptOptions {
   received: Received;
   controller: AbortController;
   waits?: Waits | undefined;
+  /** Part of the execution's id where the number alone does not tell it apart. */
+  run?: string | undefined;
 }
 
 /** One execution of a call, from its arrival to its end: what it is for, and what is on record about it. */
@@ -61,14 +69,14 @@ export class Attempt {
   #writer: EventWriter | undefined;
   #ahead: EventKind | undefined;
 
-  constructor({ request, callId, number, startedAt, received, controller, waits }: AttemptOptions) {
+  constructor({ request, callId, number, startedAt, received, controller, waits, run }: AttemptOptions) {
     this.request = request;
     this.received = received;
     this.waits = waits;
     this.#controller = controller;
     this.callId = callId;
     this.number = number;
-    this.executionId = number === 1 ? callId : `${callId}.${number}`;
+    this.executionId = nameOf({ callId, number, run });
     this.startedAt = startedAt;
     this.facts = {
       tenant: request.caller.tenant,

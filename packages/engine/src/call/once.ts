@@ -6,7 +6,10 @@ import { concludeRefusal } from "./conclude.ts";
 import type { House } from "./house.ts";
 import type { Call } from "./perform-call.ts";
 import { fromRecord, otherBody, replayed } from "./replay.ts";
-import { waitingCall } from "./waiting-call.ts";
+import { shortId } from "./short-id.ts";
+import { unidentified } from "./stages/resolve.ts";
+import { pendingStill, waitingCall } from "./waiting-call.ts";
+import { LATE, within } from "./within.ts";
 
 /**
  * Makes sure that a request is performed at most once: a call id is used once, and an idempotency key stands for one
@@ -18,14 +21,40 @@ export async function answerOnce(call: Call, house: House, perform: Perform): Pr
   const digest = requestDigest(call.request, call.received.inputHash);
   const underWay = house.inFlight.keyed(key);
   if (underWay) {
-    const same = underWay.digest === digest;
-    return same
-      ? replayed(await underWay.answer)
-      : await refuse(otherBody(call.request.idempotencyKey), call, house);
+    const stranger = unidentified({ request: call.request, waits: undefined }, house);
+    if (stranger) return await refuse(stranger, call, house);
+    if (underWay.digest !== digest) return await refuse(otherBody(call.request.idempotencyKey), call, house);
+    return await shareAnswer(call, underWay.answer, { house, digest });
   }
   const answer = recallOrPerform(call, { house, digest, perform });
   house.inFlight.hold(key, { digest, answer });
   return await answer;
+}
+
+/** How often a caller that shares another's answer looks whether that one waits for a person. */
+const LOOK_AGAIN_MS = 250;
+
+/** The answer of the same request under way. Who does not want to wait for a person does not, and anybody can give up. */
+async function shareAnswer(
+  call: Call,
+  answer: Promise<CallAnswer>,
+  { house, digest }: { house: House; digest: string },
+): Promise<CallAnswer> {
+  const { signal } = call.controller;
+  for (;;) {
+    const shared = await within(answer, LOOK_AGAIN_MS);
+    if (shared !== LATE) return replayed(shared);
+    if (signal.aborted) return await refuse(failure("E3906"), call, house);
+    const pending = call.request.onApproval === "wait" ? undefined : await pendingByKey(call, digest, house);
+    if (pending) return pending;
+  }
+}
+
+async function pendingByKey(call: Call, digest: string, house: House): Promise<CallAnswer | undefined> {
+  const { caller, idempotencyKey: key = "" } = call.request;
+  const record = await house.store.calls.byIdempotencyKey({ ...caller, key });
+  if (record?.phase !== "waiting" || record.requestDigest !== digest) return undefined;
+  return await pendingStill(record.callId, call, house);
 }
 
 /** Performs the call it is given, which may be an earlier one that waits. */
@@ -53,6 +82,8 @@ async function recall(call: Call, { house, digest, perform }: Once): Promise<Cal
   try {
     const record = await house.store.calls.byIdempotencyKey({ ...caller, key });
     if (!record) return undefined;
+    const stranger = unidentified({ request: call.request, waits: undefined }, house);
+    if (stranger) return await refuse(stranger, call, house);
     if (record.phase === "waiting" && record.requestDigest === digest) {
       return await goOn(record.callId, call, { house, perform });
     }
@@ -73,6 +104,8 @@ async function takenId(
   try {
     const taken = await house.store.calls.get(callId);
     if (!taken) return undefined;
+    const stranger = unidentified({ request, waits: undefined }, house);
+    if (stranger) return await refuse(stranger, call, house);
     if (isSameAndWaiting(taken, call)) return await goOn(callId, call, { house, perform });
     return await refuse(duplicateId(callId), call, house);
   } catch (error) {
@@ -119,5 +152,5 @@ export function duplicateId(callId: string): Failure {
 
 /** Answers a call that must not be performed; the refusal is on record. */
 export function refuse(error: Failure, call: Call, house: House): Promise<CallAnswer> {
-  return concludeRefusal(error, new Attempt({ ...call, number: 1 }), house);
+  return concludeRefusal(error, new Attempt({ ...call, number: 1, run: shortId(house) }), house);
 }

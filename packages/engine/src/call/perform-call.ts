@@ -12,7 +12,7 @@ import { passage } from "./pipeline.ts";
 import { type Received, receive } from "./received.ts";
 import { Asked, Refused } from "./steps.ts";
 import { afterViolation } from "./violation.ts";
-import { type GoingOn, waitingCall } from "./waiting-call.ts";
+import { type GoingOn, pendingStill, waitingCall } from "./waiting-call.ts";
 
 /** A call under way: the same through all its attempts. */
 export interface Call {
@@ -25,6 +25,8 @@ export interface Call {
   waits?: Waits;
   /** Attempts made before this process, or before a person was asked. */
   attemptsBefore?: number;
+  /** Tells this time of going on from others. */
+  run?: string;
 }
 
 /** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
@@ -61,7 +63,10 @@ async function inFlight(
   perform: (call: Call, house: House) => Promise<CallAnswer> = onceOnly,
 ): Promise<CallAnswer> {
   const { callId, controller, request } = call;
-  if (house.inFlight.get(callId)) return await refuse(duplicateId(callId), call, house);
+  if (house.inFlight.get(callId)) {
+    const pending = call.waits && (await pendingStill(callId, call, house));
+    return pending ?? (await refuse(duplicateId(callId), call, house));
+  }
   const cancel = () => controller.abort(request.signal?.reason);
   request.signal?.addEventListener("abort", cancel, { once: true });
   if (request.signal?.aborted) cancel();

@@ -4,6 +4,7 @@ import { Attempt, type Waits } from "./attempt.ts";
 import { errorOf } from "./conclude.ts";
 import { denial } from "./denial.ts";
 import type { House } from "./house.ts";
+import { InFlight } from "./in-flight.ts";
 import { Stop } from "./passage.ts";
 import { receive } from "./received.ts";
 import { authorise, type Weighed } from "./stages/authorise.ts";
@@ -43,7 +44,8 @@ export async function rehearse(
   if (known instanceof Refused) return known.error;
   const checked = validate(known, house);
   if (checked instanceof Stop) return endOf(checked);
-  const weighed = await authorise(checked, house);
+  // Nothing runs by a rehearsal: what a running call rests on must not be replaced by it.
+  const weighed = await authorise(checked, { ...house, inFlight: new InFlight() });
   if (weighed instanceof Stop) return endOf(weighed);
   return weighed.decision.outcome === "deny" ? denial(weighed.decision) : weighed;
 }

@@ -103,7 +103,9 @@ export async function withdrawCall(
 ): Promise<CallAnswer> {
   const after = withdraw(record, { at: house.clock.now(), reason });
   if (isFailure(after)) return await asItStands(record, attempt, house);
-  const error = failure("E3906", { message: "The call was cancelled while it waited for approval." });
+  const error =
+    attempt.violation ??
+    failure("E3906", { message: "The call was cancelled while it waited for approval." });
   const states = ["ABORTED", "ROLLED_BACK"] as const;
   const settled = await settleWaiting(record, after, { kind: "APPROVAL_WITHDRAWN", states, error }, house);
   return settled ?? (await asItStands(record, attempt, house));

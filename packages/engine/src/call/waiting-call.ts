@@ -1,10 +1,13 @@
 import { type CallAnswer, type Caller, type Failure, failure, type OnApproval } from "@sallyport/protocol";
 import { decodeOrder } from "../approve/order.ts";
 import type { CallRecord } from "../ports/calls.ts";
+import { pendingAnswer } from "./answer.ts";
+import { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
 import type { Call } from "./perform-call.ts";
 import { receive } from "./received.ts";
 import { replayed } from "./replay.ts";
+import { shortId } from "./short-id.ts";
 
 /** How a call that waits is to go on. */
 export interface GoingOn {
@@ -44,7 +47,24 @@ export async function waitingCall(
     startedAt,
     waits: { approvalId: approval.approvalId, verified },
     attemptsBefore: attempts,
+    run: shortId(house),
   };
+}
+
+/** How a call stands that waits, in the words of a caller that does not wait for it; undefined when it does not (any more). */
+export async function pendingStill(
+  callId: string,
+  call: Call,
+  house: House,
+): Promise<CallAnswer | undefined> {
+  const record = await house.store.calls.get(callId);
+  if (record?.closing) return replayed(record.closing.answer);
+  const approval = await house.store.approvals.ofCall(callId);
+  if (record?.phase !== "waiting" || !approval) return undefined;
+  const attempt = new Attempt({ ...call, callId, number: record.attempt });
+  attempt.facts.toolVersion = record.version;
+  attempt.facts.operation = record.operation;
+  return pendingAnswer(attempt, approval, house.clock.now());
 }
 
 function isStranger({ tenant, agent }: CallRecord, caller: Caller | undefined): boolean {

@@ -5,6 +5,9 @@ import type { UnitOfWork } from "../ports/store.ts";
 import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
 
+/** The policy or the store could not be asked: that says nothing about the call, so a person's yes outlives it. */
+const PASSING: ReadonlySet<string> = new Set(["E3206", "E3908", "E3914"]);
+
 interface StillWaiting {
   attempt: Attempt;
   answer: CallAnswer;
@@ -22,7 +25,8 @@ export function waitingUnit({ attempt, answer, error, events }: StillWaiting, ho
   const { approval } = attempt;
   if (!approval) return base;
   const now = house.clock.now();
-  const mayTryAgain = entryOf(error).failureClass === "ResourceError" || house.inFlight.closing;
+  const mayTryAgain =
+    entryOf(error).failureClass === "ResourceError" || PASSING.has(error.code) || house.inFlight.closing;
   if (mayTryAgain) return { ...base, approvals: changed(approval, release(approval, now)) };
   const past = voided(approval, { at: now, reason: `the call ended without running (${error.code})` });
   if (isFailure(past)) return base;

@@ -76,6 +76,8 @@ export interface ApprovalRecord {
   /** What the call would change, where that is known beforehand. */
   effects?: JsonValue;
   levels: ApprovalLevel[];
+  /** Which question about this call it is, from 1. */
+  round: number;
   /** How many different people have to agree. */
   quorum: number;
   votes: ApprovalVote[];

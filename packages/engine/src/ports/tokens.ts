@@ -5,6 +5,8 @@ export interface TokenClaims {
   /** Names the token, so that it can be revoked. */
   jti: string;
   issuer: string;
+  /** The key it was verified with: once that is not in force any more, neither is what the token said. */
+  kid: string;
   /** Tool id, or a pattern with `*`. */
   tool: string;
   /** SemVer range of the tool's versions. */

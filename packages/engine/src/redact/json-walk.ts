@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
 import type { FieldKind } from "./field-name.ts";
-import { isMarker, markerOf, REDACTED } from "./marker.ts";
+import { markerOf, REDACTED } from "./marker.ts";
 import { isCardNumber } from "./text/card.ts";
 import type { TextRule } from "./text/rule.ts";
 
@@ -84,8 +84,7 @@ function labelKind(object: JsonObject, { name }: Criteria): FieldKind {
 function withoutSecret(value: JsonValue, numberIsHarmless: boolean): JsonValue {
   if (value === null || typeof value === "boolean" || value === "") return value;
   if (typeof value === "number") return numberIsHarmless ? value : REDACTED;
-  if (typeof value === "string") return isMarker(value) ? value : REDACTED;
-  return isEmpty(value) ? value : REDACTED;
+  return typeof value === "object" && isEmpty(value) ? value : REDACTED;
 }
 
 function isEmpty(value: JsonValue[] | JsonObject): boolean {

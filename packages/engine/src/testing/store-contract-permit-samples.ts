@@ -25,6 +25,7 @@ export function sampleApproval(fields: Partial<ApprovalRecord> = {}): ApprovalRe
     risk: "medium",
     input: { a: 1 },
     levels: [{ level: 1, approvers: ["*"], timeoutMs: 60_000 }],
+    round: 1,
     quorum: 1,
     votes: [],
     createdAt: 1_767_225_600_000,

@@ -19,13 +19,20 @@ export async function askHere(approvalId: string, { session, signal }: Here): Pr
   if (!record) return;
   session.output.note(`\n${questionText(record, Date.now())}\n`);
   const lines = createInterface({ input: session.io.stdin, output: session.io.stderr });
+  // The end of the input (Ctrl-D) leaves the question to somebody else; a closed prompt would never answer.
+  const ended = new AbortController();
+  lines.once("close", () => ended.abort());
+  // The prompt keeps Ctrl-C from the process; it means there what it means everywhere.
+  lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
+  const prompting = AbortSignal.any([signal, ended.signal]);
   try {
     while (!signal.aborted) {
-      const choice = (await lines.question(CHOICES, { signal })).trim().toLowerCase();
-      if (await acted(choice, { approvalId, lines, session, signal })) return;
+      const choice = (await lines.question(CHOICES, { signal: prompting })).trim().toLowerCase();
+      if (await acted(choice, { approvalId, digest: record.digest, lines, session, signal })) return;
     }
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!prompting.aborted) throw error;
+    if (!signal.aborted) await left({ session, signal });
   } finally {
     lines.close();
   }
@@ -33,19 +40,21 @@ export async function askHere(approvalId: string, { session, signal }: Here): Pr
 
 interface Asking extends Here {
   approvalId: string;
+  /** Of the question as it was shown. */
+  digest: string;
   lines: Interface;
 }
 
 /** True once the question needs no more of this person. */
 async function acted(choice: string, asking: Asking): Promise<boolean> {
-  const { approvalId, session } = asking;
+  const { approvalId, digest, session } = asking;
   const by = session.caller({}).user ?? "operator";
   if (choice === "y" || choice === "yes") {
-    return await say(session, (engine) => engine.approvals.approve(approvalId, { by }));
+    return await say(session, (engine) => engine.approvals.approve(approvalId, { by, digest }));
   }
   if (choice === "a") {
     const always = { arguments: "exact", agent: "this", tier: session.config.approvals.grantTier } as const;
-    return await say(session, (engine) => engine.approvals.approve(approvalId, { by, always }));
+    return await say(session, (engine) => engine.approvals.approve(approvalId, { by, digest, always }));
   }
   if (choice === "n" || choice === "no") {
     const reason = (await question(asking, "Why not? The caller is told: ")) || "no reason given";
@@ -53,11 +62,15 @@ async function acted(choice: string, asking: Asking): Promise<boolean> {
   }
   if (choice === "e") return await changed(asking, by);
   if (choice !== "l") return false;
+  await left(asking);
+  return true;
+}
+
+async function left({ session, signal }: Here): Promise<void> {
   session.output.note("Left pending. Waiting for somebody else to answer; Ctrl-C leaves.");
   await new Promise<void>((resolve) => {
-    asking.signal.addEventListener("abort", () => resolve(), { once: true });
+    signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  return true;
 }
 
 async function changed(asking: Asking, by: string): Promise<boolean> {

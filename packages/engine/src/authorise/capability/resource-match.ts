@@ -37,7 +37,8 @@ export function isInside(folders: readonly string[], path: string): boolean {
 
 /** Undefined for a path whose place cannot be told. The first one says whether it is absolute. */
 function segmentsOf(path: string): string[] | undefined {
-  if (path === "" || /[\\\0]/.test(path)) return undefined;
+  // A percent sign may be read as another character further on, so that nobody can tell where the path leads.
+  if (path === "" || /[\\\0]/.test(path) || /%(?:2e|2f|5c|25)/i.test(path)) return undefined;
   const names = path.split("/").filter((name) => name !== "" && name !== ".");
   return names.includes("..") ? undefined : [path.startsWith("/") ? "/" : ".", ...names];
 }

@@ -6,7 +6,10 @@ import { claiming, payload } from "./fixtures/token-forge.ts";
 import { VersionRanges } from "./version-ranges.ts";
 
 function said(jti: string): ReadClaims {
-  const read = readClaims(JSON.parse(JSON.stringify(payload({ jti }))), new VersionRanges());
+  const read = readClaims(JSON.parse(JSON.stringify(payload({ jti }))), {
+    ranges: new VersionRanges(),
+    kid: "k",
+  });
   if (isFailure(read)) throw new Error(read.message);
   return read;
 }

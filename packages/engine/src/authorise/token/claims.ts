@@ -13,11 +13,15 @@ export interface ReadClaims {
 }
 
 /** Reads what a capability token has to say (L3 §4.1.1); E3207 with an issue for each claim that is missing or wrong. */
-export function readClaims(payload: JsonObject, ranges: VersionRanges): ReadClaims | Failure {
+export function readClaims(
+  payload: JsonObject,
+  { ranges, kid }: { ranges: VersionRanges; kid: string },
+): ReadClaims | Failure {
   const reader = new ClaimReader(payload);
   const claims = freeze({
     jti: reader.text("jti"),
     issuer: reader.text("iss"),
+    kid,
     tool: reader.text("tool_id"),
     versions: reader.text("tool_version"),
     agent: reader.text("agent_did"),

@@ -24,6 +24,7 @@ const checkerOf = (options: Partial<TokenCheckerOptions> = {}) =>
 const CLAIMS: TokenClaims = {
   jti: "token-1",
   issuer: "sallyport",
+  kid: HOUSE.kid,
   tool: "analyze_code",
   versions: "^2.0.0",
   agent: "did:agent:xyz789",
@@ -203,6 +204,11 @@ describe("claims verified earlier", () => {
     expect(checkerOf().recheck(CLAIMS, { ...QUERY, ...change })).toMatchObject({ code });
   });
 
+  it("are refused once the key they were verified with is not in force any more", () => {
+    const old = { ...CLAIMS, kid: ROTATED_OUT.kid };
+    expect(checkerOf().recheck(old, QUERY)).toMatchObject({ code: "E3201" });
+  });
+
   it("are refused when their issuer is trusted no longer, or their range is none", () => {
     expect(checkerOf({ issuers: ["other"] }).recheck(CLAIMS, QUERY)).toMatchObject({ code: "E3201" });
     expect(checkerOf().recheck({ ...CLAIMS, versions: "?" }, QUERY)).toMatchObject({ code: "E3201" });
@@ -214,7 +220,7 @@ describe("the keys", () => {
     let keys: KeySet = setOf(HOUSE, ROTATED_OUT);
     const checker = checkerOf({ keys: () => keys });
     const old = forge(payload(), { ...HEADER, kid: ROTATED_OUT.kid }, ROTATED_OUT);
-    expect(checker.check(old, QUERY)).toEqual(CLAIMS);
+    expect(checker.check(old, QUERY)).toEqual({ ...CLAIMS, kid: ROTATED_OUT.kid });
     expect(checker.check(forge(), QUERY)).toEqual(CLAIMS);
     keys = setOf(HOUSE);
     expect(checker.check(old, QUERY)).toMatchObject({ code: "E3201" });

@@ -75,6 +75,10 @@ export class TokenChecker {
 
   /** Checks claims that were verified earlier against all that may have changed since. */
   recheck(claims: TokenClaims, query: TokenQuery): TokenClaims | Failure {
+    const keys = this.#keysInForce();
+    if (isFailure(keys)) return keys;
+    if (!keys.find(claims.kid))
+      return invalidToken("The key the token was signed with is not in force any more.");
     return this.#problemOf(claims, query) ?? claims;
   }
 
@@ -122,7 +126,7 @@ export class TokenChecker {
     const expiresAt = dateOf(payload.exp);
     const expired = expiresAt !== undefined && expiryProblem(expiresAt, at, this.#rules.skewMs);
     if (expired) return expired;
-    const read = readClaims(payload, this.#ranges);
+    const read = readClaims(payload, { ranges: this.#ranges, kid: key.kid });
     if (isFailure(read)) return read;
     return (
       lifeProblem(read, at, this.#rules) ??

@@ -1,5 +1,5 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
-import { isUnspent, reserve, standingAt } from "../../approve/settle.ts";
+import { isFinal, isUnspent, reserve, standingAt } from "../../approve/settle.ts";
 import type { ApprovalCause, ApprovalRecord } from "../../ports/approvals.ts";
 import { askAgain, askFirst, digestOf } from "../asking.ts";
 import { abortUnstarted, deny } from "../ending-steps.ts";
@@ -37,7 +37,9 @@ async function goOn(
     const record = await house.store.approvals.get(approvalId);
     if (!record) return deny(at, failure("E3221", { message: `There is no approval ${approvalId}.` }));
     at.attempt.approval = record;
-    const isAgreed = isUnspent(standingAt(record, house.clock.now())) && digestOf(at) === record.digest;
+    const standing = standingAt(record, house.clock.now());
+    if (isFinal(standing.state)) return new Asked(record);
+    const isAgreed = isUnspent(standing) && digestOf(at) === record.digest;
     if (!because && !isAgreed) return allow(at);
     const next = await spend(at, { record, because: because ?? record.because }, house);
     if (next) return next;

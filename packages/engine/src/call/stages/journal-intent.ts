@@ -78,8 +78,10 @@ function beginning({ attempt, tool }: Intended, house: House): Partial<UnitOfWor
     const key = idempotencyKey !== undefined && { idempotencyKey };
     return { open: { ...intent, ...key, phase: "executing" }, grantUses };
   }
+  // What was asked for first is what the key stands for, whatever was edited or resolved since.
+  const { requestDigest: _ofThisAttempt, ...begin } = intent;
   return {
-    begin: intent,
+    begin,
     approvals: [{ record: spent(approval, house), expect: approval.revision, order: null }],
     grantUses,
   };

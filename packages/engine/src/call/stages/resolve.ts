@@ -13,7 +13,16 @@ function strangerTo(
   house: House,
   tool: string = request.tool,
 ): Failure | undefined {
-  if (request.disclosure === "full" || !house.authority.stranger) return undefined;
+  return request.disclosure === "full" ? undefined : unidentified({ request, waits }, house, tool);
+}
+
+/** Why the caller is not taken for the one it says it is, or may not use the tool at all. */
+export function unidentified(
+  { request, waits }: Pick<Attempt, "request" | "waits">,
+  house: House,
+  tool: string = request.tool,
+): Failure | undefined {
+  if (!house.authority.stranger) return undefined;
   const { caller, token } = request;
   const verified = waits?.verified;
   try {

@@ -25,6 +25,7 @@ interface AnswerOptions extends CommonOptions {
 
 interface ApproveOptions extends AnswerOptions {
   comment?: string;
+  digest?: string;
   always?: "exact" | "any";
   alwaysArgument: ArgumentPattern[];
   alwaysAgent: "this" | "any";
@@ -44,6 +45,7 @@ export function approveCommand(io: Io, finish: (code: number) => void): Command 
     .description("say yes to exactly this call")
     .argument("<approval>", "id of the approval")
     .option("--comment <text>", "goes on record")
+    .option("--digest <digest>", "of the question as you saw it; needed once somebody changed the arguments")
     .option("--run", "run the call now and print its answer")
     .addOption(
       new Option("--always <arguments>", "and to every such call: same arguments, or any").choices([
@@ -63,13 +65,14 @@ export function approveCommand(io: Io, finish: (code: number) => void): Command 
     .addHelpText("after", APPROVE_HELP);
   return withAnswerOptions(command).action(async (approvalId: string, options: ApproveOptions) => {
     const session = new Session(options, io);
-    const { comment } = options;
+    const { comment, digest } = options;
     const always = alwaysOf(options, session);
     finish(
       await answer(session, options, (engine, by) =>
         engine.approvals.approve(approvalId, {
           by,
           ...(comment !== undefined && { comment }),
+          ...(digest !== undefined && { digest }),
           ...(always && { always }),
         }),
       ),

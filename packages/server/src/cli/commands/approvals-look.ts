@@ -95,7 +95,8 @@ export function questionText(record: ApprovalRecord, now: number): string {
     `  agreed     ${agreed}; ${record.quorum} needed`,
     `  digest     ${record.digest}`,
   ];
-  return visible(lines.join("\n"));
+  // A name or a reason with line breaks in it must not look like another line of the question.
+  return lines.map((line) => visible(line.replaceAll(/\s/g, " "))).join("\n");
 }
 
 function reasonOf({ standing }: ApprovalRecord): string {
