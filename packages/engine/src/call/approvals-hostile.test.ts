@@ -102,6 +102,8 @@ describe("an approval under attack", () => {
       expect(errorOf(await call("pay", { n: 1 }, { callId: "c1", ...bad })).code).toBe("E3201");
       expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k", ...bad })).code).toBe("E3201");
     }
+    const caller = { tenant: "acme", agent: "agent" };
+    expect(await engine.resume("c1", { caller })).toMatchObject({ code: "E3201" });
     expect(ran).toEqual([]);
     expect((await call("pay", { n: 1 }, { idempotencyKey: "k", token })).status).toBe("success");
     expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3201");

@@ -131,12 +131,13 @@ async function goOn(
   { request, controller, ...call }: Call,
   { house, perform }: Omit<Once, "digest">,
 ): Promise<CallAnswer> {
-  const { caller, onApproval, disclosure } = request;
+  const { caller, token, onApproval, disclosure } = request;
   const due = await waitingCall(
     callId,
     {
       signal: controller.signal,
       caller,
+      ...(token !== undefined && { token }),
       ...(onApproval && { onApproval }),
       ...(disclosure && { disclosure }),
     },

@@ -8,13 +8,15 @@ import type { Call } from "./perform-call.ts";
 import { receive } from "./received.ts";
 import { replayed } from "./replay.ts";
 import { shortId } from "./short-id.ts";
+import { unidentified } from "./stages/resolve.ts";
 
 /** How a call that waits is to go on. */
 export interface GoingOn {
   signal?: AbortSignal;
   onApproval?: OnApproval;
-  /** When given, only the caller that made the call can go on with it. */
+  /** When given, only the caller that made the call can go on with it, and has to be let in as for any call. */
   caller?: Caller;
+  token?: string;
   disclosure?: "full";
 }
 
@@ -28,6 +30,8 @@ export async function waitingCall(
   if (!record || isStranger(record, goingOn.caller)) {
     return failure("E3917", { message: `There is no call ${callId}.` });
   }
+  const stranger = notLetIn(record, goingOn, house);
+  if (stranger) return stranger;
   if (record.closing) return replayed(record.closing.answer);
   if (record.phase !== "waiting") {
     return failure("E3918", { message: `Call ${callId} is ${record.phase}, not waiting for approval.` });
@@ -69,6 +73,12 @@ export async function pendingStill(
 
 function isStranger({ tenant, agent }: CallRecord, caller: Caller | undefined): boolean {
   return caller !== undefined && (caller.tenant !== tenant || caller.agent !== agent);
+}
+
+function notLetIn({ tool }: CallRecord, { caller, token }: GoingOn, house: House): Failure | undefined {
+  if (!caller) return undefined;
+  const request = { caller, tool, input: undefined, ...(token !== undefined && { token }) };
+  return unidentified({ request, waits: undefined }, house);
 }
 
 function controllerOf(signal: AbortSignal | undefined): AbortController {

@@ -17,6 +17,13 @@ export function looksRandom(run: string): boolean {
   return isMixed(letters) && entropy(letters) >= LEAST_ENTROPY;
 }
 
+/** Names have one or two numbers in them. */
+const FEW_NUMBERS = 3;
+/** Mean lengths of stretches of one case: chance makes short ones, words in one case have no others between them. */
+const SHORT_STRETCH = 2.8;
+const WORD_STRETCH = 4;
+const LONG_STRETCH = 9;
+
 const SMALL = 0;
 const CAPITAL = 1;
 const DIGIT = 2;
@@ -33,8 +40,10 @@ function isMixed(text: string): boolean {
   }
   const mean = (kind: number) => (totals[kind] ?? 0) / Math.max(1, stretches[kind] ?? 0);
   const oneCase = totals[SMALL] === 0 || totals[CAPITAL] === 0;
-  if (oneCase && (totals[DIGIT] ?? 0) < text.length / 8) return false;
-  return Math.max(mean(SMALL), mean(CAPITAL)) <= (oneCase ? 5 : 2.8);
+  const interrupted = (stretches[DIGIT] ?? 0) >= FEW_NUMBERS;
+  if (oneCase && !interrupted) return false;
+  const longest = oneCase ? LONG_STRETCH : interrupted ? WORD_STRETCH : SHORT_STRETCH;
+  return Math.max(mean(SMALL), mean(CAPITAL)) <= longest;
 }
 
 function kindOf(code: number): number {
