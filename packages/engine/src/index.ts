@@ -62,6 +62,10 @@ export type * from "./ports/time.ts";
 export type * from "./ports/tokens.ts";
 export type * from "./ports/tool-records.ts";
 export type * from "./ports/transaction.ts";
+export { redact, redactLog, redactText } from "./redact/redact.ts";
+export { createRedactor, type Redactor, type RedactorOptions } from "./redact/redactor.ts";
+export { type DescribedCall, describeCall, summaryOf } from "./redact/summarise.ts";
+export type { ExtraPattern, Profile as RedactionProfile } from "./redact/text/rules.ts";
 export {
   breakingChanges,
   type DefinedTool,

@@ -92,7 +92,7 @@ export class EventWriter {
       at.ordinal +
       this.#execution +
       (facts.isolation ? isolated(facts.isolation) : "") +
-      (facts.note === undefined ? "" : `,"note":${quote(facts.note)}`) +
+      (facts.note === undefined ? "" : `,"note":${quote(redactText(facts.note))}`) +
       this.#operation +
       (facts.outputHash === undefined ? "" : `,"outputHash":"${facts.outputHash}"`) +
       (facts.decision ? `,"policyVersion":${quote(facts.decision.policyVersion)}` : "") +
@@ -112,7 +112,7 @@ function granted(kind: EventKind, decision: Decision | undefined): string {
   const capabilities = decision.capabilities.length === 0 ? "[]" : JSON.stringify(decision.capabilities);
   if (kind !== "AUTHORIZED" && kind !== "DENIED") return capabilities;
   const { outcome, reason, rules } = decision;
-  return `${capabilities},"decision":${JSON.stringify({ outcome, reason, rules })}`;
+  return `${capabilities},"decision":${JSON.stringify({ outcome, reason: redactText(reason), rules })}`;
 }
 
 function failed({ code, message }: Failure): string {

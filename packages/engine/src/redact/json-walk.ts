@@ -26,6 +26,7 @@ export type Visit = (value: JsonValue) => Kept;
 const CARD = markerOf("CARD");
 const SMALLEST_CARD = 1e12;
 
+/** What is to be kept of a text, a number, a boolean or null. */
 export function redactScalar(value: JsonValue, { text }: Criteria): JsonValue {
   if (typeof value === "string") return text(value);
   if (typeof value === "number" && value >= SMALLEST_CARD && isCardNumber(value)) return CARD;
@@ -40,7 +41,7 @@ export function redactItems(items: JsonValue[], visit: Visit, { name }: Criteria
     const flag = at === 0 ? undefined : items[at - 1];
     const after =
       typeof flag === "string" && flag.startsWith("--") && name(flag).kind !== "ordinary"
-        ? withoutSecret(before, false)
+        ? withoutSecret(before, "secret")
         : visit(before);
     if (after === GIVEN_UP) return GIVEN_UP;
     if (after === before) continue;
@@ -60,8 +61,7 @@ export function redactFields(object: JsonObject, visit: Visit, criteria: Criteri
     const before = values[at] as JsonValue;
     const { kind: own, shown } = criteria.name(name);
     const kind = name === "value" ? labelKind(object, criteria) : own;
-    const after =
-      kind === "ordinary" ? visit(before) : withoutSecret(before, kind === "secret_unless_number");
+    const after = kind === "ordinary" ? visit(before) : withoutSecret(before, kind);
     if (after === GIVEN_UP) return GIVEN_UP;
     if (after === before && shown === name) continue;
     values[at] = after;
@@ -81,9 +81,9 @@ function labelKind(object: JsonObject, { name }: Criteria): FieldKind {
 }
 
 /** Nothing, emptiness and yes or no tell no secret, and a reader wants to know of them. */
-function withoutSecret(value: JsonValue, numberIsHarmless: boolean): JsonValue {
+function withoutSecret(value: JsonValue, kind: FieldKind): JsonValue {
   if (value === null || typeof value === "boolean" || value === "") return value;
-  if (typeof value === "number") return numberIsHarmless ? value : REDACTED;
+  if (typeof value === "number" && kind === "secret_unless_number") return value;
   return typeof value === "object" && isEmpty(value) ? value : REDACTED;
 }
 

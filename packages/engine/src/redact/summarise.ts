@@ -18,9 +18,9 @@ export function summaryOf(text: string, redactor: Pick<Redactor, "redactText"> =
 
 function oneLine(redacted: string): string {
   const text = redacted.trimStart();
-  const start = text.slice(0, LOOKED_AT);
-  const whole = start.length === text.length;
-  return shortened(visible(whole ? start : start.replace(/[\ud800-\udbff]$/, "")), LONGEST_SUMMARY, whole);
+  const isWhole = text.length <= LOOKED_AT;
+  const start = isWhole ? text : text.slice(0, LOOKED_AT).replace(/[\ud800-\udbff]$/, "");
+  return shortened(visible(start), LONGEST_SUMMARY, { isWhole });
 }
 
 export interface DescribedCall {

@@ -20,8 +20,13 @@ export function visible(text: string): string {
 const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const ELLIPSIS = "…";
 
+export interface Shortening {
+  /** False when there was more than the text: then it ends in an ellipsis however short it is. */
+  isWhole?: boolean;
+}
+
 /** At most `most` code points, the last an ellipsis when there was more; no character that people see is split. */
-export function shortened(text: string, most: number, isWhole = true): string {
+export function shortened(text: string, most: number, { isWhole = true }: Shortening = {}): string {
   let points = 0;
   let end = 0;
   let room = 0;

@@ -21,9 +21,19 @@ export async function execute(at: Intended, house: House): Promise<Ran | Ending>
   if (attempt.violation) return await endViolation(at, attempt.violation, house);
   if (result.ok) return { ...at, output: result.output };
   const classified = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
-  const error: Failure = { ...classified, message: redactText(classified.message) };
+  const error: Failure = { ...classified, message: withoutSecrets(classified.message) };
   report(at, result.fault, error, house);
   return await rollBack(at, error, house);
+}
+
+/** What a runner cuts a tool's message to; only the last words of one that long can be half of something. */
+const CUT_CHARS = 1_999;
+const LAST_WORDS = /\s+\S*$/;
+
+/** A tool's message as it may be shown: half a secret at the end of one that was cut would not be known as one. */
+function withoutSecrets(message: string): string {
+  const safe = redactText(message);
+  return message.length < CUT_CHARS ? safe : `${safe.replace(LAST_WORDS, "")} …`;
 }
 
 /** The breach is on record for itself, then as the reason the call ends. */

@@ -40,10 +40,10 @@ function isMixed(text: string): boolean {
   }
   const mean = (kind: number) => (totals[kind] ?? 0) / Math.max(1, stretches[kind] ?? 0);
   const oneCase = totals[SMALL] === 0 || totals[CAPITAL] === 0;
-  const interrupted = (stretches[DIGIT] ?? 0) >= FEW_NUMBERS;
-  if (oneCase && !interrupted) return false;
-  const longest = oneCase ? LONG_STRETCH : interrupted ? WORD_STRETCH : SHORT_STRETCH;
-  return Math.max(mean(SMALL), mean(CAPITAL)) <= longest;
+  const hasNumbers = (stretches[DIGIT] ?? 0) >= FEW_NUMBERS;
+  const longest = Math.max(mean(SMALL), mean(CAPITAL));
+  if (oneCase) return hasNumbers && longest <= LONG_STRETCH;
+  return longest <= (hasNumbers ? WORD_STRETCH : SHORT_STRETCH);
 }
 
 function kindOf(code: number): number {
