@@ -126,6 +126,23 @@ describe("a call that needs approval, at the command line", () => {
     expect((await shell.run(refund(80))).code).toBe(4);
   });
 
+  it("says which grant an always made, and refuses an always that is not one", async () => {
+    using shell = refunds();
+    const { approval } = await shell.json<Pending>(refund(80));
+    const id = approval.approvalId;
+    expect(await shell.json(["approvals", "approve", id, "--always-for", "1h"])).toMatchObject({
+      error: { code: "E3921" },
+      exitCode: 2,
+    });
+    for (const bad of ["", "   ", "x".repeat(2_000)]) {
+      expect((await shell.run(["approvals", "approve", id, "--by", bad])).code).toBe(2);
+    }
+    const said = await shell.json(["approvals", "approve", id, "--always", "any", "--comment", "fine by me"]);
+    expect(said).toMatchObject({ grantId: expect.any(String), exitCode: 0 });
+    expect((await shell.run(["approvals", "show", id])).stdout).toContain("fine by me");
+    expect((await shell.run(refund(120))).code).toBe(0);
+  });
+
   it("does not get past a deny by any approval, and says what would be allowed", async () => {
     using shell = refunds();
     const { code, stderr } = await shell.run(refund(900));
@@ -148,6 +165,18 @@ describe("a call that needs approval, at the command line", () => {
     expect(
       (await shell.run(["approvals", "approve", approval.approvalId, "--by", "ada", "--run"])).code,
     ).toBe(0);
+  });
+});
+
+describe("token revoke", () => {
+  it("keeps no damaged token as if it were a name", async () => {
+    using shell = refunds();
+    const damaged = ["eyJhbGciOiJub25lIn0", "eyJqdGkiOiJmb3JnZWQifQ", ""].join(".").slice(0, -5);
+    for (const given of [damaged, "-"]) {
+      const { code } = await shell.run(["token", "revoke", given, "--reason", "x"], { stdin: damaged });
+      expect(code).not.toBe(0);
+    }
+    expect(await shell.json<unknown[]>(["token", "revoked"])).toEqual([]);
   });
 });
 

@@ -136,10 +136,12 @@ function mustBePending(record: ApprovalRecord, now: number): Failure | undefined
   return standing.state === "pending" ? undefined : settledAlready(record, standing);
 }
 
-function settledAlready({ approvalId }: ApprovalRecord, { state }: ApprovalStanding): Failure {
+function settledAlready({ approvalId, callId }: ApprovalRecord, standing: ApprovalStanding): Failure {
+  const { state } = standing;
   return failure("E3222", {
     message: `Approval ${approvalId} is ${state}.`,
     details: { approvalId, state },
+    ...(isUnspent(standing) && { advice: `Run the call by it: \`sallyport calls resume ${callId}\`.` }),
   });
 }
 

@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline/promises";
 import type { Engine } from "@sallyport/engine";
 import { isFailure, type JsonValue } from "@sallyport/protocol";
 import { questionText } from "./commands/approvals-look.ts";
+import { madeGrant, tellGrant } from "./made-grant.ts";
 import { failureText } from "./render-answer.ts";
 import type { Session } from "./session.ts";
 
@@ -93,7 +94,12 @@ async function say(
   session: Session,
   answer: (engine: Engine) => ReturnType<Engine["approvals"]["approve"]>,
 ): Promise<boolean> {
-  const said = await session.inHouse(({ engine }) => answer(engine));
+  const said = await session.inHouse(async ({ engine }) => {
+    const record = await answer(engine);
+    const grant = isFailure(record) ? undefined : await madeGrant(engine, record.approvalId);
+    if (grant) tellGrant(grant, session.output);
+    return record;
+  });
   if (!isFailure(said)) return said.standing.state !== "pending";
   session.output.note(failureText(said, session.output));
   return false;

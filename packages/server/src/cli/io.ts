@@ -11,7 +11,7 @@ export interface Io {
 
 /** Control characters (but tab and line break) and characters that turn the direction of text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is for
-const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Text from a tool, a caller or a file, safe for a terminal: what could move the cursor or hide something is spelt out. */
 export function visible(text: string): string {

@@ -9,7 +9,7 @@ export async function readToken(given: string | undefined, io: Io): Promise<stri
   if (given === undefined) return process.env[VARIABLE]?.trim() || undefined;
   if (given !== "-" && !given.startsWith("@")) {
     const message = "A token on the command line can be read by everybody on this machine.";
-    const advice = `Give it as --token @file, --token - or in ${VARIABLE}.`;
+    const advice = `Give it as --token @file (with the @), --token - or in ${VARIABLE}.`;
     throw new SallyportError(failure("E3921", { message, advice }));
   }
   return (await readText(given, io)).trim();

@@ -112,7 +112,11 @@ function issuesOf(approval: ApprovalRecord, chosen: Chosen): Issue[] {
   const isNobody = chosen.agent === "this" && approval.agent === ANY_AGENT;
   const noSession = chosen.session === "this" && approval.session === undefined;
   const reasons: [string, string | false][] = [
-    ["/arguments", isTooWide && `any arguments of a ${approval.risk} risk call: say anyArguments to mean it`],
+    [
+      "/arguments",
+      isTooWide &&
+        `any arguments of a ${approval.risk} risk call: say so explicitly (--always any) to mean it`,
+    ],
     ["/tier", isTooWeak && `a ${tier} does not answer a question of the ${approval.tier}`],
     ["/agent", isNobody && "its name would mean any agent"],
     ["/session", noSession && "the call belongs to no session"],

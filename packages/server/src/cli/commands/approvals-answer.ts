@@ -1,7 +1,8 @@
 import type { AlwaysAllow, ApprovalRecord, ArgumentPattern, Engine } from "@sallyport/engine";
 import {
   type CallAnswer,
-  type failure,
+  type Failure,
+  failure,
   isFailure,
   isJsonObject,
   type JsonValue,
@@ -11,7 +12,9 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
 import { type Io, visible } from "../io.ts";
+import { madeGrant, tellGrant } from "../made-grant.ts";
 import { parseLength } from "../parse-length.ts";
+import { personName, personWords } from "../person-text.ts";
 import { printAnswer } from "../print-answer.ts";
 import { readInput } from "../read-input.ts";
 import { answerDocument } from "../render-answer.ts";
@@ -44,7 +47,7 @@ export function approveCommand(io: Io, finish: (code: number) => void): Command 
   const command = new Command("approve")
     .description("say yes to exactly this call")
     .argument("<approval>", "id of the approval")
-    .option("--comment <text>", "goes on record")
+    .option("--comment <text>", "goes on record", personWords)
     .option("--digest <digest>", "of the question as you saw it; needed once somebody changed the arguments")
     .option("--run", "run the call now and print its answer")
     .addOption(
@@ -95,10 +98,16 @@ function pattern(text: string, before: ArgumentPattern[]): ArgumentPattern[] {
 
 function alwaysOf(options: ApproveOptions, session: Session): AlwaysAllow | undefined {
   const { always, alwaysArgument: patterns, alwaysFor } = options;
-  if (always === undefined && patterns.length === 0) return undefined;
+  if (always === undefined && patterns.length === 0) {
+    if (alwaysFor === undefined && !options.alwaysSession && options.alwaysAgent === "this") return undefined;
+    const advice = "Add --always exact, --always any or --always-argument.";
+    throw new SallyportError(failure("E3921", { message: "There is nothing to allow always.", advice }));
+  }
   return {
     arguments: patterns.length > 0 ? patterns : (always ?? "exact"),
     agent: options.alwaysAgent,
+    // Saying any at the command line is to mean it.
+    ...(always === "any" && { anyArguments: true as const }),
     ...(options.alwaysSession && { session: "this" as const }),
     ...(alwaysFor !== undefined && { until: Date.now() + alwaysFor }),
     tier: session.config.approvals.grantTier,
@@ -109,8 +118,8 @@ export function denyCommand(io: Io): Command {
   const command = new Command("deny")
     .description("say no: the call is denied at once")
     .argument("<approval>", "id of the approval")
-    .requiredOption("--reason <text>", "what is wrong with it; the caller is told")
-    .option("--by <name>", "who answers (default: you)");
+    .requiredOption("--reason <text>", "what is wrong with it; the caller is told", personWords)
+    .option("--by <name>", "who answers (default: you)", personName);
   return withCommonOptions(command).action(
     async (approvalId: string, options: AnswerOptions & { reason: string }) => {
       const session = new Session(options, io);
@@ -143,7 +152,7 @@ export function editCommand(io: Io, finish: (code: number) => void): Command {
 }
 
 function withAnswerOptions(command: Command): Command {
-  return withCommonOptions(command.option("--by <name>", "who answers (default: you)"));
+  return withCommonOptions(command.option("--by <name>", "who answers (default: you)", personName));
 }
 
 /** Takes the answer and, when asked to, runs the call by it. */
@@ -154,17 +163,19 @@ async function answer(
 ): Promise<number> {
   return await session.inHouse(async ({ engine }) => {
     const record = must(await say(engine, nameOf(session, options)));
+    const grant = await madeGrant(engine, record.approvalId);
+    const approval = { ...approvalDocument(record), ...(grant && { grantId: grant.grantId }) };
+    if (grant && !session.output.json) tellGrant(grant, session.output);
     const settled = record.standing.state !== "pending";
-    if (!options.run || !settled) return tell(session, record);
+    if (!options.run || !settled) return tell(session, { record, approval });
     const ran = must(await goOn(engine, record.callId));
-    if (session.output.json) {
-      session.output.result({ approval: approvalDocument(record), call: answerDocument(ran) }, () => "");
-    } else printAnswer(ran, session.output);
+    if (session.output.json) session.output.result({ approval, call: answerDocument(ran) }, () => "");
+    else printAnswer(ran, session.output);
     return exitCodeOfAnswer(ran);
   });
 }
 
-async function goOn(engine: Engine, callId: string): Promise<CallAnswer | ReturnType<typeof failure>> {
+async function goOn(engine: Engine, callId: string): Promise<CallAnswer | Failure> {
   const { signal, done } = interrupted();
   try {
     return await engine.resume(callId, { signal, disclosure: "full" });
@@ -173,13 +184,13 @@ async function goOn(engine: Engine, callId: string): Promise<CallAnswer | Return
   }
 }
 
-function tell(session: Session, record: ApprovalRecord): number {
+function tell(session: Session, { record, approval }: { record: ApprovalRecord; approval: object }): number {
   const missing = record.quorum - record.votes.length;
   const next =
     record.standing.state === "pending"
       ? `${missing} more ${missing === 1 ? "person has" : "people have"} to agree.`
       : `It runs when it is asked for again: sallyport calls resume ${record.callId}`;
-  session.output.result(approvalDocument(record), () => visible(`Approved: ${record.summary}\n${next}`));
+  session.output.result(approval, () => visible(`Approved: ${record.summary}\n${next}`));
   return EXIT.success;
 }
 
@@ -187,7 +198,7 @@ function nameOf(session: Session, { by }: AnswerOptions): string {
   return by ?? session.caller({}).user ?? "operator";
 }
 
-function must<Value extends object>(value: Value | ReturnType<typeof failure>): Value {
+function must<Value extends object>(value: Value | Failure): Value {
   if (isFailure(value)) throw new SallyportError(value);
   return value as Value;
 }

@@ -19,7 +19,7 @@ interface ListOptions extends CommonOptions {
 
 export function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("what waits for an answer, newest first")
+    .description("what waits for an answer, or to be run after a yes, newest first")
     .option("--all", "settled ones too")
     .option("--tenant <id>", "only of this tenant")
     .option("--before <approval>", "go on after this one, the last of the page before")
@@ -80,7 +80,13 @@ export function unknownApproval(approvalId: string): SallyportError {
 
 /** The question as a person has to judge it. */
 export function questionText(record: ApprovalRecord, now: number): string {
-  const agreed = record.votes.map(({ by, at }) => `${by} (${relativeText(at, now)})`).join(", ") || "nobody";
+  const agreed =
+    record.votes
+      .map(
+        ({ by, at, comment }) =>
+          `${by} (${relativeText(at, now)}${comment === undefined ? "" : `: ${comment}`})`,
+      )
+      .join(", ") || "nobody";
   const lines = [
     record.summary,
     `  state      ${record.standing.state}${reasonOf(record)}`,
@@ -91,7 +97,7 @@ export function questionText(record: ApprovalRecord, now: number): string {
     `  arguments  ${JSON.stringify(record.input)}${record.editedBy ? ` (changed by ${record.editedBy})` : ""}`,
     ...(record.effects === undefined ? [] : [`  effects    ${JSON.stringify(record.effects)}`]),
     `  asked      ${relativeText(record.createdAt, now)}, level ${levelAt(record, now)} of ${record.levels.length}`,
-    `  expires    ${relativeText(record.expiresAt, now)}`,
+    ...(isFinal(record.standing.state) ? [] : [`  expires    ${relativeText(record.expiresAt, now)}`]),
     `  agreed     ${agreed}; ${record.quorum} needed`,
     `  digest     ${record.digest}`,
   ];
@@ -104,12 +110,20 @@ function reasonOf({ standing }: ApprovalRecord): string {
   return "reason" in standing ? `: ${standing.reason}` : "";
 }
 
+const iso = (at: number): string => new Date(at).toISOString();
+
 /** For programs: times as ISO 8601. */
 export function approvalDocument(record: ApprovalRecord) {
   return {
     ...record,
-    createdAt: new Date(record.createdAt).toISOString(),
-    expiresAt: new Date(record.expiresAt).toISOString(),
+    createdAt: iso(record.createdAt),
+    expiresAt: iso(record.expiresAt),
+    votes: record.votes.map((vote) => ({ ...vote, at: iso(vote.at) })),
+    standing: {
+      ...record.standing,
+      ...("at" in record.standing && { at: iso(record.standing.at) }),
+      ...("until" in record.standing && { until: iso(record.standing.until) }),
+    },
   };
 }
 
@@ -117,11 +131,13 @@ const LOOK_EVERY_MS = 500;
 
 export function watchCommand(io: Io): Command {
   const command = new Command("watch")
-    .description("show questions as they come in and are answered, until Ctrl-C")
+    .description(
+      "show questions as they come in and are answered, until Ctrl-C; --json prints one document a line",
+    )
     .option("--tenant <id>", "only of this tenant");
   return withCommonOptions(command).action(async (options: CommonOptions & { tenant?: string }) => {
     const session = new Session(options, io);
-    const { signal, done } = interrupted();
+    const { signal, done } = interrupted(io.stdout);
     const seen = new Map<string, string>();
     try {
       while (!signal.aborted) {

@@ -2,6 +2,7 @@ import type { GrantRecord } from "@sallyport/engine";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, Option } from "commander";
 import { type Io, visible } from "../io.ts";
+import { personWords } from "../person-text.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { grantDocument, grantTable, grantText, stateOf } from "./grant-text.ts";
 import { delegateCommand, issueCommand } from "./grants-give.ts";
@@ -70,7 +71,7 @@ function revokeCommand(io: Io): Command {
   const command = new Command("revoke")
     .description("take a grant back, with everything delegated from it; calls that rest on it end")
     .argument("<grant>", "id of the grant")
-    .requiredOption("--reason <text>", "why; goes on record");
+    .requiredOption("--reason <text>", "why; goes on record", personWords);
   return withCommonOptions(command).action(
     async (grantId: string, options: CommonOptions & { reason: string }) => {
       const session = new Session(options, io);

@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { tokenRulesOf } from "../../keys/index.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Io, table, visible } from "../io.ts";
+import { personName, personWords } from "../person-text.ts";
 import { readText } from "../read-input.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
@@ -13,6 +14,7 @@ interface RevokeOptions extends CommonOptions {
 }
 
 const MAX_JTI = 256;
+const LOOKS_LIKE_A_TOKEN = /^eyJ|\..*\./;
 
 const HELP = `
 From then on the token is refused with E3208, and calls that run on it are ended. Give its jti, or the token itself from
@@ -25,12 +27,14 @@ export function revokeCommand(io: Io): Command {
   const command = new Command("revoke")
     .description("refuse a token from now on")
     .argument("<jti>", "its jti, or the token itself as @file or -")
-    .requiredOption("--reason <text>", "why; goes on record")
-    .option("--by <name>", "who says so (default: your user name)")
+    .requiredOption("--reason <text>", "why; goes on record", personWords)
+    .option("--by <name>", "who says so (default: your user name)", personName)
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (given: string, options: RevokeOptions) => {
     const session = new Session(options, io);
-    const token = tokenNamed(await readText(given, io), tokenRulesOf(session.config));
+    const isFile = given === "-" || given.startsWith("@");
+    const text = (await readText(given, io)).trim();
+    const token = tokenNamed(text, { rules: tokenRulesOf(session.config), isFile });
     const by = options.by ?? session.caller({}).user ?? "operator";
     const done = await session.inHouse(({ engine }) =>
       engine.revokeToken({ ...token, by, reason: options.reason }),
@@ -43,12 +47,18 @@ export function revokeCommand(io: Io): Command {
 }
 
 /** Which token is meant, and until when it could live. A token need not be verified to be revoked. */
-function tokenNamed(given: string, rules: TokenRules): { jti: string; forgetAt: number } {
-  const text = given.trim();
+function tokenNamed(
+  text: string,
+  { rules, isFile }: { rules: TokenRules; isFile: boolean },
+): { jti: string; forgetAt: number } {
   const now = Date.now();
   const forgetAt = now + rules.maxLifeMs;
   const seen = inspectToken(text, { rules, at: now });
-  if (isFailure(seen)) return { jti: plainJti(text), forgetAt };
+  if (isFailure(seen)) {
+    // A damaged token must not be kept as if it were a name: the real one would stay good, and its text be on record.
+    if (isFile || LOOKS_LIKE_A_TOKEN.test(text)) throw new SallyportError(seen);
+    return { jti: plainJti(text), forgetAt };
+  }
   const { jti, exp } = seen.payload;
   if (typeof jti !== "string") throw unusable("The token has no jti, so it cannot be revoked by name.");
   // Never shorter than a token may live: what is not verified must not make the record forget too soon.

@@ -2,6 +2,7 @@ import { lifecycleAt, type ToolRecord, type ToolShelf } from "@sallyport/engine"
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { type Io, visible } from "../io.ts";
+import { personWords } from "../person-text.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { type Reference, reference } from "../tool-reference.ts";
 
@@ -14,7 +15,7 @@ export function quarantineCommand(io: Io): Command {
     .description("keep a tool from every caller until a person has looked at it")
     .argument("<tool>", "id, or id@version; without a version all of them", reference)
     .option("--tool-version <version>", "only this version")
-    .requiredOption("--reason <text>", "why; goes on record, callers are not told");
+    .requiredOption("--reason <text>", "why; goes on record, callers are not told", personWords);
   return withCommonOptions(command).action(
     async (tool: Reference, flags: QuarantineFlags & { reason: string }) => {
       const session = new Session(flags, io);

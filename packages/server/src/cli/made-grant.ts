@@ -1,0 +1,16 @@
+import type { Engine, StandingGrant } from "@sallyport/engine";
+import type { Output } from "./io.ts";
+
+/** The standing grant that came from an answer; undefined when none did. */
+export async function madeGrant(engine: Engine, approvalId: string): Promise<StandingGrant | undefined> {
+  for (const grant of await engine.grants.list()) {
+    if (grant.kind === "standing" && grant.approvalId === approvalId) return grant;
+  }
+  return undefined;
+}
+
+/** Says that a grant was made, and how to be rid of it. */
+export function tellGrant({ grantId, expiresAt }: StandingGrant, output: Output): void {
+  const until = expiresAt === undefined ? "with no end" : `until ${new Date(expiresAt).toISOString()}`;
+  output.note(`Always allowed from now on, ${until}: grant ${grantId} (sallyport grants revoke ${grantId})`);
+}
