@@ -251,6 +251,8 @@ describe("sallyport", () => {
       "configuration",
       "state folder",
       "store",
+      "tokens",
+      "policy",
       "tools",
       "threads",
       "isolation",

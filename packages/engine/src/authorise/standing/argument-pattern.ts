@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson, isJsonObject, type JsonValue } from "@sallyport/protocol";
+import { ABSENT, BLOCKED, lookUp, parsePointer } from "../../match/json-pointer.ts";
 import type { ArgumentPattern } from "../../ports/grants.ts";
 import { coversResource, hasDotSegments, isInside } from "../capability/resource-match.ts";
 
@@ -52,21 +53,11 @@ function isUnderstood(word: string, wanted: JsonValue): boolean {
   return Object.hasOwn(TESTS, word) && isText(wanted) && wanted !== "";
 }
 
-/** RFC 6901; undefined when there is no such place. */
+/** Undefined when there is no such place. */
 function valueAt(input: JsonValue, pointer: string): JsonValue | undefined {
-  if (pointer === "") return input;
-  if (!pointer.startsWith("/")) return undefined;
-  let at: JsonValue | undefined = input;
-  for (const token of pointer.slice(1).split("/")) {
-    at = member(at, token.replaceAll("~1", "/").replaceAll("~0", "~"));
-    if (at === undefined) return undefined;
-  }
-  return at;
-}
-
-function member(holder: JsonValue | undefined, name: string): JsonValue | undefined {
-  if (Array.isArray(holder)) return /^(?:0|[1-9]\d*)$/.test(name) ? holder[Number(name)] : undefined;
-  return isJsonObject(holder) && Object.hasOwn(holder, name) ? holder[name] : undefined;
+  const tokens = parsePointer(pointer);
+  const found = tokens === undefined ? ABSENT : lookUp(input, tokens);
+  return found === ABSENT || found === BLOCKED ? undefined : found;
 }
 
 function isText(value: JsonValue): value is string {
