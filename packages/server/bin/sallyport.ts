@@ -6,7 +6,10 @@ const streams = [process.stdout, process.stderr];
 // Whoever reads the output may stop before its end (`| head`); that is no error of ours.
 for (const stream of streams) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") process.exitCode = 70;
+    if (error.code === "EPIPE") return;
+    process.exitCode = 70;
+    if (stream === process.stdout)
+      process.stderr.write(`The output could not be written (${error.code}); what was done is on record.\n`);
   });
 }
 
