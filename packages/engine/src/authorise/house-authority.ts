@@ -73,20 +73,19 @@ export class HouseAuthority implements Authority {
   }
 
   decide(request: AuthorityRequest): Decision | Promise<Decision> {
-    const { caller, tool, version, at, token, verified, callId: _callId, ...rest } = request;
-    const claims = this.#identify({ token, verified }, { caller, tool, version, at });
+    const claims = this.#identify(request, request);
     if (claims && isFailure(claims)) return this.#refusal(claims);
-    const profile = profileOf(this.#options.agents ?? [], caller);
+    const profile = profileOf(this.#options.agents ?? [], request.caller);
     const beyond = beyondTheAgent(request, { profile, claims });
     if (beyond) return this.#refusal(beyond);
     const { policies = [], policyMs = 500, onProblem } = this.#options;
     if (policies.length === 0) return this.#weigh(request, { claims, profile });
-    const asked = { caller, tool, version, at, ...rest };
+    const { callId: _callId, token: _token, verified: _verified, ...asked } = request;
     const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
     if (!(verdict instanceof Promise)) return this.#weigh(request, { claims, profile, verdict });
     return verdict.then((late) => {
       // The token may have been revoked while the policy was asked.
-      const gone = claims && this.#identify({ verified: claims }, { caller, tool, version, at });
+      const gone = claims && this.#identify({ verified: claims }, request);
       if (gone && isFailure(gone)) return this.#refusal(gone);
       return this.#weigh(request, { claims, profile, verdict: late });
     });

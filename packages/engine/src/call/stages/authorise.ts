@@ -1,4 +1,5 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
+import { copyJson } from "../../execute/runners/json-text.ts";
 import type { AuthorityRequest, Decision } from "../../ports/authority.ts";
 import { denial } from "../denial.ts";
 import { deny } from "../ending-steps.ts";
@@ -128,7 +129,7 @@ function requestOf({ attempt, tool, life }: Checked, house: House): AuthorityReq
     sideEffects: conduct.sideEffects,
     risk: conduct.risk,
     isolation: runnerOf(tool, house).isolation.level,
-    input: structuredClone(life.input),
+    input: copyJson(life.input),
     at: house.clock.now(),
   };
 }

@@ -73,7 +73,7 @@ describe("thread runner: memory", () => {
   );
 
   it("garbage that V8 has not collected yet is not held against a tool", async () => {
-    expect(await output("churn", { input: { ms: 1_000 }, memoryBytes: 64 * MIB })).toBe("clean");
+    expect(await output("churn", { input: { ms: 1_000 }, memoryBytes: 128 * MIB })).toBe("clean");
   });
 
   it("infinite recursion is an ordinary error", async () => {
