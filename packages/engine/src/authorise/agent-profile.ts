@@ -19,9 +19,6 @@ export interface AgentProfile {
 /** For an agent without a profile: everything but tools that ask for additional verification (levels 8 to 10). */
 const UNKNOWN_CLEARANCE = 7;
 
-/** From this level on a person verifies each call, whatever else allows it. */
-export const VERIFIED_LEVEL = 8;
-
 export function profileOf(
   profiles: readonly AgentProfile[],
   { agent, tenant }: Caller,

@@ -1,7 +1,7 @@
 import type { AuthorityRequest, Decision } from "../ports/authority.ts";
 import type { PolicyVerdict, Tier } from "../ports/policy.ts";
 import type { TokenClaims } from "../ports/tokens.ts";
-import { type AgentProfile, VERIFIED_LEVEL } from "./agent-profile.ts";
+import type { AgentProfile } from "./agent-profile.ts";
 import type { GrantShelf } from "./capability/grant-shelf.ts";
 import type { ConfiguredGrant } from "./grants.ts";
 import { matchStanding } from "./standing/index.ts";
@@ -119,10 +119,6 @@ function lacking(
 
 /** Nothing forbids it: allowed, unless a person is to be asked and no standing grant has answered already. */
 function permitted(base: Base, { request, found }: { request: AuthorityRequest; found: Found }): Decision {
-  if (request.securityLevel >= VERIFIED_LEVEL) {
-    const reason = `a tool of security level ${request.securityLevel} needs additional verification`;
-    return { ...base, outcome: "ask", reason, tier: "organisation" };
-  }
   const { verdict, shelf, project } = found;
   if (verdict?.outcome !== "ask") return { ...base, outcome: "allow", reason: verdict?.reason ?? "granted" };
   const standing =

@@ -1,5 +1,5 @@
 import { failure, SallyportError } from "@sallyport/protocol";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help, type Option } from "commander";
 import { VERSION } from "../version.ts";
 import { approvalsCommand } from "./commands/approvals.ts";
 import { auditCommand } from "./commands/audit.ts";
@@ -78,6 +78,7 @@ function withManners(command: Command, io: Io): Command {
     .exitOverride()
     .showSuggestionAfterError()
     .showHelpAfterError("(add --help to see how it is used)")
+    .configureHelp({ optionDescription })
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
@@ -86,11 +87,20 @@ function withManners(command: Command, io: Io): Command {
   return command;
 }
 
+const HELP = new Help();
+/** A default that tells a reader nothing: an empty list, or a length of time in milliseconds. */
+const EMPTY_DEFAULT = / \(default: (?:\[\]|\d{4,})\)$/;
+
+function optionDescription(option: Option): string {
+  const text = HELP.optionDescription(option).replace(EMPTY_DEFAULT, "");
+  return option.mandatory ? `${text} (required)` : text;
+}
+
 function explain(error: unknown, argv: string[], io: Io): number {
   const output = new Output(io, argv.includes("--json"));
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.success;
-    const misused = failure("E3921", { message: error.message });
+    const misused = failure("E3921", { message: error.message.replace(/^error: /, "") });
     // For a person commander has said it already.
     if (output.json) output.result({ status: "error", error: misused }, () => "");
     return EXIT.badUsage;

@@ -89,8 +89,11 @@ function allow({ attempt, tool, life, decision }: Weighed): Allowed {
   return { attempt, tool, input: life.input, life: life.authorized(decision) };
 }
 
+/** From this security level on a person verifies each call, whatever allows it (MCX-8). */
+const VERIFIED_LEVEL = 8;
+
 function needOf({ attempt, tool, decision }: Weighed): ApprovalCause | undefined {
-  if (tool.conduct.requiresApproval) return "tool";
+  if (tool.conduct.requiresApproval || tool.manifest.securityLevel >= VERIFIED_LEVEL) return "tool";
   if (decision.outcome === "ask") return "policy";
   return attempt.request.requireApproval ? "caller" : undefined;
 }

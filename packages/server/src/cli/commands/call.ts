@@ -1,4 +1,4 @@
-import { ON_APPROVAL, type OnApproval } from "@sallyport/protocol";
+import { failure, ON_APPROVAL, type OnApproval, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
@@ -78,6 +78,11 @@ async function call(
   const { tool, options } = line;
   const session = new Session(options, io);
   const { output } = session;
+  if (line.input === "-" && options.token === "-") {
+    const message = "Standard input cannot be both the input and the token.";
+    const advice = "Give one of them as @file.";
+    throw new SallyportError(failure("E3921", { message, advice }));
+  }
   const input = await readInput(line.input, io);
   const token = await readToken(options.token, io);
   const onApproval = options.onApproval ?? session.config.approvals.onApproval;

@@ -37,7 +37,7 @@ export function releaseCommand(io: Io): Command {
     .description("let a tool out of quarantine")
     .argument("<tool>", "id, or id@version; without a version all of them", reference)
     .option("--tool-version <version>", "only this version")
-    .requiredOption("--note <text>", "what you found; goes on record");
+    .requiredOption("--note <text>", "what you found; goes on record", personWords);
   return withCommonOptions(command).action(
     async (tool: Reference, flags: QuarantineFlags & { note: string }) => {
       const session = new Session(flags, io);
