@@ -56,7 +56,7 @@ function tokenNamed(
   const seen = inspectToken(text, { rules, at: now });
   if (isFailure(seen)) {
     // A damaged token must not be kept as if it were a name: the real one would stay good, and its text be on record.
-    if (isFile || LOOKS_LIKE_A_TOKEN.test(text)) throw new SallyportError(seen);
+    if (isFile || LOOKS_LIKE_A_TOKEN.test(text)) throw unusable(`This is no readable token: ${seen.message}`);
     return { jti: plainJti(text), forgetAt };
   }
   const { jti, exp } = seen.payload;
