@@ -46,9 +46,12 @@ interface Setting {
   decide?: Policy["decide"];
   quorum?: number;
   withTokens?: boolean;
+  now?: () => number;
+  /** The tool then runs until it is ended. */
+  forever?: boolean;
 }
 
-async function house({ decide = () => ASK, quorum = 1, withTokens = false }: Setting = {}) {
+async function house({ decide = () => ASK, quorum = 1, withTokens = false, now, forever }: Setting = {}) {
   const signer = hmacSigner(randomBytes(32));
   const shelf = new GrantShelf(signer);
   const authority = new HouseAuthority({
@@ -58,11 +61,13 @@ async function house({ decide = () => ASK, quorum = 1, withTokens = false }: Set
     ...(withTokens && { tokens: tokens() }),
   });
   const ran: unknown[] = [];
-  const run = (input: unknown) => {
+  const run = (input: unknown, { signal }: { signal: AbortSignal }) => {
     ran.push(input);
-    return input;
+    if (!forever) return input;
+    return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
-  const fixture = await fixtureEngine({ authority, signer, shelf, approvals: { quorum } }, [
+  const clock = now && { clock: { now } };
+  const fixture = await fixtureEngine({ authority, signer, shelf, approvals: { quorum }, ...clock }, [
     { id: "pay", run, conduct: { sideEffects: "external" } },
   ]);
   return { ...fixture, ran };
@@ -162,6 +167,51 @@ describe("an approval under attack", () => {
     expect(ran).toEqual([]);
   });
 
+  it("does not outlive its token, revoked while the caller waits for the answer", async () => {
+    const { call, engine, ran } = await house({ withTokens: true });
+    const waiting = call("pay", { n: 1 }, { callId: "c1", token, onApproval: "wait" });
+    await until(async () => (await engine.approvals.list({ limit: 1 })).length === 1);
+    await engine.revokeToken({ jti: "t1", by: "ada", reason: "leaked", forgetAt: Date.now() + 600_000 });
+    expect(errorOf(await waiting).code).toBe("E3217");
+    expect(ran).toEqual([]);
+  });
+
+  it("that somebody edits while its call runs leaves the call tied to its token", async () => {
+    let hold: Promise<void> | undefined;
+    const decide = async () => {
+      await hold;
+      return ASK;
+    };
+    const { call, engine, ran } = await house({ decide, withTokens: true, forever: true });
+    const id = (await call("pay", { n: 1 }, { callId: "c1", token })).approval?.approvalId ?? "";
+    let letGo = () => {};
+    hold = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const editing = engine.approvals.edit(id, { by: "bob", input: { n: 2 } });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    hold = undefined;
+    await engine.approvals.approve(id, { by: "ada" });
+    const running = engine.resume("c1");
+    await until(async () => ran.length === 1);
+    letGo();
+    expect(await editing).toMatchObject({ code: "E3222" });
+    await engine.revokeToken({ jti: "t1", by: "ada", reason: "leaked", forgetAt: Date.now() + 600_000 });
+    expect(await running).toMatchObject({ error: { code: "E3217" } });
+  });
+
+  it("that has expired ends its call and its order, also when the policy has stopped asking", async () => {
+    let at = Date.UTC(2026, 0, 1);
+    let verdict = ASK;
+    const { call, engine, store, ran } = await house({ decide: () => verdict, now: () => at });
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    at += 30 * 3_600_000;
+    verdict = { ...ASK, outcome: "allow" };
+    expect(await engine.resume("c1")).toMatchObject({ error: { code: "E3215" } });
+    expect(await store.approvals.order(id)).toBeUndefined();
+    expect(ran).toEqual([]);
+  });
+
   it("is given only by somebody with a name", async () => {
     const { call, engine } = await house();
     const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
@@ -195,3 +245,11 @@ describe("an approval under attack", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 });
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (await isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("it did not come to that");
+}
