@@ -1,4 +1,4 @@
-import { type CallAnswer, failure } from "@sallyport/protocol";
+import type { CallAnswer } from "@sallyport/protocol";
 import { decodeOrder, type WaitingOrder } from "../approve/order.ts";
 import { isUnspent, standingAt } from "../approve/settle.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
@@ -72,9 +72,4 @@ function continued(
 async function settledAnswer({ callId }: ApprovalRecord, house: House): Promise<CallAnswer | undefined> {
   const record = await house.store.calls.get(callId);
   return record?.closing?.answer;
-}
-
-/** For a call whose record cannot be found any more. */
-export function noSuchCall(callId: string) {
-  return failure("E3917", { message: `There is no call ${callId}.` });
 }

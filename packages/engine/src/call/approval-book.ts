@@ -1,7 +1,7 @@
 import { type Failure, failure, isFailure, type JsonValue } from "@sallyport/protocol";
 import { approvalDigest } from "../approve/digest.ts";
 import { decodeOrder, encodeOrder, type WaitingOrder } from "../approve/order.ts";
-import { approve, deny, edit, isFinal, isUnspent, type Settled, standingAt } from "../approve/settle.ts";
+import { approve, deny, edit, isUnspent, type Settled, standingAt } from "../approve/settle.ts";
 import type { EventKind } from "../audit/event.ts";
 import type { StandingChoice } from "../authorise/standing/index.ts";
 import type { ApprovalFilter, ApprovalRecord } from "../ports/approvals.ts";
@@ -118,14 +118,6 @@ export class ApprovalBook {
       before = page.at(-1)?.approvalId;
       if (before === undefined) return expired;
     }
-  }
-
-  /** The unspent or pending approval a call waits for, with its order; undefined when it waits for none. */
-  async waitingFor(callId: string): Promise<{ record: ApprovalRecord; order: WaitingOrder } | undefined> {
-    const record = await this.#house.store.approvals.ofCall(callId);
-    if (!record || isFinal(record.standing.state)) return undefined;
-    const order = await this.#house.store.approvals.order(record.approvalId);
-    return order === undefined ? undefined : { record, order: decodeOrder(order) };
   }
 
   async #standing(approvalId: string, choice: StandingChoice): Promise<PreparedGrant | Failure> {

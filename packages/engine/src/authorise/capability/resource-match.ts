@@ -1,4 +1,6 @@
+import { type PlainPath, pathInside, readPath } from "../../match/paths.ts";
 import { matchesAny } from "../../match/patterns.ts";
+import { YES } from "../../match/truth.ts";
 
 const DOT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:$|[/\\])/i;
 const ENCODED_SEPARATOR = /%2f|%5c/gi;
@@ -26,21 +28,18 @@ export function hasDotSegments(resource: string): boolean {
 
 /** Whether a path is one of the folders or lies below one, by its text alone. Links are the sandbox's business. */
 export function isInside(folders: readonly string[], path: string): boolean {
-  const segments = segmentsOf(path);
+  const inner = placeOf(path);
   return folders.some((folder) => {
-    const outer = segmentsOf(folder);
-    return (
-      outer !== undefined && segments !== undefined && outer.every((name, index) => name === segments[index])
-    );
+    const outer = placeOf(folder);
+    return inner !== undefined && outer !== undefined && pathInside(inner, outer) === YES;
   });
 }
 
-/** Undefined for a path whose place cannot be told. The first one says whether it is absolute. */
-function segmentsOf(path: string): string[] | undefined {
-  // A percent sign may be read as another character further on, so that nobody can tell where the path leads.
-  if (path === "" || /[\\\0]/.test(path) || /%(?:2e|2f|5c|25)/i.test(path)) return undefined;
-  const names = path.split("/").filter((name) => name !== "" && name !== ".");
-  return names.includes("..") ? undefined : [path.startsWith("/") ? "/" : ".", ...names];
+/** Percent signs may be read as other characters further on, and `..` may follow a link: nobody can tell where they lead. */
+const UNCERTAIN = /%(?:2e|2f|5c|25)|(?:^|\/)\.\.(?:\/|$)/i;
+
+function placeOf(path: string): PlainPath | undefined {
+  return UNCERTAIN.test(path) ? undefined : readPath(path);
 }
 
 /** The host a network resource is about, in lower case: of a URL, `host:port` or a bare host. */

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApprovalRecord, type ApprovalState, isFinal, levelAt, standingAt } from "@sallyport/engine";
+import {
+  type ApprovalRecord,
+  type ApprovalState,
+  isFinal,
+  levelAt,
+  levelEndsAt,
+  standingAt,
+} from "@sallyport/engine";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { relativeText } from "../duration-text.ts";
@@ -96,13 +103,20 @@ export function questionText(record: ApprovalRecord, now: number): string {
     `  caller     agent ${record.agent} of ${record.tenant}${record.user ? ` for ${record.user}` : ""}`,
     `  arguments  ${JSON.stringify(record.input)}${record.editedBy ? ` (changed by ${record.editedBy})` : ""}`,
     ...(record.effects === undefined ? [] : [`  effects    ${JSON.stringify(record.effects)}`]),
-    `  asked      ${relativeText(record.createdAt, now)}, level ${levelAt(record, now)} of ${record.levels.length}`,
+    `  asked      ${relativeText(record.createdAt, now)}, ${levelText(record, now)}`,
     ...(isFinal(record.standing.state) ? [] : [`  expires    ${relativeText(record.expiresAt, now)}`]),
     `  agreed     ${agreed}; ${record.quorum} needed`,
     `  digest     ${record.digest}`,
   ];
   // A name or a reason with line breaks in it must not look like another line of the question.
   return lines.map((line) => visible(line.replaceAll(/\s/g, " "))).join("\n");
+}
+
+function levelText(record: ApprovalRecord, now: number): string {
+  const level = levelAt(record, now);
+  const where = `level ${level} of ${record.levels.length}`;
+  const isWaiting = record.standing.state === "pending" && level < record.levels.length;
+  return isWaiting ? `${where}, the next is asked ${relativeText(levelEndsAt(record, now), now)}` : where;
 }
 
 function reasonOf({ standing }: ApprovalRecord): string {
