@@ -1,4 +1,5 @@
 import type { CallStatus } from "./call-status.ts";
+import type { FileEffects } from "./effects.ts";
 import type { Failure } from "./errors/failure.ts";
 import type { JsonValue } from "./json.ts";
 import type { LifecycleState } from "./lifecycle.ts";
@@ -30,6 +31,38 @@ export interface Isolation {
   runner: string;
 }
 
+export const LIMIT_NAMES = [
+  "wall",
+  "cpu",
+  "memory",
+  "processes",
+  "openFiles",
+  "fileSize",
+  "disk",
+  "output",
+  "connections",
+] as const;
+export type LimitName = (typeof LIMIT_NAMES)[number];
+
+/** What held a limit: the kernel per group or per process, a supervisor that measures, or the egress proxy. */
+export type Enforcer = "cgroup" | "rlimit" | "watch" | "tmpfs" | "proxy" | "none";
+
+/** Which mechanism held each limit of a run, so that nobody has to believe more than was done. */
+export type Enforcement = Partial<Record<LimitName, Enforcer>>;
+
+/** Something a process tried that its sandbox does not allow. */
+export interface Violation {
+  type: "FILESYSTEM" | "PROCESS" | "NETWORK" | "SYSCALL";
+  severity: "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
+  /** In words, such as `mount was called by sh`. */
+  description: string;
+  /** What it was about: a syscall, a host, a path. */
+  subject: string;
+  /** How often. */
+  times: number;
+  at: number;
+}
+
 /** Where the call's last event stands in its tenant's chain; enough to find and check it offline. */
 export interface Receipt {
   tenant: string;
@@ -37,6 +70,8 @@ export interface Receipt {
   hash: string;
   inputHash: string;
   outputHash?: string;
+  /** The digest of the file effects that were committed. */
+  effectsHash?: string;
 }
 
 /** Proof that nothing a failed call did to the transactional state is left. */
@@ -44,6 +79,8 @@ export interface RollbackProof {
   verified: boolean;
   snapshotHash: string;
   discardedMutations: number;
+  /** Of a call with a workspace: the same for its files. */
+  files?: { verified: boolean; hash: string; discarded: number };
 }
 
 /** The approval a call ran by, or waits for. */
@@ -73,6 +110,12 @@ interface AnswerCommon {
   completedAt: number;
   usage: ResourceUsage;
   isolation?: Isolation;
+  /** Of a sandboxed run: which mechanism held each limit. */
+  enforcement?: Enforcement;
+  /** Of a sandboxed run: what it tried and was refused. */
+  violations?: Violation[];
+  /** What the call changed in its workspace; of a call that did not succeed, what was dropped. */
+  effects?: FileEffects;
   rollback?: RollbackProof;
   approval?: ApprovalNote;
   warnings: Warning[];
