@@ -73,6 +73,7 @@ export {
   breakingChanges,
   type DefinedTool,
   decodeManifest,
+  defineCommand,
   defineTool,
   InvalidInput,
   isDefinedTool,

@@ -100,6 +100,7 @@ const drafts: fc.Arbitrary<ManifestDraft> = fc.record(
         cpuTimeMs: count,
         maxOutputBytes: count,
         maxFileBytes: count,
+        maxDiskBytes: count,
         maxOpenFiles: count,
         maxProcesses: count,
         maxConnections: count,

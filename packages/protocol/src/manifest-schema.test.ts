@@ -88,6 +88,7 @@ const AGREEMENTS: [string, { properties: JsonObject }, string[]][] = [
       cpuTimeMs: true,
       maxOutputBytes: true,
       maxFileBytes: true,
+      maxDiskBytes: true,
       maxOpenFiles: true,
       maxProcesses: true,
       maxConnections: true,

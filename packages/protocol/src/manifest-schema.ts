@@ -51,6 +51,7 @@ const LIMITS = closedObject("What one execution may use; left out fields keep th
   cpuTimeMs: count("Milliseconds of processor time."),
   maxOutputBytes: count("Bytes of the result as JSON."),
   maxFileBytes: count("Bytes of any one file it writes.", 0),
+  maxDiskBytes: count("Bytes of all that a process writes, together.", 0),
   maxOpenFiles: count("Files open at once."),
   maxProcesses: count("Processes at once."),
   maxConnections: count("Network connections at once.", 0),

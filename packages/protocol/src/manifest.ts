@@ -39,6 +39,8 @@ export interface ResourceLimits {
   cpuTimeMs?: number;
   maxOutputBytes?: number;
   maxFileBytes?: number;
+  /** All that a process writes, together. */
+  maxDiskBytes?: number;
   maxOpenFiles?: number;
   maxProcesses?: number;
   maxConnections?: number;

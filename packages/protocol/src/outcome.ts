@@ -114,7 +114,7 @@ interface AnswerCommon {
   enforcement?: Enforcement;
   /** Of a sandboxed run: what it tried and was refused. */
   violations?: Violation[];
-  /** What the call changed in its workspace; of a call that did not succeed, what was dropped. */
+  /** What the call changed in its workspace. */
   effects?: FileEffects;
   rollback?: RollbackProof;
   approval?: ApprovalNote;

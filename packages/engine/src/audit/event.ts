@@ -1,10 +1,12 @@
 import {
   canonicalJson,
+  type Enforcement,
   type Failure,
   type Isolation,
   type JsonValue,
   type LifecycleState,
   type RollbackProof,
+  type Violation,
 } from "@sallyport/protocol";
 import type { Decision } from "../ports/authority.ts";
 import { redactText } from "../redact/redact.ts";
@@ -25,6 +27,11 @@ export interface EventFacts {
   /** The approval the call waits for, or runs by. */
   approval?: { approvalId: string; by: string[]; digest: string } | undefined;
   isolation?: Isolation | undefined;
+  /** Of a sandboxed run: what held each limit. */
+  enforcement?: Enforcement | undefined;
+  violations?: readonly Violation[] | undefined;
+  /** The digest of what the call changed in its workspace. */
+  effectsHash?: string | undefined;
   durationMs?: number | undefined;
   error?: Failure | undefined;
   rollback?: RollbackProof | undefined;
@@ -40,6 +47,11 @@ export type EventKind =
   | "OUTCOME_UNKNOWN"
   | "CLOSED_BY_PERSON"
   | "CAPABILITY_VIOLATION"
+  | "SANDBOX_CREATED"
+  | "SANDBOX_DESTROYED"
+  | "POLICY_VIOLATION"
+  | "ESCAPE_ATTEMPT"
+  | "EFFECTS_UNDONE"
   | "APPROVAL_REQUESTED"
   | "APPROVAL_VOTED"
   | "APPROVAL_GIVEN"
@@ -50,6 +62,7 @@ export type EventKind =
   | "APPROVAL_VOID";
 
 const ERROR_TEXT_CHARS = 500;
+const MAX_VIOLATIONS = 32;
 
 const quote = (text: string): string => JSON.stringify(text);
 
@@ -87,6 +100,8 @@ export class EventWriter {
       this.#call +
       granted(kind, facts.decision) +
       (facts.durationMs === undefined ? "" : `,"duration":${facts.durationMs}`) +
+      (facts.effectsHash === undefined ? "" : `,"effectsHash":"${facts.effectsHash}"`) +
+      (facts.enforcement ? `,"enforcement":${canonicalJson({ ...facts.enforcement })}` : "") +
       (facts.error ? failed(facts.error) : "") +
       this.#eventId +
       at.ordinal +
@@ -101,7 +116,8 @@ export class EventWriter {
       this.#tenant +
       at.timestamp +
       this.#tool +
-      (facts.uses === undefined ? "}" : `,"uses":${canonicalJson(facts.uses)}}`)
+      (facts.uses === undefined ? "" : `,"uses":${canonicalJson(facts.uses)}`) +
+      (facts.violations ? violated(facts.violations) : "}")
     );
   }
 }
@@ -124,6 +140,17 @@ function isolated({ level, runner }: Isolation): string {
   return `,"isolation":{"level":"${level}","runner":${quote(runner)}}`;
 }
 
-function rolledBack({ discardedMutations, snapshotHash, verified }: RollbackProof): string {
-  return `,"rollback":${JSON.stringify({ discardedMutations, snapshotHash, verified })}`;
+function rolledBack({ discardedMutations, files, snapshotHash, verified }: RollbackProof): string {
+  const proof = { discardedMutations, ...(files && { files: { ...files } }), snapshotHash, verified };
+  return `,"rollback":${files ? canonicalJson(proof) : JSON.stringify(proof)}`;
+}
+
+/** What a process says of itself is its own text: bounded, without credentials. */
+function violated(violations: readonly Violation[]): string {
+  const kept = violations.slice(0, MAX_VIOLATIONS).map((violation) => ({
+    ...violation,
+    description: redactText(violation.description).slice(0, ERROR_TEXT_CHARS).toWellFormed(),
+    subject: redactText(violation.subject).slice(0, ERROR_TEXT_CHARS).toWellFormed(),
+  }));
+  return `,"violations":${canonicalJson(kept)}}`;
 }

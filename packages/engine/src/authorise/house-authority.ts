@@ -5,7 +5,7 @@ import type { Bus } from "../ports/bus.ts";
 import type { Policy, PolicyVerdict } from "../ports/policy.ts";
 import type { Store } from "../ports/store.ts";
 import type { TokenClaims } from "../ports/tokens.ts";
-import { type AgentProfile, beyondTheAgent, profileOf } from "./agent-profile.ts";
+import { type AgentProfile, beyondTheAgent, boundsOf, profileOf } from "./agent-profile.ts";
 import type { GrantShelf } from "./capability/grant-shelf.ts";
 import { type ConfiguredGrant, covers, reaches } from "./grants.ts";
 import { askAll } from "./policy/index.ts";
@@ -134,13 +134,15 @@ export class HouseAuthority implements Authority {
     },
   ): Decision {
     const { grants, shelf, project } = this.#options;
-    return weigh(request, {
+    const bounds = boundsOf(request.caller.agent, found.profile);
+    const decision = weigh(request, {
       ...found,
       matching: grants.filter((grant) => covers(grant, request)),
       shelf,
       project,
       grantsVersion: this.#grantsVersion,
     });
+    return bounds ? { ...decision, bounds } : decision;
   }
 }
 

@@ -66,12 +66,13 @@ export function noteOf({ approvalId, votes, editedBy, input }: ApprovalRecord): 
 export function withReceipt(answer: CallAnswer, attempt: Attempt, links: readonly AuditLink[]): CallAnswer {
   const link = links.at(-1);
   if (!link) return answer;
-  const { tenant, inputHash, outputHash } = attempt.facts;
+  const { tenant, inputHash, outputHash, effectsHash } = attempt.facts;
   const receipt: Receipt = {
     tenant,
     ...pick(link),
     inputHash,
     ...(outputHash !== undefined && { outputHash }),
+    ...(effectsHash !== undefined && { effectsHash }),
   };
   return { ...answer, receipt };
 }
@@ -96,10 +97,13 @@ function common({ attempt, trail, completedAt }: Facts) {
       durationMs: completedAt - attempt.startedAt,
       cpuMs: usage.cpuMs,
       memoryPeakBytes: usage.memoryPeakBytes,
-      networkBytesSent: 0,
-      networkBytesReceived: 0,
+      networkBytesSent: usage.networkBytesSent ?? 0,
+      networkBytesReceived: usage.networkBytesReceived ?? 0,
     },
     ...(facts.isolation && { isolation: facts.isolation }),
+    ...(facts.enforcement && { enforcement: facts.enforcement }),
+    ...(facts.violations && { violations: [...facts.violations] }),
+    ...(attempt.effects && { effects: attempt.effects }),
     ...(facts.rollback && { rollback: facts.rollback }),
     ...(attempt.approval && { approval: noteOf(attempt.approval) }),
     warnings: attempt.warnings,

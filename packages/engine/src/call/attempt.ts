@@ -1,4 +1,4 @@
-import type { Failure, Warning } from "@sallyport/protocol";
+import type { Failure, FileEffects, Warning } from "@sallyport/protocol";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { HookCall } from "../ports/hooks.ts";
@@ -54,6 +54,8 @@ export class Attempt {
   /** Set once the call is resolved. */
   tool: ResolvedTool | undefined;
   usage: RunUsage = NO_USAGE;
+  /** What the call changed in its workspace, once that is settled. */
+  effects: FileEffects | undefined;
   /** True once the journal holds the intent, so that the end closes it instead of opening it. */
   journaled = false;
   /** Set while the journal holds the call as waiting for approval; the intent to run takes its place. */

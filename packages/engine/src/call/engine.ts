@@ -25,8 +25,9 @@ import { createSchemaCompiler, lintSchema } from "../validate/index.ts";
 import { type ResultStep, STRICT_RESULT } from "../validate/result-steps.ts";
 import { ApprovalBook } from "./approval-book.ts";
 import { GrantBook } from "./grant-book.ts";
-import { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type House } from "./house.ts";
+import { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type House, type Runners } from "./house.ts";
 import { InFlight, type Progress } from "./in-flight.ts";
+import type { IsolationRules } from "./isolation-rules.ts";
 import { performCall, resumeCall } from "./perform-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
 import { ToolShelf } from "./tool-shelf.ts";
@@ -47,7 +48,9 @@ export interface EngineOptions {
   shelf?: GrantShelf;
   bus?: Bus;
   admission?: Partial<AdmissionLimits>;
-  runners?: { inline?: Runner; thread?: Runner };
+  runners?: Partial<Runners>;
+  /** Given: tools may run in processes of their own, isolated, and change files in workspaces. */
+  isolation?: IsolationRules;
   resultSteps?: readonly ResultStep[];
   hooks?: readonly Hook[];
   meter?: Meter;
@@ -148,7 +151,7 @@ export class Engine {
     this.#closed = true;
     for (const stop of this.#listening) stop();
     this.#house.inFlight.cancelAll("the engine is closing");
-    await Promise.all([this.#house.runners.inline.close(), this.#house.runners.thread.close()]);
+    await Promise.all(Object.values(this.#house.runners).map((runner?: Runner) => runner?.close()));
     await within(this.#house.inFlight.idle(), this.#house.limits.storeMs);
     this.#house.telemetry.flush();
   }
@@ -193,7 +196,10 @@ function furnish(options: EngineOptions): House {
     runners: {
       inline: options.runners?.inline ?? createInlineRunner(),
       thread: options.runners?.thread ?? createThreadRunner(),
+      process: options.runners?.process,
+      script: options.runners?.script,
     },
+    isolation: options.isolation,
     resultSteps: options.resultSteps ?? STRICT_RESULT,
     hooks: hooks.length > 0 ? createHookRunner(hooks, { maxMs: limits.hookMs, errors }) : undefined,
     telemetry: new Telemetry(options.meter ?? new MemoryMeter()),

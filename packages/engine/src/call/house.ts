@@ -15,6 +15,7 @@ import type { Telemetry } from "../telemetry/index.ts";
 import type { JsonLimits, SchemaCompiler } from "../validate/index.ts";
 import type { ResultStep } from "../validate/result-steps.ts";
 import type { InFlight } from "./in-flight.ts";
+import type { IsolationRules } from "./isolation-rules.ts";
 import type { ToolShelf } from "./tool-shelf.ts";
 
 /** The rooms of the engine, wired. Stages see nothing else. */
@@ -33,7 +34,9 @@ export interface House {
   /** Ends the running calls that rest on any of these grants; gives back which. */
   endCalls(grantIds: readonly string[], why: Failure): string[];
   readonly admission: Admission;
-  readonly runners: { inline: Runner; thread: Runner };
+  readonly runners: Runners;
+  /** Absent: no tool can run in a process of its own, and none has a workspace. */
+  readonly isolation: IsolationRules | undefined;
   readonly resultSteps: readonly ResultStep[];
   /** Absent when there are none, so that a call pays nothing for them. */
   readonly hooks: HookRunner | undefined;
@@ -47,6 +50,14 @@ export interface House {
   readonly retry: RetryOptions;
   /** This run of the process, so that a crash can be told from a call that is still running. */
   readonly owner: string;
+}
+
+/** By the kind of implementation; one that is absent cannot be had here. */
+export interface Runners {
+  inline: Runner;
+  thread: Runner;
+  process?: Runner | undefined;
+  script?: Runner | undefined;
 }
 
 export interface EngineLimits {

@@ -21,8 +21,19 @@ export function effectiveLimits({ request }: Attempt, { limits, operation }: Res
   };
 }
 
+/** Nothing that needs a sandbox gets as far as running without one; this is for the case that it did. */
+const UNHAD: Runner = {
+  isolation: { level: "LEVEL_0", runner: "none" },
+  run: async () => ({
+    ok: false,
+    fault: { kind: "refused", failure: failure("E3101") },
+    usage: { cpuMs: 0, memoryPeakBytes: 0 },
+  }),
+  close: async () => undefined,
+};
+
 export function runnerOf(tool: ResolvedTool, house: House): Runner {
-  return tool.implementation?.kind === "inline" ? house.runners.inline : house.runners.thread;
+  return house.runners[tool.implementation?.kind ?? "thread"] ?? UNHAD;
 }
 
 /** Puts together what a runner needs; whatever breaches the tool's bounds ends the run. */
@@ -36,7 +47,8 @@ export function jobOf(
   const { decision } = attempt.facts;
   const host = new GuardedHost({
     tool: tool.manifest.id,
-    state: transaction,
+    state: transaction.state,
+    files: transaction.files?.files,
     capabilities: decision?.capabilities ?? [],
     sideEffects: tool.conduct.sideEffects,
     ...(decision?.grants && house.authority.refuseUse && { refuseUse: checkedUse(at, decision, house) }),
@@ -54,6 +66,7 @@ export function jobOf(
     host,
     ...limits,
     signal: attempt.signal,
+    ...(at.confinement && { confinement: at.confinement }),
   };
 }
 

@@ -2,6 +2,7 @@ import { type CallAnswer, type Failure, failure, type JsonValue } from "@sallypo
 import { release } from "../approve/settle.ts";
 import { judge, type Verdict } from "../journal/recover.ts";
 import type { CallRecord } from "../ports/calls.ts";
+import type { FileRollback } from "../ports/workspace.ts";
 import type { House } from "./house.ts";
 import { closeLate, markUnknown } from "./late-close.ts";
 
@@ -13,21 +14,31 @@ const PAGE = 200;
  */
 export async function recover(house: House): Promise<Verdict[]> {
   await releaseReservations(house);
+  const files = await takeBackFiles(house);
   const verdicts: Verdict[] = [];
-  for (const record of await leftOpen(house)) verdicts.push(await settle(record, house));
+  for (const record of await leftOpen(house)) {
+    verdicts.push(await settle(record, files.get(record.callId), house));
+  }
   return verdicts;
 }
 
-async function settle(record: CallRecord, house: House): Promise<Verdict> {
+/** Files that a call had put in place stay only if its outcome is on record. */
+async function takeBackFiles({ isolation, store }: House): Promise<Map<string, FileRollback>> {
+  const isDone = async (callId: string) => (await store.calls.get(callId))?.closing?.status === "success";
+  const taken = (await isolation?.workspaces.recover(isDone)) ?? [];
+  return new Map(taken.map(({ callId, rollback }) => [callId, rollback]));
+}
+
+async function settle(record: CallRecord, files: FileRollback | undefined, house: House): Promise<Verdict> {
   const verdict = judge(record.callId, record);
-  if (verdict.verdict === "never_started" && (await closeAsUndone(record, house))) return verdict;
+  if (verdict.verdict === "never_started" && (await closeAsUndone(record, files, house))) return verdict;
   if (record.phase === "executing") await markUnknown(record, house);
   if (verdict.verdict !== "never_started") return verdict;
   return {
     verdict: "outcome_unknown",
     callId: record.callId,
     record,
-    reason: "it left state behind although it never committed",
+    reason: "it left state or files behind although it never committed",
   };
 }
 
@@ -55,13 +66,19 @@ async function leftOpen(house: House): Promise<CallRecord[]> {
   return found.reverse();
 }
 
-/** False when the state shows traces of the call, which then cannot be called undone. */
-async function closeAsUndone(record: CallRecord, house: House): Promise<boolean> {
+/** False when the state or the files show traces of the call, which then cannot be called undone. */
+async function closeAsUndone(
+  record: CallRecord,
+  files: FileRollback | undefined,
+  house: House,
+): Promise<boolean> {
+  if (files && !files.verified) return false;
   const left = await house.store.state.writtenBy({ tenant: record.tenant, tool: record.tool }, record.callId);
   if (left > 0) return false;
   const message = "The process ended while the call ran; nothing of it took effect.";
   const error = failure("E3107", { message, retryable: true });
-  const proof = { verified: true, snapshotHash: "", discardedMutations: 0 };
+  const restored = files && { files: { verified: true, hash: files.hash, discarded: files.discarded } };
+  const proof = { verified: true, snapshotHash: "", discardedMutations: 0, ...restored };
   await closeLate(record, { states: ["ABORTED", "ROLLED_BACK"], error, proof }, house);
   return true;
 }

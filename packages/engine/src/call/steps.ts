@@ -1,7 +1,8 @@
 import type { CallAnswer, Failure, JsonValue } from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
-import type { StateTransaction } from "../effects/state-transaction.ts";
+import type { EffectTransaction } from "../effects/effect-transaction.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { Confinement } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type {
@@ -47,7 +48,9 @@ export interface Intended extends Arrived {
   tool: ResolvedTool;
   input: JsonValue;
   life: Executing;
-  transaction: StateTransaction;
+  transaction: EffectTransaction;
+  /** Of a tool that runs in a process of its own. */
+  confinement: Confinement | undefined;
 }
 
 export interface Ran extends Intended {

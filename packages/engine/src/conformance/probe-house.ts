@@ -28,7 +28,7 @@ export interface ProbedEngine {
 export type EngineFactory = (options: EngineOptions) => Promise<ProbedEngine>;
 
 /** How a tool's code is reached. */
-export type RunnerKind = Implementation["kind"];
+export type RunnerKind = Exclude<Implementation["kind"], "process">;
 
 /** On whose behalf probes are called. */
 export const PROBER: Caller = { tenant: "conformance", agent: "prober", user: "conformance" };

@@ -82,7 +82,9 @@ function provenOnce(make: EngineFactory): ToolCheckContext["containment"] {
 function runnerOf({ manifest }: ToolRecord, shelf: Pick<ToolShelf, "resolve">): RunnerKind | undefined {
   const operation = Object.keys(manifest.operations)[0] ?? "";
   const tool = shelf.resolve({ tool: manifest.id, version: manifest.version, operation });
-  return isFailure(tool) ? undefined : tool.implementation?.kind;
+  const kind = isFailure(tool) ? undefined : tool.implementation?.kind;
+  // A command is contained by the sandbox a script runs in.
+  return kind === "process" ? "script" : kind;
 }
 
 async function transaction({ manifest }: ToolRecord, context: ToolCheckContext): Promise<Seen> {

@@ -1,5 +1,18 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, type LimitName } from "@sallyport/protocol";
 import type { RunFault } from "../ports/runner.ts";
+import { redactText } from "../redact/redact.ts";
+
+const LIMIT_WORDS: Record<LimitName, string> = {
+  wall: "time",
+  cpu: "processor time",
+  memory: "memory",
+  processes: "processes",
+  openFiles: "open files",
+  fileSize: "the size of a file",
+  disk: "disk space",
+  output: "output",
+  connections: "connections",
+};
 
 export interface FaultContext {
   tool: string;
@@ -37,6 +50,24 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         message: `${tool} ended its thread: ${fault.message}`,
         retryable: idempotent,
       });
+    case "limit":
+      return failure("E3102", {
+        message: `${tool} exceeded its limit of ${LIMIT_WORDS[fault.limit]}: ${fault.message}`,
+        retryable: false,
+        details: { limit: fault.limit },
+      });
+    case "exit":
+      return failure("E3108", {
+        message: `${tool} ended with exit code ${fault.code}.`,
+        retryable: idempotent,
+        details: { exitCode: fault.code, stderr: redactText(fault.stderr) },
+      });
+    case "crashed":
+      return failure("E3107", { message: `${tool} crashed: ${fault.message}`, retryable: idempotent });
+    case "violation":
+      return failure("E3109", { message: `${tool}: ${fault.message}` });
+    case "refused":
+      return fault.failure;
     case "not_json":
       return failure("E3510", { message: `${tool} returned something that is not JSON: ${fault.message}` });
     case "output_too_large":

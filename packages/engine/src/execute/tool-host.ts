@@ -8,11 +8,15 @@ import {
 } from "@sallyport/protocol";
 import type { ToolHost, UseOf } from "../ports/runner.ts";
 import type { StateAccess } from "../ports/transaction.ts";
+import type { FileAccess } from "../ports/workspace.ts";
+import { GuardedFiles } from "./guarded-files.ts";
 import { type CapabilityUsed, fitForRecord, UseLog } from "./use-log.ts";
 
 interface HostOptions {
   tool: string;
   state: StateAccess;
+  /** Left out: the tool has no workspace. */
+  files?: FileAccess | undefined;
   /** The capabilities this call was granted, which are at most those the tool declares. */
   capabilities: readonly string[];
   sideEffects: SideEffects;
@@ -43,10 +47,19 @@ const DEFAULT_SEVERITY: Risk = "high";
 export class GuardedHost implements ToolHost {
   /** What was used so far. */
   readonly uses = new UseLog();
+  #files: GuardedFiles | undefined;
   readonly #options: HostOptions;
 
   constructor(options: HostOptions) {
     this.#options = options;
+  }
+
+  get files(): FileAccess {
+    this.#files ??= new GuardedFiles(this.#options.files, (use) => {
+      if (use.action === "read" || use.action === "list") this.#use(use);
+      else this.#change(use);
+    });
+    return this.#files;
   }
 
   async get(key: string): Promise<JsonValue | undefined> {
@@ -100,7 +113,7 @@ export class GuardedHost implements ToolHost {
   #change(use: HostedUse): void {
     const { tool, sideEffects, capabilities } = this.#options;
     if (sideEffects === "none" && capabilities.includes(use.capability)) {
-      const message = `${tool} declares no side effects and tried to change state.`;
+      const message = `${tool} declares no side effects and tried to change ${use.capability.startsWith("state") ? "state" : "files"}.`;
       this.#violate(use, failure("E3911", { message }));
     }
     this.#use(use);

@@ -5,6 +5,7 @@ import type {
   IsolationLevel,
   JsonValue,
   Permissions,
+  ResourceLimits,
   Risk,
   SideEffects,
   SourceType,
@@ -12,6 +13,7 @@ import type {
 } from "@sallyport/protocol";
 import type { Bus } from "./bus.ts";
 import type { Tier } from "./policy.ts";
+import type { AgentBounds } from "./sandbox.ts";
 import type { Store } from "./store.ts";
 import type { TokenClaims } from "./tokens.ts";
 
@@ -34,6 +36,8 @@ export interface AuthorityRequest {
   securityLevel: number;
   /** What the tool may touch while it runs, by its manifest. */
   permissions: Permissions;
+  /** What the call may use at most. */
+  limits?: Readonly<Partial<ResourceLimits>>;
   requiredCapabilities: readonly string[];
   sideEffects: SideEffects;
   risk: Risk;
@@ -69,6 +73,8 @@ export interface Decision {
   counted?: string[];
   /** The token the decision rests on. */
   token?: TokenClaims;
+  /** What the agent may use at most: its tools run inside these bounds. */
+  bounds?: AgentBounds;
 }
 
 /** One use of a capability by a running tool. */

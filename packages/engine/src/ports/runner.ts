@@ -1,5 +1,15 @@
-import type { Isolation, JsonValue } from "@sallyport/protocol";
+import type {
+  Enforcement,
+  Failure,
+  Isolation,
+  IsolationLevel,
+  JsonValue,
+  LimitName,
+  Violation,
+} from "@sallyport/protocol";
+import type { AgentBounds, EgressRule, SandboxLimits, SandboxMount } from "./sandbox.ts";
 import type { StateAccess } from "./transaction.ts";
+import type { FileAccess, FileStaging } from "./workspace.ts";
 
 /** What a capability is used for. */
 export interface UseOf {
@@ -17,6 +27,8 @@ export interface ToolHost extends StateAccess {
   progress(percent: number, phase?: string): void;
   /** Asserts that the tool may use a capability this way; rejects, and ends the call, when it may not. */
   use(capability: string, on?: UseOf): Promise<void>;
+  /** Files of the call's workspace, staged with it. Each access is a use of a `filesystem` capability. */
+  readonly files: FileAccess;
 }
 
 /** Facts about the call that a tool may see. */
@@ -44,6 +56,23 @@ export interface Job {
   maxOutputBytes: number;
   /** Aborted when the call is cancelled; the runner itself watches the deadline. */
   signal: AbortSignal;
+  /** For a tool that runs in a process of its own: what that process may see, reach and use. */
+  confinement?: Confinement;
+}
+
+/** The bounds of a process, drawn from the manifest, the agent and the house's policy. */
+export interface Confinement {
+  level: IsolationLevel;
+  mounts: readonly SandboxMount[];
+  hidden: readonly string[];
+  egress: readonly EgressRule[];
+  limits: SandboxLimits;
+  bounds?: AgentBounds;
+  /** The folder it may change, staged. */
+  staging?: FileStaging;
+  cwd: string;
+  /** Told of what happens to the sandbox, for the record. */
+  onEvent?(event: "SANDBOX_CREATED" | "SANDBOX_DESTROYED"): void;
 }
 
 /** How a tool's code is reached. A function in this process, or a module that any thread can import. */
@@ -54,7 +83,26 @@ export type Implementation =
       /** The tool's own line about a call, by operation, for whoever approves it. */
       summaries?: Readonly<Record<string, (input: JsonValue) => string>>;
     }
-  | { kind: "thread"; moduleUrl: string };
+  | { kind: "thread"; moduleUrl: string }
+  /** The same module in a sandboxed Node process of its own. */
+  | { kind: "script"; moduleUrl: string }
+  | { kind: "process"; programs: Readonly<Record<string, ProcessProgram>> };
+
+/** A command that does an operation: started for each call, never through a shell. */
+export interface ProcessProgram {
+  /**
+   * Program and arguments. An element `{name}` becomes that argument of the call and `{name...}` each item of a list;
+   * an element whose argument was not given is left out.
+   */
+  command: readonly string[];
+  /** `json`: the input comes on stdin as one JSON line. Otherwise stdin is empty. */
+  stdin: "json" | "none";
+  /** `json`: stdout is the result. `text`: the result is { exitCode, stdout, stderr }. */
+  stdout: "json" | "text";
+  /** Exit codes that count as done; any other is E3108. */
+  success: readonly number[];
+  env: Readonly<Record<string, string>>;
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: the tool author's own input type; the schema guarantees it
 export type ToolFunction = (input: any, context: ToolContext) => unknown;
@@ -63,6 +111,8 @@ export type ToolFunction = (input: any, context: ToolContext) => unknown;
 export interface ToolContext extends CallFacts {
   readonly signal: AbortSignal;
   readonly state: StateAccess;
+  /** The call's workspace: what it changes here is committed with the outcome, or not at all. */
+  readonly files: FileAccess;
   progress(percent: number, phase?: string): void;
   use(capability: string, on?: UseOf): Promise<void>;
 }
@@ -70,6 +120,8 @@ export interface ToolContext extends CallFacts {
 export interface RunUsage {
   cpuMs: number;
   memoryPeakBytes: number;
+  networkBytesSent?: number;
+  networkBytesReceived?: number;
 }
 
 /** How a run went wrong, before anybody decides what that means for the call. */
@@ -80,11 +132,25 @@ export type RunFault =
   | { kind: "memory"; message: string }
   | { kind: "died"; message: string }
   | { kind: "not_json"; message: string }
-  | { kind: "output_too_large"; bytes: number };
+  | { kind: "output_too_large"; bytes: number }
+  | { kind: "limit"; limit: LimitName; message: string }
+  | { kind: "exit"; code: number; stderr: string }
+  | { kind: "crashed"; message: string }
+  | { kind: "violation"; message: string }
+  /** No sandbox could be had: nothing ran. */
+  | { kind: "refused"; failure: Failure };
 
-export type RunResult =
+/** What a sandboxed run adds to its result. */
+export interface SandboxReport {
+  isolation: Isolation;
+  enforcement: Enforcement;
+  violations: Violation[];
+}
+
+export type RunResult = (
   | { ok: true; output: JsonValue; usage: RunUsage }
-  | { ok: false; fault: RunFault; usage: RunUsage };
+  | { ok: false; fault: RunFault; usage: RunUsage }
+) & { sandbox?: SandboxReport };
 
 /** Runs one job at a time per caller. Never rejects: whatever a tool does is a result. */
 export interface Runner {

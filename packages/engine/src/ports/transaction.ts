@@ -9,7 +9,7 @@ export interface Transaction {
   /** What has to be written for these changes to hold; undefined when there are none. */
   writes(): StateWrites | undefined;
   /** Ends the transaction after its writes have become durable. */
-  commit(): void;
+  commit(): void | Promise<void>;
   /** Drops every change and proves that nothing of them is left. Rejects only when the store is lost. */
   rollback(): Promise<RollbackProof>;
 }

@@ -3,6 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
+import { GuardedFiles } from "../execute/guarded-files.ts";
 import type { ToolContext } from "../ports/runner.ts";
 import { createSchemaCompiler } from "../validate/index.ts";
 import { decodeManifest } from "./decode-manifest.ts";
@@ -18,6 +19,7 @@ const context: ToolContext = {
   deadlineAt: 0,
   signal: new AbortController().signal,
   state: { get: async () => undefined, put: async () => {}, delete: async () => {}, keys: async () => [] },
+  files: new GuardedFiles(undefined, () => undefined),
   progress: () => {},
   use: async () => {},
 };

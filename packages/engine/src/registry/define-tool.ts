@@ -6,7 +6,7 @@ import {
   type OperationManifest,
   type ToolManifest,
 } from "@sallyport/protocol";
-import type { ToolContext, ToolFunction } from "../ports/runner.ts";
+import type { ProcessProgram, ToolContext, ToolFunction } from "../ports/runner.ts";
 import { deepFreeze } from "./decode-manifest.ts";
 import { parsed } from "./invalid-input.ts";
 import {
@@ -35,7 +35,7 @@ export interface OperationDefinition<Input extends AnySchema, Output extends Any
   run(input: InputOf<Input>, context: ToolContext): ResultOf<Output> | Promise<ResultOf<Output>>;
 }
 
-type ManifestFields = Omit<ManifestDraft, "operations" | "name"> & { name?: string };
+export type ManifestFields = Omit<ManifestDraft, "operations" | "name"> & { name?: string };
 
 /** A tool with several operations; `operation()` infers the types of each. */
 export interface ToolDefinition extends ManifestFields {
@@ -66,6 +66,8 @@ export interface DefinedTool {
   readonly operations: Readonly<Record<string, ToolFunction>>;
   /** Approval summaries by operation, where the author gave one. */
   readonly summaries: Readonly<Record<string, (input: unknown) => string>>;
+  /** Of a tool made of commands: the program of each operation; then there are no functions. */
+  readonly programs: Readonly<Record<string, ProcessProgram>>;
 }
 
 /** Gives an operation of a tool with several the types of its schemas. */
@@ -96,6 +98,23 @@ export function defineTool(definition: ToolDefinition | (ManifestFields & AnyOpe
     manifest: deepFreeze(manifest),
     operations: Object.freeze(Object.fromEntries(functions)),
     summaries: Object.freeze(Object.fromEntries(Object.entries(operations).flatMap(summaryOf))),
+    programs: NO_PROGRAMS,
+  });
+}
+
+const NO_PROGRAMS = Object.freeze({});
+
+/** A tool whose operations are commands. */
+export function commandTool(
+  manifest: ToolManifest,
+  programs: Readonly<Record<string, ProcessProgram>>,
+): DefinedTool {
+  return Object.freeze({
+    [MARK]: true as const,
+    manifest: deepFreeze(manifest),
+    operations: Object.freeze({}),
+    summaries: Object.freeze({}),
+    programs: deepFreeze(programs),
   });
 }
 

@@ -1,4 +1,5 @@
 export { type DecodedManifest, decodeManifest } from "./decode-manifest.ts";
+export { type CommandDefinition, type CommandOperation, defineCommand } from "./define-command.ts";
 export {
   type DefinedTool,
   defineTool,

@@ -1,4 +1,4 @@
-import { DENIED, EXHAUSTED, TIMED_OUT, TOOL_FAILED } from "./families.ts";
+import { DENIED, EXHAUSTED, STATE_CONFLICT, TIMED_OUT, TOOL_FAILED } from "./families.ts";
 import type { CatalogueEntry } from "./vocabulary.ts";
 
 const SANDBOX_FAILED = {
@@ -56,5 +56,23 @@ export const EXECUTION_ERRORS = {
     title: "Tool process ended with an error",
     fixer: "model",
     advice: "Read the exit code and error output in the details and change the input accordingly.",
+  },
+  E3109: {
+    ...DENIED,
+    title: "Tool tried to leave its sandbox",
+    advice: "Look at the violations on record before the tool is used again; correct or remove it.",
+  },
+  E3110: {
+    ...STATE_CONFLICT,
+    title: "Files were changed by someone else meanwhile",
+    srd: "StaleFile",
+    advice: "Nothing was committed. Look at the paths in the details, then call again.",
+  },
+  E3111: {
+    ...STATE_CONFLICT,
+    title: "Call cannot be undone",
+    srd: "StaleFile",
+    fixer: "operator",
+    advice: "Read in the details what stands in the way; files that changed since are left alone.",
   },
 } as const satisfies Record<string, CatalogueEntry>;

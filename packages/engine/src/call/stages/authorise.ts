@@ -4,7 +4,9 @@ import type { AuthorityRequest, Decision } from "../../ports/authority.ts";
 import { denial } from "../denial.ts";
 import { deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
-import { runnerOf } from "../job.ts";
+import { demandedLevel } from "../isolation-rules.ts";
+import { effectiveLimits, runnerOf } from "../job.ts";
+import { absolutePermissions } from "../permitted-folders.ts";
 import type { Checked, Ending } from "../steps.ts";
 import { LATE, within } from "../within.ts";
 
@@ -124,11 +126,14 @@ function requestOf({ attempt, tool, life }: Checked, house: House): AuthorityReq
     tags: manifest.tags,
     source: manifest.source.type,
     securityLevel: manifest.securityLevel,
-    permissions: manifest.permissions,
+    permissions: absolutePermissions(manifest.permissions, house.isolation?.root),
+    limits: { ...tool.limits, ...effectiveLimits(attempt, tool, house) },
     requiredCapabilities: conduct.requiredCapabilities,
     sideEffects: conduct.sideEffects,
     risk: conduct.risk,
-    isolation: runnerOf(tool, house).isolation.level,
+    isolation:
+      demandedLevel(manifest.id, tool.implementation, house.isolation) ??
+      runnerOf(tool, house).isolation.level,
     input: copyJson(life.input),
     at: house.clock.now(),
   };

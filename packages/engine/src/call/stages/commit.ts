@@ -4,11 +4,17 @@ import type { CommitResult, Conflict } from "../../ports/store.ts";
 import { successAnswer, withReceipt } from "../answer.ts";
 import { closingUnit } from "../closing-unit.ts";
 import { rollBack } from "../ending-steps.ts";
+import { fileRefusal } from "../file-refusal.ts";
 import type { House } from "../house.ts";
 import { Ending, type ResultAccepted } from "../steps.ts";
 
-/** Makes state, outcome, events and messages durable together; only then is the call completed. */
+/** Makes files, state, outcome, events and messages durable together; only then is the call completed. */
 export async function commit(at: ResultAccepted, house: House): Promise<Ending> {
+  const refused = at.transaction.files && (await applyFiles(at, house));
+  return refused ?? (await recordOutcome(at, house));
+}
+
+async function recordOutcome(at: ResultAccepted, house: House): Promise<Ending> {
   const { attempt, tool, life, transaction } = at;
   const completedAt = house.clock.now();
   attempt.facts.outputHash = hash("sha256", at.outputText);
@@ -38,15 +44,42 @@ export async function commit(at: ResultAccepted, house: House): Promise<Ending> 
     attempt.returnEvents(events.slice(0, -1));
     return await undo(at, refusal(result.conflict), house);
   }
-  transaction.commit();
+  await endTransaction(at, house);
   const { read } = attempt.received;
   house.telemetry.io(tool.manifest.id, { in: read.ok ? read.bytes : 0, out: at.outputText.length });
   return new Ending(life.completed(at.output), withReceipt(answer, attempt, result.links));
 }
 
+/** The files are in place, or the call ends here with nothing of them changed. */
+async function applyFiles(at: ResultAccepted, house: House): Promise<Ending | undefined> {
+  const { attempt, transaction } = at;
+  try {
+    const applied = await transaction.applyFiles();
+    if (applied && !applied.ok) return await rollBack(at, fileRefusal(applied), house);
+  } catch (error) {
+    house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "apply files" });
+    const known = error instanceof SallyportError ? error.failure : failure("E3900");
+    return await rollBack(at, known, house);
+  }
+  attempt.effects = transaction.effects;
+  attempt.facts.effectsHash = transaction.effects?.digest;
+  return undefined;
+}
+
+/** The outcome stands; what could not be tidied up after it is reported and goes at the next start. */
+async function endTransaction({ attempt, transaction }: ResultAccepted, house: House): Promise<void> {
+  try {
+    await transaction.commit();
+  } catch (error) {
+    house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "keep pre-images" });
+  }
+}
+
 async function undo(at: ResultAccepted, error: Failure, house: House): Promise<Ending> {
   at.attempt.forgetAhead();
   at.attempt.facts.outputHash = undefined;
+  at.attempt.facts.effectsHash = undefined;
+  at.attempt.effects = undefined;
   return await rollBack(at, error, house);
 }
 
@@ -59,7 +92,7 @@ async function storeLost(
   const { attempt } = at;
   const record = await house.store.calls.get(attempt.callId).catch(() => undefined);
   if (record?.closing) {
-    at.transaction.commit();
+    await endTransaction(at, house);
     return new Ending(at.life.completed(at.output), record.closing.answer);
   }
   attempt.returnEvents(events.slice(0, -1));

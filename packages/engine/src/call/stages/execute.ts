@@ -6,6 +6,7 @@ import { redactText } from "../../redact/redact.ts";
 import { rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import { jobOf, runnerOf } from "../job.ts";
+import { escapeOf, noteSandbox } from "../sandbox-notes.ts";
 import type { Ending, Intended, Ran } from "../steps.ts";
 
 /** Runs the tool. Whatever happens in there comes out as a result or as a rolled-back call. */
@@ -17,7 +18,10 @@ export async function execute(at: Intended, house: House): Promise<Ran | Ending>
   begun(at, house);
   const result = await runSafely(runnerOf(tool, house), job);
   attempt.usage = result.usage ?? attempt.usage;
+  noteSandbox(attempt, result.sandbox);
   attempt.facts.uses = usesOf(job.host);
+  const breakout = escapeOf(at, result);
+  if (breakout) attempt.violate(breakout);
   if (attempt.violation) return await endViolation(at, attempt.violation, house);
   if (result.ok) return { ...at, output: result.output };
   const classified = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
@@ -40,7 +44,8 @@ function withoutSecrets(message: string): string {
 async function endViolation(at: Intended, violation: Failure, house: House): Promise<Ending> {
   at.attempt.facts.error = violation;
   const isToolsOwn = violation.details?.severity !== undefined;
-  if (isToolsOwn) at.attempt.record("CAPABILITY_VIOLATION", house.clock.now());
+  const kind = violation.code === "E3109" ? "ESCAPE_ATTEMPT" : "CAPABILITY_VIOLATION";
+  if (isToolsOwn) at.attempt.record(kind, house.clock.now());
   return await rollBack(at, violation, house);
 }
 

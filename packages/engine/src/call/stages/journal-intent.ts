@@ -1,10 +1,12 @@
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { consume, voided } from "../../approve/settle.ts";
+import { EffectTransaction } from "../../effects/effect-transaction.ts";
 import { StateTransaction } from "../../effects/state-transaction.ts";
 import type { HookRunner } from "../../execute/hooks.ts";
 import type { ApprovalRecord } from "../../ports/approvals.ts";
 import type { Conflict, UnitOfWork } from "../../ports/store.ts";
 import { intentOf, usesOf } from "../call-record.ts";
+import { type Confined, confine } from "../confine.ts";
 import { abortUnstarted, rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
 import { hookCallOf, runnerOf } from "../job.ts";
@@ -14,7 +16,7 @@ import type { Admitted, Ending, Intended } from "../steps.ts";
  * Opens the transaction and makes the intent durable before anything can happen. A tool without side effects needs no
  * barrier: if the process dies while it runs nothing has changed, so there is nothing to find out afterwards.
  */
-export function journalIntent(at: Admitted, house: House): Intended | Promise<Intended | Ending> {
+export function journalIntent(at: Admitted, house: House): Intended | Ending | Promise<Intended | Ending> {
   return house.hooks ? afterHooks(at, house.hooks, house) : open(at, house);
 }
 
@@ -26,13 +28,35 @@ async function afterHooks(at: Admitted, hooks: HookRunner, house: House): Promis
   return refusal ? abortUnstarted(at, refusal) : await open(at, house);
 }
 
-function open(at: Admitted, house: House): Intended | Promise<Intended | Ending> {
-  const { attempt, tool, input } = at;
-  const { caller } = attempt.request;
-  const scope = { tenant: caller.tenant, tool: tool.manifest.id };
-  const transaction = StateTransaction.begin({ reader: house.store.state, scope, callId: attempt.callId });
+function open(at: Admitted, house: House): Intended | Ending | Promise<Intended | Ending> {
+  const { attempt, tool } = at;
+  const confined = confine(attempt, tool, house);
+  if (isFailure(confined)) return abortUnstarted(at, confined);
   attempt.facts.isolation = runnerOf(tool, house).isolation;
-  const intended: Intended = { attempt, tool, input, life: at.life.executing(transaction), transaction };
+  return confined.confinement ? openIsolated(at, confined, house) : begin(at, confined, house);
+}
+
+/** The demanded isolation is had, or the call ends here: it never runs in a weaker one. */
+async function openIsolated(at: Admitted, confined: Confined, house: House): Promise<Intended | Ending> {
+  const { isolation } = house;
+  const level = confined.confinement?.level ?? "LEVEL_2";
+  try {
+    at.attempt.facts.isolation = await isolation?.sandbox.isolationFor(level);
+  } catch (error) {
+    if (error instanceof SallyportError) return abortUnstarted(at, error.failure);
+    throw error;
+  }
+  return await begin(at, confined, house);
+}
+
+function begin(at: Admitted, confined: Confined, house: House): Intended | Promise<Intended | Ending> {
+  const { attempt, tool, input } = at;
+  const scope = { tenant: attempt.request.caller.tenant, tool: tool.manifest.id };
+  const state = StateTransaction.begin({ reader: house.store.state, scope, callId: attempt.callId });
+  const transaction = new EffectTransaction(state, confined.staging);
+  const { confinement } = confined;
+  const life = at.life.executing(transaction);
+  const intended: Intended = { attempt, tool, input, life, transaction, confinement };
   const mayStayUnwritten = tool.conduct.sideEffects === "none" && !attempt.waits;
   return mayStayUnwritten ? intended : writeIntent(intended, house);
 }

@@ -1,0 +1,144 @@
+import { type Failure, failure, isFailure, type ResourceLimits } from "@sallyport/protocol";
+import { hostsWithin, readHost, readHostPattern } from "../match/hosts.ts";
+import { YES } from "../match/truth.ts";
+import type { Confinement } from "../ports/runner.ts";
+import type { EgressRule, SandboxLimits } from "../ports/sandbox.ts";
+import type { FileStaging } from "../ports/workspace.ts";
+import type { ResolvedTool } from "../registry/index.ts";
+import type { Attempt } from "./attempt.ts";
+import type { House } from "./house.ts";
+import { demandedLevel, type IsolationRules } from "./isolation-rules.ts";
+import { effectiveLimits } from "./job.ts";
+import { permittedFolders } from "./permitted-folders.ts";
+
+const MIB = 1024 * 1024;
+
+/** In force for what neither the manifest nor the call limits. */
+const UNSTATED = {
+  processes: 64,
+  openFiles: 256,
+  fileBytes: 256 * MIB,
+  diskBytes: 1024 * MIB,
+  connections: 16,
+} as const;
+
+/** A call's bounds, and the staging of its files. */
+export interface Confined {
+  confinement: Confinement | undefined;
+  staging: FileStaging | undefined;
+}
+
+/** What a call may see, reach and change outside its tool's own state. Nothing is made yet. */
+export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Confined | Failure {
+  const { isolation: rules } = house;
+  const { id, permissions } = tool.manifest;
+  const level = demandedLevel(id, tool.implementation, rules);
+  if (!rules) return level ? noSandbox(id) : { confinement: undefined, staging: undefined };
+  const folders = permittedFolders(permissions, rules.root);
+  if (isFailure(folders)) return folders;
+  const staging = stage({ attempt, tool, folders }, rules);
+  if (!level) return { confinement: undefined, staging };
+  const bounds = attempt.facts.decision?.bounds;
+  const confinement: Confinement = {
+    level,
+    mounts: folders.readable.map((path) => ({ source: path, target: path, mode: "ro" as const })),
+    hidden: rules.hidden,
+    egress: egressOf(tool, rules),
+    limits: sandboxLimits(attempt, tool, house),
+    cwd: folders.writable ?? folders.readable[0] ?? "/tmp",
+    ...(bounds && { bounds }),
+    ...(staging && { staging }),
+    onEvent: (event) => attempt.record(event, house.clock.now()),
+  };
+  return { confinement, staging };
+}
+
+function noSandbox(id: string): Failure {
+  return failure("E3101", {
+    message: `${id} runs in a process of its own, and this engine was given no sandbox.`,
+    advice: "Give the engine a sandbox (`isolation` in its options), or run the tool in a thread.",
+  });
+}
+
+/** A folder that may only be read is staged too for code in this process, which has no other way to read it. */
+function stage(
+  {
+    attempt,
+    tool,
+    folders,
+  }: { attempt: Attempt; tool: ResolvedTool; folders: { writable: string | undefined; readable: string[] } },
+  rules: IsolationRules,
+): FileStaging | undefined {
+  const inProcess = tool.implementation?.kind === "inline" || tool.implementation?.kind === "thread";
+  const root = folders.writable ?? (inProcess ? folders.readable[0] : undefined);
+  if (root === undefined) return undefined;
+  const writable = folders.writable !== undefined && tool.conduct.sideEffects !== "none";
+  return rules.workspaces.begin({
+    callId: attempt.callId,
+    rules: { root, writable, denied: rules.denied },
+    maxBytes: tool.limits.maxDiskBytes ?? UNSTATED.diskBytes,
+  });
+}
+
+/** The hosts of the manifest, each with the credential the tool declares for it. */
+function egressOf({ manifest }: ResolvedTool, rules: IsolationRules): EgressRule[] {
+  const listed = (manifest.egressAllowlist ?? []).flatMap((text) => {
+    const host = readHostPattern(text);
+    if (!host) return [];
+    const name = host.kind === "below" ? `*.${host.name}` : host.kind === "any" ? "*" : host.name;
+    return [{ host: name, ...(host.port !== undefined && { port: host.port }) }];
+  });
+  return [...manifest.permissions.network, ...listed].map(({ host, port }) => {
+    const credential = credentialFor({ host, port }, manifest.permissions.credentials, rules);
+    return {
+      host,
+      ...(port !== undefined && { port }),
+      ...(rules.privateHosts.includes(host) && { allowPrivate: true }),
+      ...(credential && { credential }),
+    };
+  });
+}
+
+/** Only for a rule that leads nowhere else than where the credential is good. */
+function credentialFor(
+  { host, port }: { host: string; port: number | undefined },
+  names: readonly string[],
+  { credentials }: IsolationRules,
+) {
+  const wanted = readHostPattern(host);
+  for (const name of names) {
+    const known = credentials[name];
+    const good = known && readHost(known.host);
+    if (!known || !good || !wanted) continue;
+    const within = hostsWithin(
+      { ...wanted, port: port ?? wanted.port },
+      { ...good, port: known.port ?? good.port },
+    );
+    if (within !== YES) continue;
+    const { host: _host, port: _port, ...credential } = known;
+    return credential;
+  }
+  return undefined;
+}
+
+function sandboxLimits(attempt: Attempt, tool: ResolvedTool, house: House): SandboxLimits {
+  const { timeoutMs, memoryBytes, maxOutputBytes } = effectiveLimits(attempt, tool, house);
+  const tightest = (name: keyof ResourceLimits) => {
+    const given = [attempt.request.limits?.[name], tool.limits[name]].filter((one) => one !== undefined);
+    return given.length === 0 ? undefined : Math.min(...given);
+  };
+  const cpuMs = tightest("cpuTimeMs");
+  const cpuMillicores = tightest("cpuMillicores");
+  return {
+    wallMs: timeoutMs,
+    memoryBytes,
+    outputBytes: maxOutputBytes,
+    ...(cpuMs !== undefined && { cpuMs }),
+    ...(cpuMillicores !== undefined && { cpuMillicores }),
+    processes: tightest("maxProcesses") ?? UNSTATED.processes,
+    openFiles: tightest("maxOpenFiles") ?? UNSTATED.openFiles,
+    fileBytes: tightest("maxFileBytes") ?? UNSTATED.fileBytes,
+    diskBytes: tightest("maxDiskBytes") ?? UNSTATED.diskBytes,
+    connections: tightest("maxConnections") ?? UNSTATED.connections,
+  };
+}

@@ -1,0 +1,55 @@
+import type { FileEffects, RollbackProof } from "@sallyport/protocol";
+import type { StateWrites } from "../ports/state.ts";
+import type { Mutation, Transaction } from "../ports/transaction.ts";
+import type { FileCommit, FileStaging } from "../ports/workspace.ts";
+import type { StateTransaction } from "./state-transaction.ts";
+
+/**
+ * Everything one execution changes: the tool's state and, where it has a workspace, its files. The files are applied
+ * just before the unit of work that records the outcome, with what is needed to take them back; a crash in between is
+ * settled by the record.
+ */
+export class EffectTransaction implements Transaction {
+  readonly state: StateTransaction;
+  readonly files: FileStaging | undefined;
+  /** What was applied, once it was. */
+  effects: FileEffects | undefined;
+
+  constructor(state: StateTransaction, files?: FileStaging) {
+    this.state = state;
+    this.files = files;
+  }
+
+  isActive(): boolean {
+    return this.state.isActive();
+  }
+
+  mutations(): readonly Mutation[] {
+    return this.state.mutations();
+  }
+
+  writes(): StateWrites | undefined {
+    return this.state.writes();
+  }
+
+  /** Puts the staged changes into the workspace, all or none; undefined when there is no workspace. */
+  async applyFiles(): Promise<FileCommit | undefined> {
+    const applied = await this.files?.apply();
+    if (applied?.ok) this.effects = applied.effects;
+    return applied;
+  }
+
+  /** The outcome is on record: only what a later undo needs is kept. Rejects when that could not be tidied up. */
+  async commit(): Promise<void> {
+    this.state.commit();
+    await this.files?.keep();
+  }
+
+  async rollback(): Promise<RollbackProof> {
+    const files = await this.files?.rollback();
+    const proof = await this.state.rollback();
+    if (!files) return proof;
+    const { verified, hash, discarded } = files;
+    return { ...proof, verified: proof.verified && verified, files: { verified, hash, discarded } };
+  }
+}
