@@ -25,6 +25,8 @@ export interface Question extends Approved {
   summary: string;
   /** Redacted. */
   input: JsonValue;
+  /** What the call would change, redacted. */
+  effects?: JsonValue;
   /** Which question about this call it is; the first when left out. */
   round?: number;
   at: number;
@@ -54,6 +56,7 @@ export function ask(question: Question, { levels, quorum }: ApprovalRules): Appr
     summary: question.summary,
     risk: question.risk,
     input: question.input,
+    ...(question.effects !== undefined && { effects: question.effects }),
     levels: [...levels],
     round: question.round ?? 1,
     quorum,

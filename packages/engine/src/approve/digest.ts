@@ -11,6 +11,8 @@ export interface Approved {
   manifestHash: string;
   policyVersion: string;
   caller: Caller;
+  /** Digest of the changes that were shown, when the call was tried out first. */
+  shown?: string;
 }
 
 /** One short name for exactly this call: any other arguments, manifest, policy or caller give another one. */
@@ -25,6 +27,7 @@ export function approvalDigest(approved: Approved): string {
       operation: approved.operation,
       policyVersion: approved.policyVersion,
       session: caller.session ?? null,
+      ...(approved.shown !== undefined && { shown: approved.shown }),
       tenant: caller.tenant,
       tool: approved.tool,
       user: caller.user ?? null,

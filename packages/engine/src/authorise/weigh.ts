@@ -138,6 +138,13 @@ function permitted(base: Base, { request, found }: { request: AuthorityRequest; 
   };
 }
 
-function asks(base: Base, { reason, argument, tier }: PolicyVerdict & { tier: Tier }): Decision {
-  return { ...base, outcome: "ask", reason, tier, ...(argument !== undefined && { argument }) };
+function asks(base: Base, { reason, argument, tier, preview }: PolicyVerdict & { tier: Tier }): Decision {
+  return {
+    ...base,
+    outcome: "ask",
+    reason,
+    tier,
+    ...(argument !== undefined && { argument }),
+    ...(preview && { preview }),
+  };
 }

@@ -64,7 +64,7 @@ function continued(
     ...call,
     request: { ...call.request, input: order.input },
     received: receive(order.input, house.limits.input),
-    waits: { approvalId: record.approvalId, verified },
+    waits: { approvalId: record.approvalId, verified, held: order.held },
   };
 }
 

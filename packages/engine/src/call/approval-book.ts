@@ -94,6 +94,7 @@ export class ApprovalBook {
     const record = await this.#house.store.approvals.get(approvalId);
     if (!record) return unknownApproval(approvalId);
     const order = decodeOrder(text);
+    if (order.held) return shownEffects(approvalId);
     const changed = await this.#rehearsed(record, { order, input });
     if (isFailure(changed)) return changed;
     return await this.#change(approvalId, {
@@ -193,6 +194,14 @@ interface Change {
 
 function isWhatWasSeen({ digest, editedBy }: ApprovalRecord, seen: string | undefined): boolean {
   return seen === undefined ? editedBy === undefined : digest === seen;
+}
+
+/** Other arguments would have other effects than the ones that were shown. */
+function shownEffects(approvalId: string): Failure {
+  return failure("E3222", {
+    message: `Approval ${approvalId} is about the changes it shows, so its arguments cannot be changed.`,
+    advice: "Deny it, and call again with other arguments.",
+  });
 }
 
 function seenBefore({ approvalId, editedBy, digest }: ApprovalRecord): Failure {

@@ -26,6 +26,7 @@ function approvedBy({ attempt, tool, decision }: Weighed) {
     manifestHash: tool.record.manifestHash,
     policyVersion: decision.policyVersion,
     caller: attempt.request.caller,
+    ...(attempt.held && { shown: attempt.held.digest }),
   };
 }
 
@@ -54,14 +55,20 @@ function ownSummary(describe: (input: JsonValue) => string, input: JsonValue): s
   return failure("E3211", { message, advice: "Correct the summary function of the tool." });
 }
 
+/** Why a person is asked, and what the call would change, where it was tried out. */
+interface Cause {
+  because: ApprovalCause;
+  effects?: JsonValue | undefined;
+}
+
 /** Puts the call into the journal as waiting, together with the question. */
 export async function askFirst(
   at: Weighed,
-  because: ApprovalCause,
+  { because, effects }: Cause,
   house: House,
 ): Promise<ApprovalRecord | Failure> {
   const { attempt, tool } = at;
-  const record = questionOf(at, { because, round: 1 }, house);
+  const record = questionOf(at, { because, effects, round: 1 }, house);
   if (isFailure(record)) return record;
   const { idempotencyKey } = attempt.request;
   const result = await tryCommit(at, house, {
@@ -79,13 +86,13 @@ export async function askFirst(
 /** Voids the old question and puts a new one; undefined when somebody else changed the old one meanwhile. */
 export async function askAgain(
   at: Weighed,
-  { record: old, because }: { record: ApprovalRecord; because: ApprovalCause },
+  { record: old, because, effects }: Cause & { record: ApprovalRecord },
   house: House,
 ): Promise<ApprovalRecord | Failure | undefined> {
   const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
   const past = voided(old, { at: house.clock.now(), reason });
   if (isFailure(past)) return undefined;
-  const record = questionOf(at, { because, round: old.round + 1 }, house);
+  const record = questionOf(at, { because, effects, round: old.round + 1 }, house);
   if (isFailure(record)) return record;
   const writes: ApprovalWrite[] = [
     { record: past, expect: old.revision, order: null },
@@ -99,7 +106,7 @@ export async function askAgain(
 
 function questionOf(
   at: Weighed,
-  { because, round }: { because: ApprovalCause; round: number },
+  { because, effects, round }: Cause & { round: number },
   house: House,
 ): ApprovalRecord | Failure {
   const { attempt, tool, decision, life } = at;
@@ -117,6 +124,7 @@ function questionOf(
       risk: tool.conduct.risk,
       summary,
       input,
+      ...(effects !== undefined && { effects }),
       at: house.clock.now(),
     },
     house.approvals,
@@ -138,6 +146,7 @@ function orderOf({ attempt, tool, life, decision }: Weighed): WaitingOrder {
     ...(request.onApproval && { onApproval: request.onApproval }),
     ...(request.idempotencyKey !== undefined && { idempotencyKey: request.idempotencyKey }),
     ...(verified && { verified }),
+    ...(attempt.held && { held: attempt.held }),
     attempts: attempt.number,
     startedAt: attempt.startedAt,
   };

@@ -1,4 +1,5 @@
 import type { Failure, FileEffects, Warning } from "@sallyport/protocol";
+import type { HeldRun } from "../approve/order.ts";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { HookCall } from "../ports/hooks.ts";
@@ -16,6 +17,8 @@ export interface Waits {
   approvalId: string;
   /** What its token said when it was first asked for. */
   verified?: TokenClaims | undefined;
+  /** What it did when it was tried out before the question. */
+  held?: HeldRun | undefined;
 }
 
 /** Tells executions apart that could have the same number: a call that waited is tried by whoever asks for it. */
@@ -62,6 +65,8 @@ export class Attempt {
   readonly waits: Waits | undefined;
   /** The approval as it was last read or written by this attempt. */
   approval: ApprovalRecord | undefined;
+  /** What a try-out gave: if set, approval commits exactly that and the tool does not run again. */
+  held: HeldRun | undefined;
   /** The first breach of the tool's bounds; it decides how the call ends, whatever the tool says. */
   violation: Failure | undefined;
   readonly #controller: AbortController;
@@ -75,6 +80,7 @@ export class Attempt {
     this.request = request;
     this.received = received;
     this.waits = waits;
+    this.held = waits?.held;
     this.#controller = controller;
     this.callId = callId;
     this.number = number;

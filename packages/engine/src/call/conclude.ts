@@ -4,6 +4,7 @@ import { failureAnswer, withReceipt } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 import { closingUnit } from "./closing-unit.ts";
 import type { House } from "./house.ts";
+import { dropShown } from "./preview.ts";
 import type { Ending } from "./steps.ts";
 import { waitingUnit } from "./waiting-unit.ts";
 
@@ -23,7 +24,9 @@ export async function conclude(ending: Ending, attempt: Attempt, house: House): 
     : tool && isTerminal(life.state)
       ? closingUnit({ attempt, tool, answer, events, executed }, house)
       : unknownUnit(attempt, events);
-  return await record(unit, { attempt, answer }, house);
+  const recorded = await record(unit, { attempt, answer }, house);
+  if (attempt.isStillWaiting && unit.close && attempt.approval) await dropShown(attempt.approval, house);
+  return recorded;
 }
 
 /** Refused before a lifecycle began: the event is kept, there is no call to journal. */

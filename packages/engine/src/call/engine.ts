@@ -1,4 +1,4 @@
-import type { CallAnswer, CallStatus, Failure } from "@sallyport/protocol";
+import { type CallAnswer, type CallStatus, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { Admission, type AdmissionLimits } from "../admit/admission.ts";
 import { type ApprovalRules, DEFAULT_RULES } from "../approve/ask.ts";
 import { CapabilityTree, type GrantShelf, type GrantSigner } from "../authorise/capability/index.ts";
@@ -15,6 +15,7 @@ import type { Authority } from "../ports/authority.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Hook } from "../ports/hooks.ts";
 import type { Runner } from "../ports/runner.ts";
+import type { SandboxOffer } from "../ports/sandbox.ts";
 import type { Store } from "../ports/store.ts";
 import type { ErrorHandler, Meter } from "../ports/telemetry.ts";
 import type { Clock, Ids, Random } from "../ports/time.ts";
@@ -31,6 +32,7 @@ import type { IsolationRules } from "./isolation-rules.ts";
 import { performCall, resumeCall } from "./perform-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
 import { ToolShelf } from "./tool-shelf.ts";
+import { type UndoneCall, undoCall } from "./undo.ts";
 import type { GoingOn } from "./waiting-call.ts";
 import { endWithdrawn, type RevocationOrder, revokeToken } from "./withdraw.ts";
 import { within } from "./within.ts";
@@ -138,6 +140,21 @@ export class Engine {
   /** Closes a call of unknown outcome on a person's word. */
   closeByPerson(word: PersonsWord): Promise<CallAnswer | Failure> {
     return closeByPerson(word, this.#house);
+  }
+
+  /** Takes back what a committed call did to files, when they are still what it left. */
+  async undo(callId: string, order: { by: string; tenant?: string }): Promise<UndoneCall | Failure> {
+    try {
+      return await undoCall(callId, order, this.#house);
+    } catch (error) {
+      this.#house.errors.report({ error, code: "E3801", callId, stage: "undo" });
+      return error instanceof SallyportError ? error.failure : failure("E3900");
+    }
+  }
+
+  /** What this host offers for tools in processes of their own; empty when the engine was given no sandbox. */
+  async sandboxes(): Promise<SandboxOffer[]> {
+    return (await this.#house.isolation?.sandbox.offers()) ?? [];
   }
 
   /** Hands the readings that wait to the meter now; otherwise that happens a few times a second. */

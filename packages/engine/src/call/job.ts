@@ -38,7 +38,7 @@ export function runnerOf(tool: ResolvedTool, house: House): Runner {
 
 /** Puts together what a runner needs; whatever breaches the tool's bounds ends the run. */
 export function jobOf(
-  at: Intended,
+  at: Pick<Intended, "attempt" | "tool" | "input" | "transaction" | "confinement">,
   implementation: Job["implementation"],
   house: House,
 ): Job & { host: GuardedHost } {
@@ -71,7 +71,7 @@ export function jobOf(
 }
 
 /** Asks the authority about each use that rests on a stored grant; what cannot be asked is refused. */
-function checkedUse({ attempt, tool }: Intended, decision: Decision, house: House) {
+function checkedUse({ attempt, tool }: Pick<Intended, "attempt" | "tool">, decision: Decision, house: House) {
   return ({ capability, action, resource, bytes }: HostedUse): Failure | undefined => {
     try {
       return house.authority.refuseUse?.({

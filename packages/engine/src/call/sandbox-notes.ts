@@ -15,7 +15,7 @@ export function noteSandbox({ facts }: Attempt, sandbox: SandboxReport | undefin
  * The breach a sandboxed run ended by, or a critical one that it outlived: either way the call does not stand, and the
  * tool is kept apart until a person has looked at it (R2-3).
  */
-export function escapeOf({ tool }: Intended, result: RunResult): Failure | undefined {
+export function escapeOf({ tool }: Pick<Intended, "tool">, result: RunResult): Failure | undefined {
   const violations = result.sandbox?.violations ?? [];
   const critical = violations.find(({ severity }) => severity === "CRITICAL");
   const endedByIt = !result.ok && result.fault.kind === "violation";

@@ -9,6 +9,7 @@ import { approvalOrdinal } from "./approval-events.ts";
 import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
 import { answerFor, factsOf } from "./late-close.ts";
+import { dropShown } from "./preview.ts";
 
 /** How the end of a question ends the call that waits for it. */
 interface Settlement {
@@ -30,6 +31,7 @@ export async function settleWaiting(
   const unit = settlingUnit({ before, after, call, settlement }, house);
   const result = await house.store.commit(unit);
   if (!result.ok) return undefined;
+  await dropShown(before, house);
   const { approvalId, standing } = after;
   house.bus.publish("approvals:updates", { approvalId, state: standing.state });
   return unit.close?.closing?.answer;

@@ -41,7 +41,7 @@ export async function waitingCall(
   if (!approval || text === undefined) {
     return failure("E3918", { message: `What call ${callId} was to do is no longer kept; ask for it anew.` });
   }
-  const { attempts, startedAt, verified, ...order } = decodeOrder(text);
+  const { attempts, startedAt, verified, held, ...order } = decodeOrder(text);
   const { onApproval = "pending", disclosure } = goingOn;
   return {
     request: { ...order, onApproval, ...(disclosure && { disclosure }) },
@@ -49,7 +49,7 @@ export async function waitingCall(
     received: receive(order.input, house.limits.input),
     controller: controllerOf(goingOn.signal),
     startedAt,
-    waits: { approvalId: approval.approvalId, verified },
+    waits: { approvalId: approval.approvalId, verified, held },
     attemptsBefore: attempts,
     run: shortId(house),
   };

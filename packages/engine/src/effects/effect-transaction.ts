@@ -15,9 +15,13 @@ export class EffectTransaction implements Transaction {
   /** What was applied, once it was. */
   effects: FileEffects | undefined;
 
-  constructor(state: StateTransaction, files?: FileStaging) {
+  /** State changes of an earlier try-out, which this execution commits instead of its own. */
+  readonly #held: StateWrites | undefined;
+
+  constructor(state: StateTransaction, files?: FileStaging, held?: StateWrites) {
     this.state = state;
     this.files = files;
+    this.#held = held;
   }
 
   isActive(): boolean {
@@ -29,7 +33,7 @@ export class EffectTransaction implements Transaction {
   }
 
   writes(): StateWrites | undefined {
-    return this.state.writes();
+    return this.#held ?? this.state.writes();
   }
 
   /** Puts the staged changes into the workspace, all or none; undefined when there is no workspace. */

@@ -67,6 +67,8 @@ export interface Decision {
   retryAfterMs?: number;
   /** Of an ask: whose word it is. */
   tier?: Tier;
+  /** Of an ask: the call is tried out first, without effect, and the person sees what it would change. */
+  preview?: true;
   /** Stored grants the decision rests on: revoking one ends the call, and each use is counted. */
   grants?: string[];
   /** Where that is more than `grants`: those they were delegated from too, each use being counted. */

@@ -21,6 +21,8 @@ export interface PolicyVerdict {
   argument?: string;
   unlock?: string;
   nearest?: string;
+  /** Of an ask: the call is tried out first, without effect, and the person sees what it would change. */
+  preview?: true;
   /** How long the verdict may be remembered; left out: as long as the cache's own rule says. */
   cacheMs?: number;
 }

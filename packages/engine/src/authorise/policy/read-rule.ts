@@ -6,7 +6,7 @@ import { checkExamples, type ExampleCount } from "./examples.ts";
 import { readMatch } from "./read-match.ts";
 import { EFFECTS, type Effect, type Rule } from "./rule.ts";
 
-const KEYS = ["id", "effect", "reason", "match", "unless", "unlock", "nearest", "examples"];
+const KEYS = ["id", "effect", "reason", "match", "unless", "unlock", "nearest", "preview", "examples"];
 const ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
 
 export interface ReadRule {
@@ -42,7 +42,17 @@ function compileRule(given: JsonObject, path: string, reading: Reading): Rule | 
   const texts = readTexts(given, path, reading);
   if (id === undefined || effect === undefined) return undefined;
   const reason = texts.reason ?? defaultReason(id, effect, { path, reading });
-  return { id, effect, ...texts, reason, conditions, exceptions, ...factsOf([...conditions, ...exceptions]) };
+  const preview = readPreview(given, { effect, path, reading });
+  return {
+    id,
+    effect,
+    ...texts,
+    ...preview,
+    reason,
+    conditions,
+    exceptions,
+    ...factsOf([...conditions, ...exceptions]),
+  };
 }
 
 function readId(value: unknown, path: string, reading: Reading): string | undefined {
@@ -58,6 +68,17 @@ function defaultReason(
 ): string {
   if (effect !== "allow") reading.wrong(path, `rule "${id}" must give a reason`, 'add "reason"');
   return `rule ${id} allows it`;
+}
+
+/** Only a question can show what a call would change. */
+function readPreview(
+  given: JsonObject,
+  { effect, path, reading }: { effect: Effect; path: string; reading: Reading },
+): { preview?: true } {
+  if (given.preview === undefined || given.preview === false) return {};
+  if (given.preview === true && effect === "ask") return { preview: true };
+  reading.wrong(pointTo(path, "preview"), "must be true, in a rule whose effect is ask", "preview: true");
+  return {};
 }
 
 function readConditions(

@@ -22,6 +22,8 @@ export interface Rule {
   readonly argument?: string;
   readonly code?: ErrorCode;
   readonly timed: boolean;
+  /** Of an ask: the call is tried out first, and the person sees what it would change. */
+  readonly preview?: true;
 }
 
 /** Whether all conditions hold; the least of what is said of them. */

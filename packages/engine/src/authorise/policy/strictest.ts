@@ -30,6 +30,7 @@ export function strictest(verdicts: readonly PolicyVerdict[]): PolicyVerdict {
     rules: [...new Set(winning.flatMap(({ rules }) => rules))],
     policyVersion: verdicts.map(({ policyVersion }) => policyVersion).join(JOIN),
     tier: highestTier(winning),
+    ...(winning.some(({ preview }) => preview) && { preview: true as const }),
     ...shortestLife(verdicts),
   };
 }

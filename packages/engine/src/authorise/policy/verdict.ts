@@ -26,6 +26,7 @@ function saidBy(first: Rule, rules: readonly Rule[]): Said {
   if (unlock !== undefined) said.unlock = unlock;
   if (nearest !== undefined) said.nearest = nearest;
   if (argument !== undefined) said.argument = argument;
+  if (rules.some(({ preview }) => preview)) said.preview = true;
   if (first.effect === "deny") said.code = first.code ?? "E3225";
   return said;
 }

@@ -4,6 +4,7 @@ import type { ApprovalCause, ApprovalRecord } from "../../ports/approvals.ts";
 import { askAgain, askFirst, digestOf } from "../asking.ts";
 import { abortUnstarted, deny } from "../ending-steps.ts";
 import type { House } from "../house.ts";
+import { dropShown, showEffects } from "../preview.ts";
 import { type Allowed, Asked, type Ending } from "../steps.ts";
 import type { Weighed } from "./authorise.ts";
 
@@ -20,8 +21,12 @@ export function approve(at: Weighed, house: House): Next | Promise<Next> {
 }
 
 async function put(at: Weighed, because: ApprovalCause, house: House): Promise<Asked | Ending> {
-  const asked = await askFirst(at, because, house);
-  return isFailure(asked) ? deny(at, asked) : new Asked(asked);
+  const shown = await showEffects(at, { round: 1 }, house);
+  if (isFailure(shown)) return abortUnstarted(at, shown);
+  const asked = await askFirst(at, { because, effects: shown.effects }, house);
+  if (!isFailure(asked)) return new Asked(asked);
+  await dropShown({ callId: at.attempt.callId, round: 1 }, house);
+  return deny(at, asked);
 }
 
 /** How often a reservation is tried again when somebody else changed the record in between. */
@@ -76,7 +81,11 @@ async function againOrDeny(
   { record, because }: { record: ApprovalRecord; because: ApprovalCause },
   house: House,
 ): Promise<Asked | Ending | undefined> {
-  const asked = await askAgain(at, { record, because }, house);
+  const round = record.round + 1;
+  const shown = await showEffects(at, { round }, house);
+  if (isFailure(shown)) return abortUnstarted(at, shown);
+  const asked = await askAgain(at, { record, because, effects: shown.effects }, house);
+  await dropShown(asked === undefined || isFailure(asked) ? { ...record, round } : record, house);
   if (asked === undefined) return undefined;
   return isFailure(asked) ? deny(at, asked) : new Asked(asked);
 }

@@ -1,4 +1,5 @@
 import { type Failure, failure, type JsonObject, type JsonValue } from "@sallyport/protocol";
+import type { HeldRun } from "../../approve/order.ts";
 import { classify } from "../../execute/classify.ts";
 import type { GuardedHost } from "../../execute/tool-host.ts";
 import type { Job, Runner, RunResult } from "../../ports/runner.ts";
@@ -12,6 +13,7 @@ import type { Ending, Intended, Ran } from "../steps.ts";
 /** Runs the tool. Whatever happens in there comes out as a result or as a rolled-back call. */
 export async function execute(at: Intended, house: House): Promise<Ran | Ending> {
   const { attempt, tool } = at;
+  if (attempt.held) return committingHeld(at, attempt.held);
   if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
   const job = jobOf(at, tool.implementation, house);
   attempt.ran = true;
@@ -28,6 +30,14 @@ export async function execute(at: Intended, house: House): Promise<Ran | Ending>
   const error: Failure = { ...classified, message: withoutSecrets(classified.message) };
   report(at, result.fault, error, house);
   return await rollBack(at, error, house);
+}
+
+/** It has run before the question was put: what it did then is what was approved. */
+function committingHeld(at: Intended, { output, usage, sandbox }: HeldRun): Ran {
+  at.attempt.ran = true;
+  at.attempt.usage = usage;
+  noteSandbox(at.attempt, sandbox);
+  return { ...at, output };
 }
 
 /** What a runner cuts a tool's message to; only the last words of one that long can be half of something. */
@@ -71,7 +81,7 @@ function begun({ attempt }: Intended, house: House): void {
 }
 
 /** A runner promises never to reject; one that does is treated like a tool that died. */
-async function runSafely(runner: Runner, job: Job): Promise<RunResult> {
+export async function runSafely(runner: Runner, job: Job): Promise<RunResult> {
   try {
     const result = await runner.run(job);
     if (typeof result?.ok === "boolean") return result;

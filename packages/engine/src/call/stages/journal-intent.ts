@@ -1,4 +1,5 @@
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { HeldRun } from "../../approve/order.ts";
 import { consume, voided } from "../../approve/settle.ts";
 import { EffectTransaction } from "../../effects/effect-transaction.ts";
 import { StateTransaction } from "../../effects/state-transaction.ts";
@@ -32,6 +33,7 @@ function open(at: Admitted, house: House): Intended | Ending | Promise<Intended 
   const { attempt, tool } = at;
   const confined = confine(attempt, tool, house);
   if (isFailure(confined)) return abortUnstarted(at, confined);
+  if (attempt.held) return openHeld(at, attempt.held, house);
   attempt.facts.isolation = runnerOf(tool, house).isolation;
   return confined.confinement ? openIsolated(at, confined, house) : begin(at, confined, house);
 }
@@ -49,11 +51,26 @@ async function openIsolated(at: Admitted, confined: Confined, house: House): Pro
   return await begin(at, confined, house);
 }
 
+/** The changes that were shown and approved; if they are gone, there is nothing left to commit. */
+async function openHeld(at: Admitted, held: HeldRun, house: House): Promise<Intended | Ending> {
+  const { attempt } = at;
+  const staging =
+    held.files === undefined
+      ? undefined
+      : await house.isolation?.workspaces.resumeHeld(held.files, attempt.callId);
+  if (held.files !== undefined && !staging) {
+    const message = "The changes that were approved are no longer kept. Nothing was committed.";
+    return abortUnstarted(at, failure("E3216", { message, advice: "Make the call again." }));
+  }
+  attempt.facts.isolation = held.sandbox?.isolation;
+  return await begin(at, { staging, confinement: undefined }, house);
+}
+
 function begin(at: Admitted, confined: Confined, house: House): Intended | Promise<Intended | Ending> {
   const { attempt, tool, input } = at;
   const scope = { tenant: attempt.request.caller.tenant, tool: tool.manifest.id };
   const state = StateTransaction.begin({ reader: house.store.state, scope, callId: attempt.callId });
-  const transaction = new EffectTransaction(state, confined.staging);
+  const transaction = new EffectTransaction(state, confined.staging, attempt.held?.state);
   const { confinement } = confined;
   const life = at.life.executing(transaction);
   const intended: Intended = { attempt, tool, input, life, transaction, confinement };
