@@ -51,6 +51,10 @@ export interface CallOrder {
   /** Demands approval even where policy would not; false never waives one. */
   requireApproval?: boolean;
   onApproval?: OnApproval;
+  /** Runs it without effect: no network, and whatever it changes is shown and dropped. */
+  dryRun?: boolean;
+  /** Where a person has to be asked: try the call out first and show what it would change. */
+  preview?: boolean;
   asyncMode?: boolean;
   /** May only tighten what the tool and the caller are allowed. */
   limits?: Partial<ResourceLimits>;

@@ -1,5 +1,6 @@
 export * from "./call-order.ts";
 export * from "./canonical-json.ts";
+export { defined } from "./defined.ts";
 export * from "./effects.ts";
 export type { Decoded } from "./envelopes/field-reader.ts";
 export * from "./envelopes/l3-invoke.ts";

@@ -120,6 +120,8 @@ interface AnswerCommon {
   approval?: ApprovalNote;
   warnings: Warning[];
   receipt?: Receipt;
+  /** True when it was a dry run: `effects` is what it would have changed, and nothing of it was kept. */
+  dryRun?: boolean;
   /** True when the answer comes from the record and nothing ran this time. */
   replayed: boolean;
 }

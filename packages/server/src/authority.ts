@@ -5,6 +5,7 @@ import {
   type ApprovalRules,
   type Bus,
   CapabilityTree,
+  type ConfiguredGrant,
   cachedPolicy,
   createTokenChecker,
   type ErrorHandler,
@@ -15,7 +16,7 @@ import {
   type Policy,
   type TokenChecker,
 } from "@sallyport/engine";
-import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { defined, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "./config/load.ts";
 import { configuredKeys, ensureGrantsKey, keyFolder, tokenRulesOf } from "./keys/index.ts";
 import { policyFilesOf, presetOf } from "./policy/in-force.ts";
@@ -34,14 +35,18 @@ export interface OpenAuthority {
 /** Reads keys and rules and puts them together. Throws E3227 or E3223 when one of them cannot be used. */
 export function openAuthority(
   config: LoadedConfig,
-  { bus, errors }: { bus: Bus; errors?: ErrorHandler | undefined },
+  {
+    bus,
+    errors,
+    grants = [],
+  }: { bus: Bus; errors?: ErrorHandler | undefined; grants?: readonly ConfiguredGrant[] | undefined },
 ): OpenAuthority {
   const signer = hmacSigner(must(ensureGrantsKey(keyFolder(config.stateFolder))));
   const shelf = new GrantShelf(signer);
   const rules = mustIfAny(openPolicyFiles(policyFilesOf(config), { bus }));
   const tokens = tokensOf(config);
   const authority = new HouseAuthority({
-    grants: config.grants,
+    grants: [...config.grants, ...grants],
     agents: config.agents.map(profileOf),
     policies: policiesOf(config, { rules, bus }),
     shelf,
@@ -79,7 +84,8 @@ function tokensOf(config: LoadedConfig): TokenChecker | undefined {
   throw new SallyportError(failure("E3227", { message, advice }));
 }
 
-function profileOf({ permissions, ...profile }: LoadedConfig["agents"][number]): AgentProfile {
+function profileOf({ permissions, limits, ...rest }: LoadedConfig["agents"][number]): AgentProfile {
+  const profile = { ...rest, ...(limits && { limits: defined(limits) }) };
   if (!permissions) return profile;
   const network = permissions.network.map(({ host, port }) => ({
     host,

@@ -2,9 +2,11 @@ import { resolve } from "node:path";
 import { createJsonlSink } from "@sallyport/adapters/file";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
+  type ConfiguredGrant,
   createEngine,
   createThreadRunner,
   DEFAULT_LIMITS,
+  type DefinedTool,
   type Engine,
   type ErrorHandler,
   type Hook,
@@ -17,6 +19,7 @@ import {
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { approvalRulesOf, openAuthority } from "./authority.ts";
 import type { LoadedConfig } from "./config/load.ts";
+import { type OpenIsolation, openIsolation } from "./isolation.ts";
 import type { PolicyFiles, Reloaded } from "./policy/policy-files.ts";
 import { loadModule } from "./tools/load-module.ts";
 
@@ -37,6 +40,8 @@ export interface OpenHouse {
 
 interface OpenOptions {
   config: LoadedConfig;
+  /** Beside the configured ones: what the person at the command line lets happen this once. */
+  grants?: readonly ConfiguredGrant[];
   hooks?: Hook[];
   errors?: ErrorHandler;
   /** Given: the rules files are watched, and this is told when they are in force anew or could not be used. */
@@ -44,18 +49,20 @@ interface OpenOptions {
 }
 
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
-export async function openHouse({ config, hooks, errors, onRules }: OpenOptions): Promise<OpenHouse> {
+export async function openHouse({ config, grants, hooks, errors, onRules }: OpenOptions): Promise<OpenHouse> {
   const store = await openSqliteStore({ folder: config.stateFolder, durability: config.durability });
   try {
     const bus = new MemoryBus();
-    const { rules, ...authority } = openAuthority(config, { bus, errors });
+    const { rules, ...authority } = openAuthority(config, { bus, errors, grants });
+    const isolation = await openIsolation(config);
     const engine = await createEngine({
       store,
       bus,
       ...authority,
       approvals: approvalRulesOf(config),
       admission: { total: config.limits.concurrentCalls, perAgent: config.limits.concurrentCallsPerAgent },
-      runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }) },
+      runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners },
+      isolation: isolation.rules,
       publish: config.events,
       registry: { maxVersions: config.limits.versionsPerTool },
       limits: {
@@ -66,12 +73,13 @@ export async function openHouse({ config, hooks, errors, onRules }: OpenOptions)
       ...(errors && { errors }),
     });
     const recovered = await engine.recover();
+    await isolation.rules.workspaces.expire();
     await engine.approvals.expireDue();
     const problems = await shelveTools(engine, config, { keep: true });
     const stopWatching = onRules && rules?.watch({ onReload: onRules, onProblem: onRules });
     const close = () => {
       stopWatching?.();
-      return closeHouse(engine, store, config);
+      return closeHouse({ engine, store, isolation }, config);
     };
     return { config, engine, store, recovered, problems, ...(rules && { rules }), close };
   } catch (error) {
@@ -80,8 +88,12 @@ export async function openHouse({ config, hooks, errors, onRules }: OpenOptions)
   }
 }
 
-async function closeHouse(engine: Engine, store: Store, config: LoadedConfig): Promise<string | undefined> {
+async function closeHouse(
+  { engine, store, isolation }: { engine: Engine; store: Store; isolation: OpenIsolation },
+  config: LoadedConfig,
+): Promise<string | undefined> {
   await engine.close();
+  await isolation.close();
   try {
     if (config.events) await relayOutbox(store, createJsonlSink(resolve(config.stateFolder, "events.jsonl")));
     return undefined;
@@ -116,7 +128,7 @@ export async function shelveTools(
 }
 
 interface Shelving {
-  runner: "thread" | "inline";
+  runner: "thread" | "inline" | "script";
   keep: boolean;
 }
 
@@ -126,14 +138,21 @@ async function shelveModule(engine: Engine, path: string, { runner, keep }: Shel
   const { moduleUrl, tools } = loaded;
   const problems: Failure[] = [];
   for (const tool of tools) {
-    const implementation: Implementation =
-      runner === "inline"
-        ? { kind: "inline", operations: tool.operations, summaries: tool.summaries }
-        : { kind: "thread", moduleUrl };
+    const implementation = implementationOf(tool, { runner, moduleUrl });
     const shelved = await engine.tools.register(tool.manifest, { implementation, keep });
     if (isFailure(shelved)) problems.push(shelved);
   }
   return problems;
+}
+
+/** How a tool's code is reached; one made of commands always runs in processes. */
+export function implementationOf(
+  tool: DefinedTool,
+  { runner, moduleUrl }: { runner: Shelving["runner"]; moduleUrl: string },
+): Implementation {
+  const { operations, summaries, programs } = tool;
+  if (Object.keys(programs).length > 0) return { kind: "process", programs };
+  return runner === "inline" ? { kind: "inline", operations, summaries } : { kind: runner, moduleUrl };
 }
 
 function failureOf(error: unknown): Failure {

@@ -47,6 +47,7 @@ export function encodeAnswer(answer: CallAnswer): string {
     enforcement: answer.enforcement,
     violations: answer.violations,
     effects: answer.effects,
+    dryRun: answer.dryRun,
     rollback: answer.rollback,
     approval: answer.approval,
     warnings: answer.warnings,

@@ -25,6 +25,8 @@ export interface WaitingOrder {
   priority?: Priority;
   limits?: Partial<ResourceLimits>;
   requireApproval?: boolean;
+  dryRun?: boolean;
+  preview?: boolean;
   onApproval?: OnApproval;
   idempotencyKey?: string;
   /** What its token said; the token itself is not kept. */

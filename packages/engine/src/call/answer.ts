@@ -104,6 +104,7 @@ function common({ attempt, trail, completedAt }: Facts) {
     ...(facts.enforcement && { enforcement: facts.enforcement }),
     ...(facts.violations && { violations: [...facts.violations] }),
     ...(attempt.effects && { effects: attempt.effects }),
+    ...(attempt.request.dryRun && { dryRun: true }),
     ...(facts.rollback && { rollback: facts.rollback }),
     ...(attempt.approval && { approval: noteOf(attempt.approval) }),
     warnings: attempt.warnings,

@@ -143,6 +143,8 @@ function orderOf({ attempt, tool, life, decision }: Weighed): WaitingOrder {
     ...(request.priority && { priority: request.priority }),
     ...(request.limits && { limits: request.limits }),
     ...(request.requireApproval && { requireApproval: true }),
+    ...(request.dryRun && { dryRun: true }),
+    ...(request.preview && { preview: true }),
     ...(request.onApproval && { onApproval: request.onApproval }),
     ...(request.idempotencyKey !== undefined && { idempotencyKey: request.idempotencyKey }),
     ...(verified && { verified }),

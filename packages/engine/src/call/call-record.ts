@@ -6,8 +6,9 @@ import type { Attempt } from "./attempt.ts";
 import type { CallRequest, House } from "./house.ts";
 
 /** Digest of everything that makes two requests the same request. */
-export function requestDigest({ tool, version, operation }: CallRequest, inputHash: string): string {
-  return hash("sha256", JSON.stringify([tool, version ?? null, operation ?? null, inputHash]));
+export function requestDigest({ tool, version, operation, dryRun }: CallRequest, inputHash: string): string {
+  const parts = [tool, version ?? null, operation ?? null, inputHash, ...(dryRun ? ["dry run"] : [])];
+  return hash("sha256", JSON.stringify(parts));
 }
 
 /** The stored grants the call runs by, each used once. */

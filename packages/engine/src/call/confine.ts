@@ -33,21 +33,24 @@ export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Con
   const { isolation: rules } = house;
   const { id, permissions } = tool.manifest;
   const level = demandedLevel(id, tool.implementation, rules);
+  if (!rules && attempt.request.dryRun) return notIsolated(id);
   if (!rules) return level ? noSandbox(id) : { confinement: undefined, staging: undefined };
   const folders = permittedFolders(permissions, rules.root);
   if (isFailure(folders)) return folders;
   const staging = stage({ attempt, tool, folders }, rules);
+  if (attempt.request.dryRun && level !== "LEVEL_2") return notIsolated(id);
   if (!level) return { confinement: undefined, staging };
   const bounds = attempt.facts.decision?.bounds;
   const confinement: Confinement = {
     level,
     mounts: folders.readable.map((path) => ({ source: path, target: path, mode: "ro" as const })),
     hidden: rules.hidden,
-    egress: egressOf(tool, rules),
+    egress: attempt.request.dryRun ? [] : egressOf(tool, rules),
     limits: sandboxLimits(attempt, tool, house),
     cwd: folders.writable ?? folders.readable[0] ?? "/tmp",
     ...(bounds && { bounds }),
     ...(staging && { staging }),
+    ...(attempt.request.onOutput && { onOutput: attempt.request.onOutput }),
     onEvent: (event) => attempt.record(event, house.clock.now()),
   };
   return { confinement, staging };
@@ -57,6 +60,14 @@ function noSandbox(id: string): Failure {
   return failure("E3101", {
     message: `${id} runs in a process of its own, and this engine was given no sandbox.`,
     advice: "Give the engine a sandbox (`isolation` in its options), or run the tool in a thread.",
+  });
+}
+
+/** Only full isolation keeps a run from having effects. */
+function notIsolated(id: string): Failure {
+  return failure("E3101", {
+    message: `${id} cannot be tried out: it does not run fully isolated, so what it does cannot be dropped.`,
+    advice: "Make it a command or a script tool (runner: script), or call it for real.",
   });
 }
 

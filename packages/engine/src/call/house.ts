@@ -6,7 +6,7 @@ import type { HookRunner } from "../execute/hooks.ts";
 import type { RetryOptions } from "../execute/retry.ts";
 import type { Authority } from "../ports/authority.ts";
 import type { Bus } from "../ports/bus.ts";
-import type { Runner } from "../ports/runner.ts";
+import type { OutputListener, Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 import type { ErrorHandler } from "../ports/telemetry.ts";
 import type { Clock, Ids, Random } from "../ports/time.ts";
@@ -85,6 +85,8 @@ export interface CallRequest extends Omit<CallOrder, "caller" | "input"> {
   /** Anything; what is not JSON is refused. */
   input: unknown;
   signal?: AbortSignal;
+  /** Given what a process writes while it runs, as it comes. What it throws is ignored. */
+  onOutput?: OutputListener;
   /**
    * `full`: the door vouches that the caller may know every tool, as an operator may. Otherwise refusals do not tell
    * whether a tool exists to somebody whom nothing lets use it.

@@ -43,7 +43,7 @@ export async function showEffects(
   house: House,
 ): Promise<Shown | Failure> {
   const { attempt, tool, decision } = at;
-  if (!decision.preview) return NOT_SHOWN;
+  if (!decision.preview && !attempt.request.preview) return NOT_SHOWN;
   const confined = confine(attempt, tool, house);
   if (isFailure(confined)) return confined;
   // Only full isolation makes a try-out harmless; any other tool is asked about before it runs.

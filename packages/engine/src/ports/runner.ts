@@ -60,6 +60,8 @@ export interface Job {
   confinement?: Confinement;
 }
 
+export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
+
 /** The bounds of a process, drawn from the manifest, the agent and the house's policy. */
 export interface Confinement {
   level: IsolationLevel;
@@ -71,6 +73,8 @@ export interface Confinement {
   /** The folder it may change, staged. */
   staging?: FileStaging;
   cwd: string;
+  /** Given what the process writes, as it comes. */
+  onOutput?: OutputListener;
   /** Told of what happens to the sandbox, for the record. */
   onEvent?(event: "SANDBOX_CREATED" | "SANDBOX_DESTROYED"): void;
 }

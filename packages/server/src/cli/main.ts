@@ -11,8 +11,10 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { grantsCommand } from "./commands/grants.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { policyCommand } from "./commands/policy.ts";
+import { runCommand } from "./commands/run.ts";
 import { tokenCommand } from "./commands/token.ts";
 import { toolsCommand } from "./commands/tools.ts";
+import { undoCommand } from "./commands/undo.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
@@ -24,6 +26,7 @@ run in a transaction, committed or rolled back, and kept on record.
 Start here:
   $ sallyport demo                                             see a call pass every state
   $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one
+  $ sallyport run -- npm test                                  any command, isolated, with its changes shown
   $ sallyport tools list                                       what can be called
   $ sallyport approvals list                                   what waits for a person
   $ sallyport audit verify                                     is the record intact?`;
@@ -52,6 +55,8 @@ export async function main(argv: string[], io: Io = processIo()): Promise<number
 function program(io: Io, finish: (code: number) => void): Command {
   const commands = [
     callCommand,
+    runCommand,
+    undoCommand,
     toolsCommand,
     callsCommand,
     approvalsCommand,

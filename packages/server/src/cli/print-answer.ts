@@ -1,4 +1,5 @@
 import type { CallAnswer } from "@sallyport/protocol";
+import { effectsText } from "./effects-text.ts";
 import { type Output, visible } from "./io.ts";
 import { answerDocument, answerSummary, failureText } from "./render-answer.ts";
 
@@ -9,6 +10,7 @@ export function printAnswer(answer: CallAnswer, output: Output): void {
     output.result(answerDocument(answer), () => visible(JSON.stringify(result, null, 2)));
   }
   if (output.json) return;
+  if (answer.effects) output.note(effectsText(answer.effects, output, { diff: false }));
   output.note(answerSummary(answer, output));
   if (answer.status !== "success") output.note(failureText(answer.error, output));
 }

@@ -1,6 +1,12 @@
 import { userInfo } from "node:os";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { createEngine, createMemoryStore, type Store, type ToolShelf } from "@sallyport/engine";
+import {
+  type ConfiguredGrant,
+  createEngine,
+  createMemoryStore,
+  type Store,
+  type ToolShelf,
+} from "@sallyport/engine";
 import type { Caller, Failure } from "@sallyport/protocol";
 import type { Command } from "commander";
 import { type OpenHouse, openHouse, shelveTools } from "../compose.ts";
@@ -36,8 +42,11 @@ export class Session {
   }
 
   /** Opens the house for the time of `use`. Tells on stderr what a crash left behind. */
-  async inHouse<Result>(use: (house: OpenHouse) => Promise<Result>): Promise<Result> {
-    const house = await openHouse({ config: this.config });
+  async inHouse<Result>(
+    use: (house: OpenHouse) => Promise<Result>,
+    { grants }: { grants?: readonly ConfiguredGrant[] } = {},
+  ): Promise<Result> {
+    const house = await openHouse({ config: this.config, ...(grants && { grants }) });
     try {
       this.#tellRecovered(house);
       this.#tellProblems(house.problems);

@@ -86,6 +86,22 @@ const agent = z.strictObject({
     })
     .optional()
     .describe("The most that its tokens and its tools may touch. Left out: not limited here."),
+  limits: z
+    .strictObject({
+      timeoutMs: positive.optional(),
+      memoryBytes: positive.optional(),
+      cpuMillicores: positive.optional(),
+      cpuTimeMs: positive.optional(),
+      maxOutputBytes: positive.optional(),
+      maxFileBytes: positive.optional(),
+      maxDiskBytes: positive.optional(),
+      maxOpenFiles: positive.optional(),
+      maxProcesses: positive.optional(),
+      maxConnections: positive.optional(),
+      networkMbps: positive.optional(),
+    })
+    .optional()
+    .describe("The most that one of its tools may use; one that may use more is refused (E3102)."),
 });
 
 const level = z.strictObject({

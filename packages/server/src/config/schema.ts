@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { authorityKeys } from "./authority-schema.ts";
+import { isolationKeys } from "./isolation-schema.ts";
 
 /** One entry of `tools`: where the code is, and how it runs. */
 const toolModule = z.union([
@@ -7,9 +8,11 @@ const toolModule = z.union([
   z.strictObject({
     module: z.string().min(1).describe("Path of the module, relative to the configuration file."),
     runner: z
-      .enum(["thread", "inline"])
+      .enum(["thread", "inline", "script"])
       .default("thread")
-      .describe("thread: a worker thread with a heap limit. inline: this thread, for code you trust."),
+      .describe(
+        "thread: a worker thread with a heap limit. inline: this thread, for code you trust. script: a sandboxed process.",
+      ),
   }),
 ]);
 
@@ -40,6 +43,7 @@ export const configSchema = z.strictObject({
   tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
   grants: z.array(grant).default([]).describe("Who may call what. Without a grant nothing runs."),
   ...authorityKeys,
+  ...isolationKeys,
   caller: z
     .strictObject({
       tenant: z.string().min(1).default("local"),

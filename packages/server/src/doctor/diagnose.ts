@@ -14,6 +14,7 @@ import { shelveTools } from "../compose.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { hasStore } from "../has-store.ts";
 import { policyFinding, tokenFinding } from "./authority-findings.ts";
+import { sandboxFindings } from "./sandbox-findings.ts";
 
 /** One thing looked at. `note` is worth knowing, `problem` stops calls. */
 export interface Finding {
@@ -36,7 +37,8 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     await attempt("policy", async () => policyFinding(config)),
     await attempt("tools", () => tools(config)),
     await attempt("threads", () => threads()),
-    isolation(),
+    trust(config),
+    ...(await sandboxFindings(config)),
   ];
 }
 
@@ -182,7 +184,11 @@ async function threads(): Promise<Finding> {
   }
 }
 
-function isolation(): Finding {
-  const detail = "LEVEL_0: threads contain faults (loops, memory, exits); they are no security boundary";
-  return { what: "isolation", verdict: "note", detail, advice: "Only register tool code you trust." };
+function trust({ tools: modules }: LoadedConfig): Finding {
+  const trusted = modules.filter((entry) => typeof entry === "string" || entry.runner !== "script").length;
+  const what = "functions";
+  if (trusted === 0) return { what, verdict: "good", detail: "none runs in this process" };
+  const detail = `${trusted} module(s) run in threads or inline (LEVEL_0): faults are contained, malice is not`;
+  const advice = "Run code you do not trust with `runner: script`, in a sandbox.";
+  return { what, verdict: "note", detail, advice };
 }

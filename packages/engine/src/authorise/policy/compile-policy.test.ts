@@ -60,6 +60,15 @@ describe("a rules document", () => {
     expect(decide(rules.slice(0, 2))).toMatchObject({ outcome: "ask", rules: ["r1"] });
   });
 
+  it("lets a question be put after a try-out, and nothing but a question", () => {
+    const policy = compile(withRule({ effect: "ask", preview: true }));
+    if (isFailure(policy)) throw new Error(JSON.stringify(policy));
+    const request = completeCall({ tool: "db.x", operation: "write", input: { env: "prod" } });
+    expect(policy.decide(request)).toMatchObject({ outcome: "ask", preview: true });
+    expect(refusal(withRule({ preview: true })).issues?.[0]?.reason).toContain("whose effect is ask");
+    expect(refusal(withRule({ effect: "ask", preview: "yes" })).issues).toHaveLength(1);
+  });
+
   it("tells which argument decided, what would unlock it and what is near", () => {
     const more = { unlock: "Open a change ticket.", nearest: "Write to staging." };
     const policy = compile(withRule(more));

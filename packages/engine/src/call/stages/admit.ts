@@ -1,4 +1,4 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, type ResourceLimits } from "@sallyport/protocol";
 import type { Place } from "../../admit/admission.ts";
 import { abortUnstarted } from "../ending-steps.ts";
 import type { House } from "../house.ts";
@@ -28,9 +28,9 @@ function settle(at: Allowed, result: Place | Failure): Admitted | Ending {
 function beyondTheTool({ attempt, tool }: Allowed): Failure | undefined {
   const asked = attempt.request.limits;
   if (!asked) return undefined;
-  for (const key of ["timeoutMs", "memoryBytes", "cpuMillicores", "maxOutputBytes"] as const) {
+  for (const [name, wanted] of Object.entries(asked)) {
+    const key = name as keyof ResourceLimits;
     const allowed = tool.limits[key];
-    const wanted = asked[key];
     if (wanted === undefined || allowed === undefined || wanted <= allowed) continue;
     const message = `${key} ${wanted} was asked for; ${tool.manifest.id} allows ${allowed}.`;
     return failure("E3102", { message, details: { limit: key, wanted, allowed }, retryable: false });

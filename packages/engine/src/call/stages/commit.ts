@@ -10,8 +10,20 @@ import { Ending, type ResultAccepted } from "../steps.ts";
 
 /** Makes files, state, outcome, events and messages durable together; only then is the call completed. */
 export async function commit(at: ResultAccepted, house: House): Promise<Ending> {
+  if (at.attempt.request.dryRun) return await dropEffects(at, house);
   const refused = at.transaction.files && (await applyFiles(at, house));
   return refused ?? (await recordOutcome(at, house));
+}
+
+/** A dry run completes with what it would have changed, after dropping all of it. */
+async function dropEffects(at: ResultAccepted, house: House): Promise<Ending> {
+  const { attempt, transaction } = at;
+  attempt.effects = await transaction.files?.effects();
+  const proof = await transaction.rollback();
+  if (!proof.verified) return await rollBack(at, failure("E3912"), house);
+  attempt.facts.rollback = proof;
+  attempt.facts.note = "dry run: nothing was kept";
+  return await recordOutcome(at, house);
 }
 
 async function recordOutcome(at: ResultAccepted, house: House): Promise<Ending> {
@@ -24,7 +36,14 @@ async function recordOutcome(at: ResultAccepted, house: House): Promise<Ending> 
   const answer = successAnswer({ attempt, trail, completedAt }, at.output);
   const events = attempt.takeEvents();
   const unit = closingUnit(
-    { attempt, tool, answer, events, executed: true, state: transaction.writes() },
+    {
+      attempt,
+      tool,
+      answer,
+      events,
+      executed: true,
+      state: attempt.request.dryRun ? undefined : transaction.writes(),
+    },
     house,
   );
   let result: CommitResult;
@@ -44,7 +63,7 @@ async function recordOutcome(at: ResultAccepted, house: House): Promise<Ending> 
     attempt.returnEvents(events.slice(0, -1));
     return await undo(at, refusal(result.conflict), house);
   }
-  await endTransaction(at, house);
+  if (!attempt.request.dryRun) await endTransaction(at, house);
   const { read } = attempt.received;
   house.telemetry.io(tool.manifest.id, { in: read.ok ? read.bytes : 0, out: at.outputText.length });
   return new Ending(life.completed(at.output), withReceipt(answer, attempt, result.links));

@@ -7,9 +7,10 @@ import {
   levelEndsAt,
   standingAt,
 } from "@sallyport/engine";
-import { failure, SallyportError } from "@sallyport/protocol";
+import { type FileEffects, failure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { relativeText } from "../duration-text.ts";
+import { effectsText, isFileEffects } from "../effects-text.ts";
 import { interrupted } from "../interrupted.ts";
 import { type Io, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -102,14 +103,23 @@ export function questionText(record: ApprovalRecord, now: number): string {
     `  call       ${record.callId}: ${record.tool} ${record.version} ${record.operation}`,
     `  caller     agent ${record.agent} of ${record.tenant}${record.user ? ` for ${record.user}` : ""}`,
     `  arguments  ${JSON.stringify(record.input)}${record.editedBy ? ` (changed by ${record.editedBy})` : ""}`,
-    ...(record.effects === undefined ? [] : [`  effects    ${JSON.stringify(record.effects)}`]),
+    ...(record.effects === undefined || isFileEffects(record.effects)
+      ? []
+      : [`  effects    ${JSON.stringify(record.effects)}`]),
     `  asked      ${relativeText(record.createdAt, now)}, ${levelText(record, now)}`,
     ...(isFinal(record.standing.state) ? [] : [`  expires    ${relativeText(record.expiresAt, now)}`]),
     `  agreed     ${agreed}; ${record.quorum} needed`,
     `  digest     ${record.digest}`,
   ];
   // A name or a reason with line breaks in it must not look like another line of the question.
-  return lines.map((line) => visible(line.replaceAll(/\s/g, " "))).join("\n");
+  const text = lines.map((line) => visible(line.replaceAll(/\s/g, " "))).join("\n");
+  return isFileEffects(record.effects) ? `${text}\n${shownEffects(record.effects)}` : text;
+}
+
+/** What a yes commits, exactly. */
+function shownEffects(effects: FileEffects): string {
+  const plain = { style: (_style: string, text: string) => text };
+  return `What it would change, and a yes commits:\n${effectsText(effects, plain, { diff: true })}`;
 }
 
 function levelText(record: ApprovalRecord, now: number): string {

@@ -21,6 +21,8 @@ interface CallOptions extends CommonOptions {
   token?: string;
   onApproval?: OnApproval;
   requireApproval?: boolean;
+  dryRun?: boolean;
+  preview?: boolean;
 }
 
 const EXAMPLES = `
@@ -55,6 +57,8 @@ export function callCommand(io: Io, finish: (code: number) => void): Command {
     .option("--session <id>", "session the call belongs to")
     .option("--token <@file|->", "capability token, from a file or standard input (or SALLYPORT_TOKEN)")
     .option("--require-approval", "ask a person even where the policy would not")
+    .option("--preview", "where a person is asked: try the call out first and show what it would change")
+    .option("--dry-run", "run it without effect: no network, and what it changes is shown and dropped")
     .addOption(new Option("--on-approval <way>", "when a person has to be asked").choices(ON_APPROVAL))
     .addHelpText("after", EXAMPLES);
   return withCommonOptions(command).action(
@@ -98,6 +102,8 @@ async function call(
         onApproval: onApproval === "deny" ? "deny" : "pending",
         ...(token !== undefined && { token }),
         ...(options.requireApproval && { requireApproval: true }),
+        ...(options.dryRun && { dryRun: true }),
+        ...(options.preview && { preview: true }),
         ...(options.operation !== undefined && { operation: options.operation }),
         ...(options.toolVersion !== undefined && { version: options.toolVersion }),
         ...(options.idempotencyKey !== undefined && { idempotencyKey: options.idempotencyKey }),

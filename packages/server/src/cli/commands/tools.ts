@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { lifecycleAt, type Quarantine, type ToolRecord, type ToolShelf } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
+import { implementationOf } from "../../compose.ts";
 import { loadModule } from "../../tools/load-module.ts";
 import { type Io, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -114,9 +115,10 @@ function addCommand(io: Io): Command {
     const { moduleUrl, tools } = await loadModule(file);
     const added = await session.inHouse(async ({ engine }) => {
       const records = [];
-      for (const { manifest } of tools) {
+      for (const tool of tools) {
+        const { manifest } = tool;
         const given = {
-          implementation: { kind: "thread" as const, moduleUrl },
+          implementation: implementationOf(tool, { runner: "thread", moduleUrl }),
           module: file,
           onDuplicate: "refuse" as const,
         };

@@ -1,0 +1,109 @@
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createSandbox } from "@sallyport/adapters/sandbox";
+import { DEFAULT_DENIED, openWorkspaces } from "@sallyport/adapters/workspace";
+import {
+  createProcessRunner,
+  createScriptRunner,
+  type HostCredential,
+  type IsolationRules,
+  type Runner,
+  type SandboxMount,
+} from "@sallyport/engine";
+import type { LoadedConfig } from "./config/load.ts";
+import { configuredSecrets } from "./configured-secrets.ts";
+
+/** Everything it takes to run tools in processes of their own, and to change files. */
+export interface OpenIsolation {
+  rules: IsolationRules;
+  runners: { process: Runner; script: Runner };
+  close(): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Makes ready; whether a sandbox can be had is found out when the first one is needed. */
+export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation> {
+  const { sandbox: settings, effects, stateFolder } = config;
+  const root = realpathSync(resolve(config.folder, config.workspace));
+  const hidden = [
+    stateFolder,
+    ...(config.file ? [config.file] : []),
+    ...settings.hidden.map((path) => resolve(config.folder, path)),
+  ];
+  const sandbox = createSandbox({
+    runtimeFolder: join(stateFolder, "run"),
+    backends: settings.backends,
+    ociRuntime: settings.ociRuntime,
+    hidden,
+    secrets: configuredSecrets(config),
+    environmentDenylist: settings.environmentDenylist,
+    ...(settings.user && { user: settings.user }),
+  });
+  const workspaces = await openWorkspaces({
+    folder: join(stateFolder, "files"),
+    keepMs: effects.undoDays * DAY_MS,
+    keepBytes: effects.undoBytes,
+    copyLimitBytes: effects.copyBytes,
+    ...(settings.user && { sandboxUser: settings.user }),
+  });
+  const { perTool, total, idleSeconds } = settings.warm;
+  const runners = {
+    process: createProcessRunner({ sandbox }),
+    script: createScriptRunner({
+      sandbox,
+      node: { path: process.execPath, mounts: nodeMounts(config.folder) },
+      pool: { perKey: perTool, total, idleMs: idleSeconds * 1_000 },
+    }),
+  };
+  const rules: IsolationRules = {
+    sandbox,
+    workspaces,
+    root,
+    hidden,
+    denied: [...DEFAULT_DENIED, ...settings.denied],
+    weaker: settings.weaker,
+    credentials: credentialsOf(config),
+    privateHosts: settings.privateHosts,
+    maxCopyBytes: effects.copyBytes,
+  };
+  return { rules, runners, close: () => sandbox.close() };
+}
+
+/** What Node needs to load a tool's module: itself, this installation, and the packages around the project. */
+function nodeMounts(folder: string): SandboxMount[] {
+  const installed = ["@sallyport/engine", "@sallyport/protocol"].map((name) =>
+    packageFolder(fileURLToPath(import.meta.resolve(name))),
+  );
+  const around = [folder, dirname(fileURLToPath(import.meta.url))].flatMap(packageFolders);
+  const paths = new Set([process.execPath, ...installed, ...around].map((path) => realpathSync(path)));
+  return [...paths].map((path) => ({ source: path, target: path, mode: "ro" }));
+}
+
+function packageFolder(file: string): string {
+  const parent = dirname(file);
+  return existsSync(join(parent, "package.json")) || parent === file ? parent : packageFolder(parent);
+}
+
+/** Each `node_modules` that a module in this folder would be looked up in. */
+function packageFolders(folder: string): string[] {
+  const own = join(folder, "node_modules");
+  const parent = dirname(folder);
+  return [...(existsSync(own) ? [own] : []), ...(parent === folder ? [] : packageFolders(parent))];
+}
+
+function credentialsOf({ credentials }: LoadedConfig): Record<string, HostCredential> {
+  return Object.fromEntries(
+    Object.entries(credentials).map(([name, { host, port, header, value, basicUser, intercept }]) => [
+      name,
+      {
+        host,
+        ...(port !== undefined && { port }),
+        secret: name,
+        as: basicUser === undefined ? { header, value } : { basic: { user: basicUser } },
+        intercept,
+      },
+    ]),
+  );
+}

@@ -1,0 +1,61 @@
+import { spawnSync } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/*
+ * The system programs that the sandbox tests need. In CI (SALLYPORT_REQUIRE_SERVICES) what is missing is installed from
+ * Debian's packages, and what cannot be had is an error; on a laptop it is named, and the tests that need it say that
+ * they are skipped.
+ */
+
+const PROGRAMS: Readonly<Record<string, string>> = {
+  bwrap: "bubblewrap",
+  crun: "crun",
+  runc: "runc",
+  cc: "gcc libc6-dev",
+  python3: "python3",
+  curl: "curl",
+  git: "git",
+};
+
+function isOnPath(program: string): boolean {
+  return (process.env.PATH ?? "").split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function run(command: string, args: string[]): boolean {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  return spawnSync(command, args, { stdio: "inherit", env }).status === 0;
+}
+
+function missing(): string[] {
+  return Object.keys(PROGRAMS).filter((program) => !isOnPath(program));
+}
+
+const isRequired = process.env.SALLYPORT_REQUIRE_SERVICES === "1";
+const lacking = missing();
+if (process.platform === "linux" && lacking.length > 0) {
+  const packages = lacking.flatMap((program) => (PROGRAMS[program] ?? "").split(" "));
+  const command = `apt-get install -y --no-install-recommends ${packages.join(" ")}`;
+  if (!isRequired) console.log(`Missing for some tests: ${lacking.join(", ")}. To get them: ${command}`);
+  else {
+    run("apt-get", ["update", "-qq"]);
+    run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+    const still = missing();
+    if (still.length > 0) console.error(`Could not be installed: ${still.join(", ")}. Tried: ${command}`);
+    process.exitCode = still.length > 0 ? 1 : 0;
+  }
+}
+if (process.exitCode !== 1) {
+  const built = run(process.execPath, [
+    "scripts/build-launcher.ts",
+    ...(isRequired ? [] : ["--if-possible"]),
+  ]);
+  process.exitCode = built ? 0 : 1;
+}
