@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { grantAuthority } from "../authorise/house-authority.ts";
 import { createEngine } from "../call/engine.ts";
-import {
-  DEAF_METER,
-  engineWith,
-  engineWithIsolation,
-  engineWithUnits,
-  YES_MAN,
-} from "./fixtures/broken-engines.ts";
+import { DEAF_METER, engineWith, engineWithUnits, sandboxOf, YES_MAN } from "./fixtures/broken-engines.ts";
 import { capabilitySystemIsActive } from "./integration/capabilities.ts";
 import { errorHandlerIsActive } from "./integration/error-handler.ts";
 import { sandboxIsActive } from "./integration/sandbox.ts";
@@ -21,8 +15,7 @@ describe("integration boxes", () => {
     expect(boxes.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5].map((n) => `9.3.${n}`));
     const sandbox = boxes.pop();
     expect(boxes.filter(({ passed }) => !passed)).toEqual([]);
-    expect(sandbox).toMatchObject({ passed: false, notInThisVersion: true });
-    expect(sandbox?.evidence).toContain("inline LEVEL_0, thread LEVEL_0");
+    expect(sandbox).toMatchObject({ passed: false, evidence: "this engine was given no sandbox" });
   });
 });
 
@@ -59,19 +52,18 @@ describe("an integration box falls open when the part is not joined [R1-9]", () 
     expect(seen).toMatchObject({ passed: false, evidence: expect.stringMatching(/^this house's grants:/) });
   });
 
-  it("9.3.5: is ticked only when every runner states more than LEVEL_0", async () => {
-    const half = await sandboxIsActive(engineWithIsolation({ inline: "LEVEL_0", thread: "LEVEL_2" }));
-    expect(half).toMatchObject({ passed: false, notInThisVersion: true });
-    const whole = await sandboxIsActive(engineWithIsolation({ inline: "LEVEL_1", thread: "LEVEL_2" }));
-    expect(whole).toMatchObject({ passed: true, evidence: expect.stringContaining("thread LEVEL_2") });
+  it("9.3.5: is ticked only when a process tool really ran at LEVEL_2", async () => {
+    const weak = await sandboxIsActive(createEngine, sandboxOf("LEVEL_1"));
+    expect(weak).toMatchObject({ passed: false, evidence: expect.stringContaining("LEVEL_1") });
+    const full = await sandboxIsActive(createEngine, sandboxOf("LEVEL_2"));
+    expect(full).toMatchObject({ passed: true, evidence: expect.stringContaining("LEVEL_2") });
   });
 
   it("9.3.5: a runner that does not run is no excuse", async () => {
-    const seen = await sandboxIsActive(engineWith(() => ({ authority: grantAuthority([]) })));
-    expect(seen).toMatchObject({
-      passed: false,
-      evidence: expect.stringContaining("no isolation to be seen"),
-    });
-    expect(seen.notInThisVersion).toBeUndefined();
+    const deny = engineWith(() => ({ authority: grantAuthority([]) }));
+    const seen = await sandboxIsActive(deny, sandboxOf("LEVEL_2"));
+    expect(seen).toMatchObject({ passed: false, evidence: expect.stringContaining("could not be run") });
+    const nothing = await sandboxIsActive(createEngine, sandboxOf(undefined));
+    expect(nothing).toMatchObject({ passed: false, evidence: expect.stringContaining("E3101") });
   });
 });

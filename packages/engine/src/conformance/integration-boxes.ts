@@ -3,7 +3,7 @@ import type { Authority } from "../ports/authority.ts";
 import { type Box, fillBox, type Seen } from "./box.ts";
 import { capabilitySystemIsActive } from "./integration/capabilities.ts";
 import { errorHandlerIsActive } from "./integration/error-handler.ts";
-import { sandboxIsActive } from "./integration/sandbox.ts";
+import { type SandboxParts, sandboxIsActive } from "./integration/sandbox.ts";
 import { telemetryIsActive } from "./integration/telemetry.ts";
 import { transactionIsActive } from "./integration/transaction.ts";
 import type { EngineFactory } from "./probe-house.ts";
@@ -12,6 +12,8 @@ import type { EngineFactory } from "./probe-house.ts";
 export interface HouseFacts {
   /** Its own authority, which must deny what nobody gave; left out, only the probes' authority is asked. */
   authority?: Authority;
+  /** Its own sandbox; left out, the box stays open. */
+  sandbox?: SandboxParts;
 }
 
 type Check = (make: EngineFactory, facts: HouseFacts) => Promise<Seen>;
@@ -25,7 +27,7 @@ const CHECKS: readonly (readonly [id: string, title: string, check: Check])[] = 
     "the capability system is in force",
     (make, facts) => capabilitySystemIsActive(make, facts.authority),
   ],
-  ["9.3.5", "a sandbox is in force", sandboxIsActive],
+  ["9.3.5", "a sandbox is in force", (make, facts) => sandboxIsActive(make, facts.sandbox)],
 ];
 
 /** The five boxes of what the runtime is joined to, from real calls on private engines. Never rejects. */

@@ -1,29 +1,23 @@
-import type { CallAnswer } from "@sallyport/protocol";
+import type { EngineOptions } from "../../call/engine.ts";
 import { endOf } from "../answers.ts";
 import type { Seen } from "../box.ts";
-import { type EngineFactory, inProbeHouse, type RunnerKind } from "../probe-house.ts";
+import { type EngineFactory, inProbeHouse } from "../probe-house.ts";
 import { probe, probeFor } from "../probe-tool.ts";
 
-const KINDS: readonly RunnerKind[] = ["inline", "thread"];
-const WHY =
-  "threads contain faults but are no security boundary, and an OS sandbox is not part of this version";
+/** The house's own sandbox, and the runners that use it. */
+export type SandboxParts = Required<Pick<EngineOptions, "isolation" | "runners">>;
 
-/** Runs a probe in every runner and reads the isolation its answer states; LEVEL_0 anywhere is no sandbox. */
-export async function sandboxIsActive(make: EngineFactory): Promise<Seen> {
-  const answers = new Map<RunnerKind, CallAnswer>();
-  for (const kind of KINDS) answers.set(kind, await runIn(kind, make));
-  const unseen = [...answers].find(([, { status, isolation }]) => status !== "success" || !isolation);
-  if (unseen)
-    return { passed: false, evidence: `${unseen[0]}: no isolation to be seen, ${endOf(unseen[1])}` };
-  const levels = [...answers].map(([kind, { isolation }]) => `${kind} ${isolation?.level}`).join(", ");
-  const bare = [...answers.values()].some(({ isolation }) => isolation?.level === "LEVEL_0");
-  if (!bare) return { passed: true, evidence: `isolation in force: ${levels}` };
-  return { passed: false, notInThisVersion: true, evidence: `isolation in force: ${levels}; ${WHY}` };
-}
-
-async function runIn(kind: RunnerKind, make: EngineFactory): Promise<CallAnswer> {
-  return await inProbeHouse({ make }, async (house) => {
-    await house.register(probe, probeFor(kind));
+/** Runs a probe in a process of its own and reads the isolation its answer states: anything but LEVEL_2 is none. */
+export async function sandboxIsActive(make: EngineFactory, parts?: SandboxParts): Promise<Seen> {
+  if (!parts) return { passed: false, evidence: "this engine was given no sandbox" };
+  const answer = await inProbeHouse({ make, ...parts }, async (house) => {
+    await house.register(probe, probeFor("script"));
     return await house.call(probe, "answer");
   });
+  const { status, isolation } = answer;
+  if (status !== "success" || !isolation) {
+    return { passed: false, evidence: `a script tool could not be run isolated: ${endOf(answer)}` };
+  }
+  const evidence = `a script tool ran in ${isolation.runner} at ${isolation.level}`;
+  return { passed: isolation.level === "LEVEL_2", evidence };
 }
