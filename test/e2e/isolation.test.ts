@@ -104,6 +104,16 @@ describe("a command tool at the command line", () => {
   });
 });
 
+/** What `run --json` prints; the flag goes before the command. */
+async function ran(
+  shell: Shell,
+  flags: string[],
+  ...command: string[]
+): Promise<Answer & { exitCode: number | null }> {
+  const { stdout, code } = await shell.run(["run", "--json", ...flags, "--", ...command]);
+  return { ...(JSON.parse(stdout) as Answer), exitCode: code };
+}
+
 describe("sallyport run", () => {
   it("drops what a command changed unless told to keep it, and shows it", async () => {
     using shell = new Shell("{}\n");
@@ -113,7 +123,7 @@ describe("sallyport run", () => {
     expect(tried.stderr).toContain("+two");
     expect(tried.stderr).toContain("Nothing was kept");
     expect(readFileSync(shell.path("kept.txt"), "utf8")).toBe("one\n");
-    const kept = await shell.json<Answer>(["run", "--commit", "--", "sh", "-c", "echo two >> kept.txt"]);
+    const kept = await ran(shell, ["--commit"], "sh", "-c", "echo two >> kept.txt");
     expect(kept).toMatchObject({ status: "success", exitCode: 0 });
     expect(kept.receipt.effectsHash).toBe(kept.effects.digest);
     expect(readFileSync(shell.path("kept.txt"), "utf8")).toBe("one\ntwo\n");
@@ -125,7 +135,7 @@ describe("sallyport run", () => {
   it("rolls back what a command changed before it failed, and passes its exit code on [R1-4.3] [R1-7.2]", async () => {
     using shell = new Shell("{}\n");
     writeFileSync(shell.path("kept.txt"), "one\n");
-    const failed = await shell.json(["run", "--commit", "--", "sh", "-c", "rm kept.txt; exit 7"]);
+    const failed = await ran(shell, ["--commit"], "sh", "-c", "rm kept.txt; exit 7");
     expect(failed).toMatchObject({
       error_details: { code: "E3108" },
       rollback: { verified: true, files: { verified: true } },
@@ -153,7 +163,7 @@ describe("sallyport run", () => {
       "import socket; socket.create_connection(('127.0.0.1', 9), 1)",
     ]);
     expect(net.code).not.toBe(0);
-    const late = await shell.json(["run", "--time", "1s", "--", "sleep", "30"]);
+    const late = await ran(shell, ["--time", "1s"], "sleep", "30");
     expect(late).toMatchObject({ error_details: { code: "E3103" }, exitCode: 5 });
     expect((await shell.run(["run", "--commit", "--dry-run", "--", "true"])).code).toBe(2);
     expect((await shell.run(["run", "--ro", "nowhere", "--", "true"])).stderr).toContain(

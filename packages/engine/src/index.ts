@@ -40,7 +40,12 @@ export type { GoingOn } from "./call/waiting-call.ts";
 export type { RevocationOrder } from "./call/withdraw.ts";
 export { type Box, checkTool, integrationBoxes, runtimeBoxes, toolBoxes } from "./conformance/index.ts";
 export type { RetryOptions } from "./execute/retry.ts";
-export { createInlineRunner, createThreadRunner } from "./execute/runners/index.ts";
+export {
+  createInlineRunner,
+  createProcessRunner,
+  createScriptRunner,
+  createThreadRunner,
+} from "./execute/runners/index.ts";
 export type { Verdict } from "./journal/recover.ts";
 export { type Hosts, hostsWithin, readHost, readHostPattern } from "./match/hosts.ts";
 export { MemoryBus } from "./memory/bus.ts";

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openEgress } from "@sallyport/adapters/egress";
 import { createSandbox } from "@sallyport/adapters/sandbox";
 import { DEFAULT_DENIED, openWorkspaces } from "@sallyport/adapters/workspace";
 import {
@@ -38,7 +39,7 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     ociRuntime: settings.ociRuntime,
     hidden,
     secrets: configuredSecrets(config),
-    environmentDenylist: settings.environmentDenylist,
+    openEgress,
     ...(settings.user && { user: settings.user }),
   });
   const workspaces = await openWorkspaces({

@@ -47,9 +47,10 @@ export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Con
     hidden: rules.hidden,
     egress: attempt.request.dryRun ? [] : egressOf(tool, rules),
     limits: sandboxLimits(attempt, tool, house),
-    cwd: folders.writable ?? folders.readable[0] ?? "/tmp",
+    cwd: (isCommand(tool) ? folders.writable : undefined) ?? folders.readable[0] ?? "/tmp",
     ...(bounds && { bounds }),
-    ...(staging && { staging }),
+    // A command sees the folder itself; a function asks the host for files, the same in every runner.
+    ...(staging && isCommand(tool) && { staging }),
     ...(attempt.request.onOutput && { onOutput: attempt.request.onOutput }),
     onEvent: (event) => attempt.record(event, house.clock.now()),
   };
@@ -71,7 +72,11 @@ function notIsolated(id: string): Failure {
   });
 }
 
-/** A folder that may only be read is staged too for code in this process, which has no other way to read it. */
+function isCommand({ implementation }: ResolvedTool): boolean {
+  return implementation?.kind === "process";
+}
+
+/** A folder that may only be read is staged too for a function, which has no other way to read it. */
 function stage(
   {
     attempt,
@@ -80,8 +85,7 @@ function stage(
   }: { attempt: Attempt; tool: ResolvedTool; folders: { writable: string | undefined; readable: string[] } },
   rules: IsolationRules,
 ): FileStaging | undefined {
-  const inProcess = tool.implementation?.kind === "inline" || tool.implementation?.kind === "thread";
-  const root = folders.writable ?? (inProcess ? folders.readable[0] : undefined);
+  const root = folders.writable ?? (isCommand(tool) ? undefined : folders.readable[0]);
   if (root === undefined) return undefined;
   const writable = folders.writable !== undefined && tool.conduct.sideEffects !== "none";
   return rules.workspaces.begin({

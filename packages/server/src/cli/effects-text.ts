@@ -30,12 +30,12 @@ function countText({ files, omitted }: FileEffects): string {
   return `${count} ${count === 1 ? "change" : "changes"}`;
 }
 
-function fileLine(file: FileEffect, { style }: Styles): string {
+function fileLine(file: FileEffect, styles: Styles): string {
   const [color, mark] = MARKS[file.change];
   const from = file.from === undefined ? "" : `${visible(file.from)} → `;
   const parts = [detailOf(file), file.note].filter((text) => text !== undefined && text !== "");
   const detail = parts.length === 0 ? "" : ` (${parts.join("; ")})`;
-  return `  ${style(color, mark)} ${from}${visible(file.path.replaceAll("\n", "\\n"))}${visible(detail)}`;
+  return `  ${styles.style(color, mark)} ${from}${visible(file.path.replaceAll("\n", "\\n"))}${visible(detail)}`;
 }
 
 function detailOf({ change, before, after }: FileEffect): string {
@@ -51,14 +51,14 @@ function octal(mode: number | undefined): string {
   return mode === undefined ? "?" : mode.toString(8).padStart(3, "0");
 }
 
-function diffText(diff: string, { style }: Styles): string {
+function diffText(diff: string, styles: Styles): string {
   return diff
     .replace(/\n$/, "")
     .split("\n")
     .map((line) => {
       const text = `    ${visible(line)}`;
-      if (line.startsWith("+") && !line.startsWith("+++")) return style("green", text);
-      return line.startsWith("-") && !line.startsWith("---") ? style("red", text) : text;
+      if (line.startsWith("+") && !line.startsWith("+++")) return styles.style("green", text);
+      return line.startsWith("-") && !line.startsWith("---") ? styles.style("red", text) : text;
     })
     .join("\n");
 }

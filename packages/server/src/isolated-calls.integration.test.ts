@@ -1,0 +1,223 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { CallRequest } from "@sallyport/engine";
+import { type CallAnswer, isFailure, type JsonValue } from "@sallyport/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type OpenHouse, openHouse } from "./compose.ts";
+import { loadConfig } from "./config/load.ts";
+
+const TOOLS = fileURLToPath(new URL("./fixtures/isolated-tools.ts", import.meta.url));
+const CALLER = { tenant: "t", agent: "a" };
+
+let folder: string;
+let house: OpenHouse;
+
+async function open(more = ""): Promise<void> {
+  writeFileSync(
+    join(folder, "sallyport.yaml"),
+    `tools:
+  - { module: ${TOOLS}, runner: script }
+grants:
+  - id: all
+    tools: ["*"]
+    capabilities: [filesystem.read, filesystem.write, filesystem.delete, state.read, state.write]
+${more}`,
+  );
+  house = await openHouse({ config: loadConfig({ cwd: folder }) });
+  expect(house.problems).toEqual([]);
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "sallyport-isolated-"));
+  mkdirSync(join(folder, "work"));
+  writeFileSync(join(folder, "work", "kept.txt"), "one\n");
+});
+
+afterEach(async () => {
+  await house?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const call = (tool: string, input: JsonValue, more: Partial<CallRequest> = {}) =>
+  house.engine.call({ tool, input, caller: CALLER, disclosure: "full", ...more });
+const sh = (script: string, more: Partial<CallRequest> = {}) =>
+  call("shell", { command: ["sh", "-c", script] }, more);
+const kept = () => readFileSync(join(folder, "work", "kept.txt"), "utf8");
+const codeOf = (answer: CallAnswer) => (answer.status === "success" ? "success" : answer.error.code);
+
+describe("a command tool, through the whole passage", () => {
+  it("commits its files with its outcome, and the receipt carries their digest [R1-4.3]", async () => {
+    await open();
+    const answer = await sh("echo two >> kept.txt; mkdir d; echo x > d/new");
+    expect(answer).toMatchObject({
+      status: "success",
+      isolation: { level: "LEVEL_2", runner: "bubblewrap" },
+    });
+    expect(kept()).toBe("one\ntwo\n");
+    expect(answer.effects?.files.map(({ path, change }) => `${change} ${path}`)).toEqual([
+      "added d",
+      "added d/new",
+      "edited kept.txt",
+    ]);
+    expect(answer.receipt?.effectsHash).toBe(answer.effects?.digest);
+    expect(answer.enforcement).toMatchObject({ wall: "watch" });
+    expect(answer.usage.memoryPeakBytes).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ["a failing exit", "echo x > kept.txt; exit 3", "E3108"],
+    ["a crash", "echo x > kept.txt; kill -SEGV $$", "E3107"],
+    ["a timeout", "echo x > kept.txt; sleep 60", "E3103"],
+    ["too much output", "echo x > kept.txt; head -c 1000000 /dev/zero", "E3102"],
+    [
+      "too much memory",
+      "echo x > kept.txt; python3 -c 'x=bytearray(900_000_000)'; exit $?",
+      "E3102|E3108|E3107",
+    ],
+  ])("is rolled back, and proved so, after %s [R1-7.2] [R1-5.2] [L3-EXE-4]", async (_what, script, code) => {
+    await open();
+    const answer = await sh(script);
+    expect(codeOf(answer)).toMatch(new RegExp(`^(${code})$`));
+    expect(answer.rollback).toMatchObject({ verified: true, files: { verified: true } });
+    expect(kept()).toBe("one\n");
+  });
+
+  it("leaves the tool in quarantine when it tries to break out, with everything rolled back [R2-3]", async () => {
+    await open();
+    const answer = await sh("echo x > kept.txt; mount -t tmpfs none /tmp; echo still here");
+    expect(codeOf(answer)).toBe("E3109");
+    expect(answer.violations).toMatchObject([{ type: "SYSCALL", severity: "CRITICAL", subject: "mount" }]);
+    expect(kept()).toBe("one\n");
+    expect(codeOf(await sh("true"))).toBe("E3219");
+    const released = await house.engine.tools.release("shell", "1.0.0", { by: "ada", note: "seen" });
+    expect(isFailure(released)).toBe(false);
+    expect(codeOf(await sh("true"))).toBe("success");
+  });
+
+  it("is refused where its level cannot be had, never run weaker [L3-EXE-2]", async () => {
+    await open("sandbox: { backends: [process] }\n");
+    const answer = await sh("echo x > kept.txt");
+    expect(codeOf(answer)).toBe("E3101");
+    expect(kept()).toBe("one\n");
+  });
+
+  it("runs weaker only by explicit policy, and says so", async () => {
+    await open(`sandbox:
+  backends: [process]
+  weaker: [{ tools: [shell], level: LEVEL_1, because: a test }]
+`);
+    const answer = await sh("echo two >> kept.txt");
+    expect(answer).toMatchObject({ status: "success", isolation: { level: "LEVEL_1", runner: "process" } });
+  });
+
+  it("stays inside its agent's bounds [L3-EXE-1]", async () => {
+    await open("agents: [{ agents: [a], limits: { memoryBytes: 1048576 } }]\n");
+    expect(codeOf(await sh("true"))).toBe("E3102");
+    await house.close();
+    await open(`agents: [{ agents: [a], permissions: { filesystem: [{ path: /usr, mode: ro }] } }]\n`);
+    expect(codeOf(await sh("true"))).toBe("E3105");
+    await house.close();
+    const work = join(folder, "work");
+    await open(`agents: [{ agents: [a], permissions: { filesystem: [{ path: ${work}, mode: rw }] } }]\n`);
+    expect(codeOf(await sh("echo two >> kept.txt"))).toBe("success");
+    expect(kept()).toBe("one\ntwo\n");
+    expect(codeOf(await call("fetcher", { command: ["true"] }))).toBe("E3104");
+  });
+
+  it("shows a dry run's effects and keeps nothing", async () => {
+    await open();
+    const answer = await sh("echo two >> kept.txt", { dryRun: true });
+    expect(answer).toMatchObject({ status: "success", dryRun: true, rollback: { verified: true } });
+    expect(answer.effects?.files).toHaveLength(1);
+    expect(kept()).toBe("one\n");
+    const record = await house.store.calls.get(answer.callId);
+    expect(record?.closing?.answer).toMatchObject({ dryRun: true });
+  });
+});
+
+describe("a script tool in a sandboxed process", () => {
+  it("is somebody else there, and has its state and files through the host [L3-EXE-2]", async () => {
+    await open();
+    const where = await call("whereabouts", {});
+    expect(where).toMatchObject({ status: "success", isolation: { level: "LEVEL_2" } });
+    const { uid, home } = (where.status === "success" ? where.result : {}) as { uid: number; home: string };
+    expect(uid).not.toBe(0);
+    expect(home).not.toBe(process.env.HOME);
+    const first = await call("notebook", { text: "hello" });
+    expect(first).toMatchObject({ status: "success", result: { count: 1, read: "hello\n" } });
+    expect(readFileSync(join(folder, "work", "note.txt"), "utf8")).toBe("hello\n");
+  });
+
+  it("loses state and files together when it fails [R1-4.3] [R1-7.2]", async () => {
+    await open();
+    const failed = await call("notebook", { text: "hello", fail: true });
+    expect(codeOf(failed)).toBe("E3907");
+    expect(failed.rollback).toMatchObject({ verified: true, files: { verified: true } });
+    const next = await call("notebook", { text: "again" });
+    expect(next).toMatchObject({ status: "success", result: { count: 1 } });
+  });
+
+  it("can be tried out and approved: state and files are committed exactly as shown", async () => {
+    await open();
+    const asked = await call(
+      "notebook",
+      { text: "hello" },
+      { requireApproval: true, preview: true, onApproval: "pending" },
+    );
+    expect(asked.status).toBe("pending_approval");
+    const approvalId = asked.approval?.approvalId ?? "";
+    const record = await house.engine.approvals.get(approvalId);
+    expect(record?.effects).toMatchObject({
+      files: [{ path: "note.txt", change: "added" }],
+      state: [{ kind: "put", key: "count" }],
+    });
+    await house.engine.approvals.approve(approvalId, { by: "ada" });
+    const done = await house.engine.resume(asked.callId);
+    expect(done).toMatchObject({ status: "success", result: { count: 1 } });
+    expect(readFileSync(join(folder, "work", "note.txt"), "utf8")).toBe("hello\n");
+    expect(await call("notebook", { text: "b" })).toMatchObject({ result: { count: 2 } });
+  });
+});
+
+describe("a tool with a host and a credential", () => {
+  let server: Server;
+  let seen: string[];
+
+  beforeEach(async () => {
+    seen = [];
+    server = createServer((request, response) => {
+      seen.push(String(request.headers.authorization));
+      response.end("fine");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  });
+
+  afterEach(async () => {
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it("reaches that host alone; the proxy adds the secret, which the process never has", async () => {
+    const { port } = server.address() as AddressInfo;
+    writeFileSync(join(folder, "secret"), "s3cr3t-value\n", { mode: 0o600 });
+    await open(`sandbox: { privateHosts: [localhost] }
+credentials:
+  upstream: { host: localhost, secret: { file: secret } }
+`);
+    const script = [
+      "import os, urllib.request as u",
+      `r = u.Request('http://localhost:${port}/', headers={'Authorization': 'placeholder'})`,
+      "print(u.urlopen(r).read().decode(), 's3cr3t' in str(os.environ))",
+      `u.urlopen('http://127.0.0.1:${port}/')`,
+    ].join("\n");
+    const answer = await call("fetcher", { command: ["python3", "-c", script] });
+    expect(seen).toEqual(["Bearer s3cr3t-value"]);
+    expect(codeOf(answer)).toBe("E3108");
+    expect(answer.violations).toMatchObject([{ type: "NETWORK", severity: "HIGH" }]);
+    expect(answer.usage.networkBytesReceived).toBeGreaterThan(0);
+    expect(JSON.stringify(answer)).not.toContain("s3cr3t-value");
+  });
+});
