@@ -1,0 +1,290 @@
+/* What the parts of the launcher share. See README.md for what each part does. */
+#ifndef SALLYPORT_LAUNCHER_H
+#define SALLYPORT_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { EXIT_USAGE = 64, EXIT_DATA = 65, EXIT_INTERNAL = 70 };
+
+/* The socket between `init` and `supervise`, unless --channel-fd says otherwise. */
+enum { CHANNEL_FD = 10 };
+
+/* ---- args.c: strict reading of the command line; anything not understood exits 64 */
+
+struct args {
+  int count;
+  char **items;
+  int next;
+};
+
+bool args_next_is(struct args *args, const char *option);
+const char *args_take(struct args *args, const char *option);
+uint64_t args_take_number(struct args *args, const char *option, uint64_t max);
+/* The command after `--`; it is never empty. */
+char **args_command(struct args *args);
+bool parse_number(const char *text, size_t length, uint64_t max, uint64_t *value);
+_Noreturn void usage_error(const char *what, const char *value);
+_Noreturn void internal_error(const char *what);
+
+/* ---- io.c */
+
+bool write_all(int fd, const void *data, size_t length);
+/* Reads at most size - 1 bytes and ends them with NUL. -1 with errno when it cannot be opened or read. */
+ssize_t read_small_file(const char *path, char *buffer, size_t size);
+bool write_small_file(const char *path, const char *text);
+int64_t now_ms(void);
+/* Returns false when a descriptor in the range may still be open. */
+bool close_from(unsigned first);
+
+/* ---- json.c */
+
+bool is_utf8(const char *text, size_t length);
+void json_string(FILE *out, const char *text, size_t length);
+/* Every byte that is not printable ASCII becomes `?`. */
+void json_ascii(FILE *out, const char *text);
+void base64(FILE *out, const char *text, size_t length);
+
+/* ---- channel.c: what `init` and `supervise` tell each other */
+
+enum word { WORD_HELLO = 1, WORD_FORWARDER, WORD_LISTENER, WORD_STATUS, WORD_EXEC_FAILED, WORD_SETUP_FAILED, WORD_ENVIRONMENT, WORD_END };
+
+struct message {
+  uint32_t word;
+  int32_t value;
+};
+
+struct received {
+  struct message message;
+  pid_t sender;
+  int fd; /* -1 when none came along */
+};
+
+bool channel_pair(int ends[2]);
+bool channel_send(int channel, enum word word, int32_t value, int fd);
+/* 1: one message; 0: nothing there now; -1: the other side is gone. */
+int channel_receive(int channel, struct received *received);
+
+/* ---- environment.c */
+
+/* Copies all that comes from the descriptor into a file without a name; -1 with errno. */
+int environment_file(int from);
+/* Makes what the supervisor sent the whole environment of this process; false with errno. */
+bool take_environment(int channel);
+
+/* ---- mounts.c, idmap.c */
+
+struct idmap {
+  uid_t from_uid, to_uid;
+  gid_t from_gid, to_gid;
+};
+
+struct overlay {
+  const char *lower, *upper, *work, *target;
+};
+
+struct bind {
+  const char *source, *target;
+  bool idmap;
+};
+
+/* The steps below return false with errno set and *step naming what failed. */
+bool enter_mount_namespace(const char **step);
+bool mount_overlay(const struct overlay *overlay, const struct idmap *idmap, const char **step);
+bool mount_bind(const struct bind *bind, const struct idmap *idmap, const char **step);
+/* A detached clone of the folder with owners mapped, or -1. */
+int open_idmapped(const char *source, const struct idmap *idmap, const char **step);
+bool attach_tree(int tree, const char *target);
+
+/* ---- supervise-options.c */
+
+enum { MAX_MOUNTS = 16, MAX_FOLDERS = 8, MAX_SYSCALL = 1024 };
+
+struct supervise_options {
+  int report_fd; /* -1: nobody wants to know */
+  int env_fd; /* -1: the command gets no environment from us */
+  int channel_fd;
+  bool has_user, has_idmap;
+  uid_t uid;
+  gid_t gid;
+  struct idmap idmap;
+  struct overlay overlays[MAX_MOUNTS];
+  size_t overlay_count;
+  struct bind binds[MAX_MOUNTS];
+  size_t bind_count;
+  const char *cgroups[MAX_FOLDERS];
+  size_t cgroup_count;
+  uint64_t wall_ms, watch_ms, watch_memory, watch_cpu_ms, watch_processes, watch_disk; /* 0: not limited */
+  const char *disk_paths[MAX_FOLDERS];
+  size_t disk_path_count;
+  bool fatal[MAX_SYSCALL];
+  uint64_t max_violations;
+  char **command;
+  pid_t supervisor;
+};
+
+void supervise_options(struct args *args, struct supervise_options *options);
+
+/* ---- backend.c: the forked child that becomes the backend */
+
+struct setup_failure {
+  int32_t error;
+  char step[96];
+};
+
+/* Tells what went wrong on status_fd, which closes by itself when the backend has been started. */
+_Noreturn void run_backend(const struct supervise_options *options, int channel, int status_fd);
+
+/* ---- tree.c: all that descends from this process */
+
+struct process {
+  pid_t pid, parent;
+  uint64_t start; /* with the pid this names a process for good */
+  uint64_t user_ticks, system_ticks, waited_user_ticks, waited_system_ticks;
+  uint64_t threads;
+  bool zombie;
+};
+
+struct tree {
+  struct process *items;
+  size_t count, room;
+  bool cut; /* there were more than we are willing to hold */
+};
+
+bool tree_collect(struct tree *tree);
+void tree_free(struct tree *tree);
+bool read_process(pid_t pid, struct process *process);
+/* True for the first process of a pid namespace below ours: when it dies, the kernel ends all others in it. */
+bool is_namespace_init(pid_t pid);
+
+/* ---- kill.c */
+
+/* Ends every descendant and reaps it; returns how many resisted until the time was over. */
+size_t kill_everything(pid_t backend, int *backend_status, bool *backend_reaped);
+/* Reaps for a while, until the backend has ended or the time is over. */
+void await_backend(pid_t backend, int *backend_status, bool *backend_reaped);
+/* Collects whatever ended. Returns false once there is no child left. */
+bool reap_ended(pid_t backend, int *backend_status, bool *backend_reaped);
+
+/* ---- watch.c, disk.c, open-files.c */
+
+struct usage {
+  uint64_t user_ms, system_ms;
+};
+
+struct watch;
+enum watch_limit { LIMIT_NONE = 0, LIMIT_MEMORY, LIMIT_CPU, LIMIT_PROCESSES, LIMIT_DISK };
+
+struct watch *watch_new(const struct supervise_options *options);
+/* Called often; measures when it is time. Says which limit was passed and the value seen. */
+enum watch_limit watch_tick(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value);
+/* When it wants to be called again, in ms from now; -1 for never. */
+int64_t watch_wait_ms(const struct watch *watch);
+/* What was seen of the tree's processor time, lost children included. */
+struct usage watch_usage(const struct watch *watch);
+void watch_free(struct watch *watch);
+
+struct disk_walk;
+struct disk_walk *disk_walk_new(const char *const *paths, size_t count);
+/* A slice of the walk. True when it is complete or came past the limit; then *bytes is the result so far. */
+bool disk_walk_step(struct disk_walk *walk, uint64_t limit, uint64_t *bytes);
+void disk_walk_free(struct disk_walk *walk);
+
+struct unlinked {
+  uint64_t disk_bytes, memory_bytes;
+};
+/* Files without a name that the tree still holds open: they take room that no folder shows. */
+struct unlinked unlinked_files(const struct tree *tree);
+
+/* A set of (device, inode). */
+struct inodes {
+  struct {
+    uint64_t device, inode;
+  } *slots;
+  size_t count, room;
+};
+/* False when it was already there. When memory is short it says true. */
+bool inodes_add(struct inodes *inodes, uint64_t device, uint64_t inode);
+void inodes_free(struct inodes *inodes);
+
+/* ---- notify.c: system calls that the filter hands to us */
+
+struct violation {
+  int32_t nr;
+  uint32_t arch;
+  pid_t pid;
+  char comm[32];
+  bool fatal;
+};
+
+/* 1: one attempt was refused (a fatal one stays blocked); 0: it vanished meanwhile; -1: there will be no more. */
+int notify_refuse(int listener, const bool *fatal, struct violation *violation);
+
+/* ---- supervise-report.c */
+
+enum how { HOW_EXITED, HOW_SIGNALLED, HOW_TIMEOUT, HOW_KILLED, HOW_LIMIT, HOW_VIOLATION, HOW_BACKEND_FAILED, HOW_EXEC_FAILED };
+
+struct ending {
+  enum how how;
+  int code, signal, error;
+  const char *message; /* NULL or what could not be done */
+  struct usage usage;
+  uint64_t max_rss_bytes, wall_ms, violations;
+  size_t left;
+};
+
+struct report;
+struct report *report_open(int fd);
+bool report_reader_is_gone(const struct report *report);
+int report_fd(const struct report *report);
+void report_started(struct report *report, pid_t pid);
+void report_violation(struct report *report, const struct violation *violation);
+void report_limit(struct report *report, enum watch_limit limit, uint64_t value);
+void report_ended(struct report *report, const struct ending *ending);
+void report_close(struct report *report);
+
+/* ---- init-options.c, command.c, forward.c */
+
+enum { MAX_RLIMITS = 16, MAX_FORWARDS = 8 };
+
+struct rlimit_order {
+  int resource;
+  uint64_t value;
+};
+
+struct forward {
+  uint16_t port;
+  const char *path;
+};
+
+struct init_options {
+  int channel_fd;
+  struct rlimit_order rlimits[MAX_RLIMITS];
+  size_t rlimit_count;
+  const char *filter;
+  bool notify, session, environment;
+  const char *chdir;
+  struct forward forwards[MAX_FORWARDS];
+  size_t forward_count;
+  char **command;
+  pid_t init;
+};
+
+void init_options(struct args *args, struct init_options *options);
+/* The forked child: takes on all limits and becomes the command. */
+_Noreturn void run_command(const struct init_options *options);
+/* Starts the forwarder and returns once it listens; -1 with errno when it cannot. */
+pid_t start_forwarder(const struct init_options *options);
+_Noreturn void forward_forever(const int *listeners, const struct forward *forwards, size_t count);
+
+/* ---- the subcommands */
+
+int supervise_main(struct args *args);
+int init_main(struct args *args);
+int scan_main(struct args *args);
+int probe_main(struct args *args);
+
+#endif

@@ -1,0 +1,174 @@
+#include "launcher.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/*
+ * Measures the tree from time to time. It is the limit for those who cannot have a cgroup: what a process does between
+ * two looks is seen late.
+ */
+struct watch {
+  const struct supervise_options *options;
+  bool wanted;
+  int64_t next_at, disk_next_at, disk_started_at;
+  struct tree now, before; /* sorted by pid */
+  uint64_t user_ticks, system_ticks; /* summed up over looks, so that children nobody waits for are not lost */
+  struct disk_walk *walk;
+};
+
+struct watch *watch_new(const struct supervise_options *options) {
+  struct watch *watch = calloc(1, sizeof *watch);
+  if (watch == NULL) internal_error("no memory");
+  watch->options = options;
+  watch->wanted = options->watch_memory != 0 || options->watch_cpu_ms != 0 || options->watch_processes != 0 ||
+                  options->watch_disk != 0;
+  watch->next_at = now_ms();
+  return watch;
+}
+
+void watch_free(struct watch *watch) {
+  tree_free(&watch->now);
+  tree_free(&watch->before);
+  disk_walk_free(watch->walk);
+  free(watch);
+}
+
+int64_t watch_wait_ms(const struct watch *watch) {
+  if (!watch->wanted) return -1;
+  if (watch->walk != NULL) return 0;
+  int64_t rest = watch->next_at - now_ms();
+  return rest < 0 ? 0 : rest;
+}
+
+static uint64_t to_ms(uint64_t ticks) {
+  long per_second = sysconf(_SC_CLK_TCK);
+  return ticks * 1000 / (uint64_t)(per_second > 0 ? per_second : 100);
+}
+
+struct usage watch_usage(const struct watch *watch) {
+  return (struct usage){.user_ms = to_ms(watch->user_ticks), .system_ms = to_ms(watch->system_ticks)};
+}
+
+static int by_pid(const void *a, const void *b) {
+  pid_t left = ((const struct process *)a)->pid, right = ((const struct process *)b)->pid;
+  return left < right ? -1 : left > right;
+}
+
+static void look(struct watch *watch) {
+  struct tree old = watch->before;
+  watch->before = watch->now;
+  watch->now = old;
+  tree_collect(&watch->now);
+  if (watch->now.count > 1) qsort(watch->now.items, watch->now.count, sizeof *watch->now.items, by_pid);
+}
+
+/* ---- processor time */
+
+static void add_since_before(struct watch *watch, const struct process *process) {
+  const struct process *before = watch->before.count == 0 ? NULL
+                                                          : bsearch(process, watch->before.items, watch->before.count,
+                                                                    sizeof *process, by_pid);
+  bool same = before != NULL && before->start == process->start;
+  uint64_t user = same ? before->user_ticks : 0, system = same ? before->system_ticks : 0;
+  if (process->user_ticks > user) watch->user_ticks += process->user_ticks - user;
+  if (process->system_ticks > system) watch->system_ticks += process->system_ticks - system;
+}
+
+static uint64_t tree_cpu_ms(struct watch *watch) {
+  struct rusage waited;
+  uint64_t living = 0;
+  for (size_t i = 0; i < watch->now.count; i++) {
+    const struct process *process = &watch->now.items[i];
+    add_since_before(watch, process);
+    living += process->user_ticks + process->system_ticks + process->waited_user_ticks + process->waited_system_ticks;
+  }
+  uint64_t exact = to_ms(living), summed = to_ms(watch->user_ticks + watch->system_ticks);
+  if (getrusage(RUSAGE_CHILDREN, &waited) == 0) {
+    exact += (uint64_t)(waited.ru_utime.tv_sec + waited.ru_stime.tv_sec) * 1000;
+    exact += (uint64_t)(waited.ru_utime.tv_usec + waited.ru_stime.tv_usec) / 1000;
+  }
+  return exact > summed ? exact : summed;
+}
+
+/* ---- memory: what cannot be dropped, so neither program text nor the page cache */
+
+static uint64_t kilobytes(const char *status, const char *field) {
+  const char *line = strstr(status, field);
+  return line == NULL ? 0 : strtoull(line + strlen(field), NULL, 10) * 1024;
+}
+
+static uint64_t tree_memory(const struct watch *watch) {
+  uint64_t private = 0, shared = 0, nameless = unlinked_files(&watch->now).memory_bytes;
+  char path[64], status[4096];
+  for (size_t i = 0; i < watch->now.count; i++) {
+    snprintf(path, sizeof path, "/proc/%d/status", (int)watch->now.items[i].pid);
+    if (read_small_file(path, status, sizeof status) <= 0) continue;
+    private += kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nVmSwap:");
+    shared += kilobytes(status, "\nRssShmem:");
+  }
+  /* A memory file may be held without being mapped; mapped it is counted already. */
+  return private + (nameless > shared ? nameless : shared);
+}
+
+/* ---- processes: tasks below init, as the kernel's own limits count them */
+
+static bool is_below(const struct tree *tree, const struct process *process, pid_t init) {
+  pid_t parent = process->parent;
+  for (size_t steps = 0; steps < 1024; steps++) {
+    if (parent == init) return true;
+    struct process key = {.pid = parent};
+    const struct process *next = bsearch(&key, tree->items, tree->count, sizeof key, by_pid);
+    if (next == NULL) return false;
+    parent = next->parent;
+  }
+  return true;
+}
+
+static uint64_t tree_tasks(const struct watch *watch, pid_t init, pid_t forwarder) {
+  uint64_t tasks = 0;
+  for (size_t i = 0; i < watch->now.count; i++) {
+    const struct process *process = &watch->now.items[i];
+    if (process->pid != forwarder && !process->zombie && is_below(&watch->now, process, init)) tasks += process->threads;
+  }
+  return tasks;
+}
+
+/* ---- disk: a walk in slices, paused four times as long as it took */
+
+static bool disk_exceeded(struct watch *watch, uint64_t *value) {
+  const struct supervise_options *options = watch->options;
+  int64_t now = now_ms();
+  if (watch->walk == NULL) {
+    if (now < watch->disk_next_at) return false;
+    watch->walk = disk_walk_new(options->disk_paths, options->disk_path_count);
+    watch->disk_started_at = now;
+  }
+  if (!disk_walk_step(watch->walk, options->watch_disk, value)) return false;
+  disk_walk_free(watch->walk);
+  watch->walk = NULL;
+  now = now_ms();
+  watch->disk_next_at = now + (now - watch->disk_started_at) * 4;
+  if (*value <= options->watch_disk) *value += unlinked_files(&watch->now).disk_bytes;
+  return *value > options->watch_disk;
+}
+
+enum watch_limit watch_tick(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value) {
+  const struct supervise_options *options = watch->options;
+  if (!watch->wanted) return LIMIT_NONE;
+  bool due = now_ms() >= watch->next_at;
+  if (due) {
+    look(watch);
+    uint64_t cpu_ms = tree_cpu_ms(watch);
+    watch->next_at = now_ms() + (int64_t)options->watch_ms;
+    *value = cpu_ms;
+    if (options->watch_cpu_ms != 0 && cpu_ms > options->watch_cpu_ms) return LIMIT_CPU;
+    if (options->watch_memory != 0 && (*value = tree_memory(watch)) > options->watch_memory) return LIMIT_MEMORY;
+    if (options->watch_processes != 0 && (*value = tree_tasks(watch, init, forwarder)) > options->watch_processes) {
+      return LIMIT_PROCESSES;
+    }
+  }
+  if (options->watch_disk == 0 || (!due && watch->walk == NULL)) return LIMIT_NONE;
+  return disk_exceeded(watch, value) ? LIMIT_DISK : LIMIT_NONE;
+}

@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { environmentBytes } from "./environment-bytes.ts";
+import {
+  endingWithoutReport,
+  type LauncherEnding,
+  type RefusedSyscall,
+  type WatchedLimit,
+} from "./launcher-report.ts";
+import { ENV_FD, type HostUser, REPORT_FD, type SuperviseOptions, superviseArgv } from "./supervise-argv.ts";
+import { type ReportState, watchReport } from "./watch-report.ts";
+
+/** How a supervised run ended, with all that was noticed on the way. */
+export interface LauncherEnd extends LauncherEnding {
+  /** Of `limit`: which one, and what was measured. */
+  limit?: { limit: WatchedLimit; value: number };
+  /** The first refused system calls, fifty at most. */
+  refused: RefusedSyscall[];
+}
+
+/** A backend that runs under the launcher. */
+export interface Supervised {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** The host's pid of the sandbox's init; undefined when it ended before it came so far. Never rejects. */
+  readonly started: Promise<number | undefined>;
+  /** Resolves when the whole tree is gone; never rejects. */
+  readonly ended: Promise<LauncherEnd>;
+  /** Ends the whole tree at once. Safe to repeat. */
+  kill(): void;
+}
+
+/** How the launcher's own process is started. */
+export interface SuperviseHost {
+  /** Starts the launcher as this user, as if the host process were not root. */
+  as?: HostUser;
+}
+
+/** A launcher that does not react to being asked is killed itself, and its backend dies with it. */
+const KILL_AFTER_MS = 15_000;
+
+/** Runs a backend under the launcher. Never throws: what goes wrong is an ending with `backend-failed`. */
+export function supervise(options: SuperviseOptions, host: SuperviseHost = {}): Supervised {
+  const startedAt = performance.now();
+  try {
+    const environment = options.env && environmentBytes(options.env);
+    const child = spawn(options.launcher, superviseArgv(options), {
+      stdio: ["pipe", "pipe", "pipe", "pipe", ...(environment ? ["pipe" as const] : [])],
+      env: {},
+      ...(host.as && { uid: host.as.uid, gid: host.as.gid }),
+    });
+    if (environment) sendEnvironment(child.stdio[ENV_FD], environment);
+    return attend(child, startedAt);
+  } catch (error) {
+    return notStarted(messageOf(error));
+  }
+}
+
+function sendEnvironment(pipe: Writable | Readable | null | undefined, environment: Buffer): void {
+  if (!(pipe instanceof Writable)) return;
+  // A launcher that ended before it read this says so by its ending.
+  pipe.on("error", () => pipe.destroy());
+  pipe.end(environment);
+}
+
+function attend(child: ChildProcess, startedAt: number): Supervised {
+  const { stdin, stdout, stderr } = child;
+  const report = child.stdio[REPORT_FD];
+  if (!stdin || !stdout || !stderr || !(report instanceof Readable)) {
+    // Without descriptors for its pipes the process was not started; the error event says why.
+    const failed = Promise.withResolvers<string>();
+    child.once("error", (error) => failed.resolve(messageOf(error)));
+    return notStarted(failed.promise);
+  }
+  // A command may end without reading its input; its ending tells, so the broken pipe says nothing new.
+  stdin.on("error", () => stdin.destroy());
+  const { started, state, closed } = watchReport(report);
+  const ended = Promise.all([exitOf(child), closed]).then(([how]) => endOf(state, how, startedAt));
+  return { stdin, stdout, stderr, started, ended, kill: () => killLauncher(child) };
+}
+
+/** How the launcher itself ended, in words; the event may be an error instead of an exit. */
+function exitOf(child: ChildProcess): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  child.once("exit", (code, signal) => resolve(signal ? `was killed by ${signal}` : `exited with ${code}`));
+  child.once("error", (error) => resolve(`could not be started: ${messageOf(error)}`));
+  return promise;
+}
+
+function endOf({ ending, limit, refused }: ReportState, how: string, startedAt: number): LauncherEnd {
+  const wallMs = Math.round(performance.now() - startedAt);
+  const said = ending ?? endingWithoutReport(`the launcher ${how} without a report`, wallMs);
+  return { ...said, ...(limit && { limit }), refused };
+}
+
+function killLauncher(child: ChildProcess): void {
+  child.kill("SIGTERM");
+  setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS).unref();
+}
+
+function notStarted(message: string | Promise<string>): Supervised {
+  const ended = Promise.resolve(message).then((why): LauncherEnd => {
+    return { ...endingWithoutReport(`the launcher could not be started: ${why}`, 0), refused: [] };
+  });
+  const stdin = new PassThrough().resume();
+  return {
+    stdin,
+    stdout: Readable.from([]),
+    stderr: Readable.from([]),
+    started: Promise.resolve(undefined),
+    ended,
+    kill: () => undefined,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
