@@ -1,0 +1,136 @@
+import { join } from "node:path";
+import type { FileConflict } from "@sallyport/engine";
+import { type Anchor, anchored } from "./anchor.ts";
+import { DELETED, whatChanged } from "./baseline.ts";
+import { carryOut } from "./carry-out.ts";
+import type { ChangeSet } from "./change.ts";
+import { Disturbed } from "./disturbed.ts";
+import { privateFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
+import { type Entry, hashAt, look } from "./entry.ts";
+import { notCommitted, notRestored } from "./failures.ts";
+import { lookAtFolder } from "./folder-access.ts";
+import type { FolderLog } from "./folder-log.ts";
+import { eachOf } from "./in-turn.ts";
+import { matches } from "./matches.ts";
+import { busyFolders, type Plan, type PlannedFolder, planChanges } from "./plan.ts";
+import { savePreImages } from "./pre-images.ts";
+import { folderOf, nameOf } from "./relative-path.ts";
+import { removeTree } from "./remove-tree.ts";
+import { restore } from "./restore.ts";
+import { hasCode } from "./system-error.ts";
+
+/** Changes that are to be made, all or none. */
+export interface CommitOrder {
+  set: ChangeSet;
+  plan: Omit<Plan, "version" | "changes" | "folders">;
+  /** The record's folder; it must not be there. */
+  record: string;
+  /** Folders' times to be set at the end, where nobody else changed them. */
+  times?: readonly PlannedFolder[];
+  log: FolderLog;
+  step: StepHook;
+}
+
+export type Committed = { ok: true; plan: Plan } | { ok: false; conflicts: FileConflict[] };
+
+/**
+ * Makes changes in a workspace: first what is needed to take them back goes to disk, then the changes are made, then they
+ * are checked. On a conflict nothing is changed. On any error everything is taken back, and it rejects with E3914, or
+ * with E3912 when even that went wrong; the record then stays for `recover`.
+ */
+export function commit(order: CommitOrder): Promise<Committed> {
+  return anchored(order.plan.root, async (anchor) => {
+    const conflicts = await findConflicts(anchor, order.set);
+    if (conflicts.length > 0) return { ok: false, conflicts };
+    const changes = planChanges(order.set);
+    const folders = await lookAtFolders(anchor, busyFolders(changes));
+    if ("conflicts" in folders) return { ok: false, conflicts: folders.conflicts };
+    const plan: Plan = { version: 1, ...order.plan, changes, folders: folders.found };
+    await record(anchor, order, plan);
+    return makeChanges(anchor, order, plan);
+  });
+}
+
+async function findConflicts(anchor: Anchor, { changes, leaders }: ChangeSet): Promise<FileConflict[]> {
+  const conflicts: FileConflict[] = [];
+  await eachOf([...changes, ...leaders], 8, async (change) => {
+    const { path, before } = change;
+    const now = await lookIfOpen(anchor, path);
+    if (now === "closed") return void conflicts.push({ path, what: "in a folder that cannot be opened" });
+    if (now && before && now.ctimeNs === before.ctimeNs && now.inode === before.inode) return;
+    if (now?.type === "file" && now.bytes === before?.bytes) {
+      const sha256 = await hashAt(anchor, path, now);
+      if (sha256 !== undefined) now.sha256 = sha256;
+    }
+    if (!matches(now, before)) conflicts.push({ path, what: whatChanged(before, now) });
+    // The same by content: from here on this is the one that counts.
+    else if (now && before) Object.assign(before, now);
+  });
+  return conflicts.sort((left, right) => (left.path < right.path ? -1 : 1));
+}
+
+async function lookIfOpen(anchor: Anchor, path: string): Promise<Entry | undefined | "closed"> {
+  try {
+    return await look(anchor, path);
+  } catch (error) {
+    if (hasCode(error, "EACCES")) return "closed";
+    throw error;
+  }
+}
+
+async function lookAtFolders(
+  anchor: Anchor,
+  paths: readonly string[],
+): Promise<{ found: PlannedFolder[] } | { conflicts: FileConflict[] }> {
+  const found: PlannedFolder[] = [];
+  for (const path of paths) {
+    const folder = await lookAtFolder(anchor, path);
+    if (folder?.type !== "folder") return { conflicts: [{ path, what: DELETED }] };
+    found.push({ path, mode: folder.mode, mtimeNs: folder.mtimeNs });
+  }
+  return { found };
+}
+
+/** Once this resolves, whatever follows can be taken back after a crash. */
+async function record(anchor: Anchor, { record, step }: CommitOrder, plan: Plan): Promise<void> {
+  step("make the record");
+  await privateFolder(record);
+  try {
+    await savePreImages({ anchor, record, step }, plan.changes);
+    step("write the plan");
+    await writeJson(join(record, "plan.json"), plan, { sync: true });
+    await syncFolder(join(record, ".."));
+  } catch (error) {
+    await removeTree(record);
+    throw notCommitted(plan.root, error);
+  }
+}
+
+async function makeChanges(anchor: Anchor, order: CommitOrder, plan: Plan): Promise<Committed> {
+  try {
+    await carryOut(anchor, order, plan);
+    await note(anchor, order.log, plan);
+    return { ok: true, plan };
+  } catch (error) {
+    const { left } = await restore({ plan, record: order.record, anchor, step: order.step });
+    if (left.length > 0)
+      throw notRestored(
+        plan.root,
+        left.map(({ path }) => path),
+        error,
+      );
+    await removeTree(order.record);
+    if (error instanceof Disturbed) return { ok: false, conflicts: [error.conflict] };
+    throw notCommitted(plan.root, error);
+  }
+}
+
+/** So that calls running beside this one know that these changes in the folders were ours. */
+async function note(anchor: Anchor, log: FolderLog, plan: Plan): Promise<void> {
+  const names = Map.groupBy(plan.changes, ({ path }) => folderOf(path));
+  for (const { path, mtimeNs } of plan.folders) {
+    const folder = await lookAtFolder(anchor, path);
+    const changed = new Set((names.get(path) ?? []).map((change) => nameOf(change.path)));
+    if (folder) log.add({ folder: join(plan.root, path), from: mtimeNs, to: folder.mtimeNs, names: changed });
+  }
+}

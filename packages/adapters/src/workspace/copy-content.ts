@@ -1,0 +1,69 @@
+import { constants } from "node:fs";
+import { copyFile, type FileHandle, open } from "node:fs/promises";
+import { using } from "./file-content.ts";
+
+const WHOLE = 256 * 1024;
+const CHUNK = 1024 * 1024;
+const BLOCK = 4_096;
+const { COPYFILE_EXCL, COPYFILE_FICLONE } = constants;
+const ZEROS = Buffer.alloc(BLOCK);
+
+/** What is to be copied: an open file, its size, and how much of it is on disk. */
+export interface CopySource {
+  handle: FileHandle;
+  bytes: number;
+  /** As `stat` counts them: of 512 bytes. */
+  blocks: number;
+}
+
+/** Writes a file's content to a new file: shared with it where the file system can, with its holes where it has any. */
+export async function copyContent(source: CopySource, target: string): Promise<void> {
+  if (source.bytes <= WHOLE) return copyWhole(source, target);
+  if (source.blocks * 512 < source.bytes - BLOCK) return copyWithHoles(source, target);
+  if (process.platform !== "linux") return copyWithHoles(source, target);
+  await copyFile(`/proc/self/fd/${source.handle.fd}`, target, COPYFILE_EXCL | COPYFILE_FICLONE);
+}
+
+async function copyWhole({ handle, bytes }: CopySource, target: string): Promise<void> {
+  const buffer = Buffer.allocUnsafe(bytes + 1);
+  const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+  await using(await open(target, "wx", 0o600), async (to) => {
+    await to.writeFile(buffer.subarray(0, Math.min(bytesRead, bytes)));
+  });
+}
+
+async function copyWithHoles({ handle, bytes }: CopySource, target: string): Promise<void> {
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  await using(await open(target, "wx", 0o600), async (to) => {
+    for (let at = 0; at < bytes; ) {
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, at);
+      if (bytesRead === 0) break;
+      await writeBlocks(to, buffer.subarray(0, bytesRead), at);
+      at += bytesRead;
+    }
+    await to.truncate(bytes);
+  });
+}
+
+async function writeBlocks(to: FileHandle, chunk: Buffer, at: number): Promise<void> {
+  for (let start = 0; start < chunk.length; ) {
+    const length = Math.min(BLOCK, chunk.length - start);
+    if (isZero(chunk, start, length)) {
+      start += length;
+      continue;
+    }
+    const end = endOfData(chunk, start);
+    await to.write(chunk, start, end - start, at + start);
+    start = end;
+  }
+}
+
+function endOfData(chunk: Buffer, from: number): number {
+  let end = from;
+  while (end < chunk.length && !isZero(chunk, end, Math.min(BLOCK, chunk.length - end))) end += BLOCK;
+  return Math.min(end, chunk.length);
+}
+
+function isZero(chunk: Buffer, start: number, length: number): boolean {
+  return chunk.compare(ZEROS, 0, length, start, start + length) === 0;
+}

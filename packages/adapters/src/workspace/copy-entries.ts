@@ -1,0 +1,81 @@
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { type Anchor, anchored } from "./anchor.ts";
+import { sameStamp } from "./baseline.ts";
+import type { Copied } from "./copy-view.ts";
+import { type Entry, look, namesIn } from "./entry.ts";
+import { below, byPath, folderOf } from "./relative-path.ts";
+import type { StagedEntry } from "./staged-entry.ts";
+import { hasCode } from "./system-error.ts";
+
+/** How a copied view differs from what was copied, in the words of an overlay. */
+export function copyEntries(copy: string, copied: ReadonlyMap<string, Copied>): Promise<StagedEntry[]> {
+  return anchored(copy, async (anchor) => {
+    const unfit: StagedEntry[] = [];
+    const present = await survey(anchor, unfit);
+    const isFolder = (path: string) => path === "" || present.get(path)?.type === "folder";
+    const missing = [...copied.keys()].filter((path) => !present.has(path) && isFolder(folderOf(path)));
+    const entries = [...present].flatMap(([path, entry]) => {
+      const before = copied.get(path);
+      return before && isUntouched(before, entry) ? [] : [stagedOf({ copy, path }, entry, before)];
+    });
+    return [...entries, ...missing.map(whiteout), ...unfit].sort(byPath);
+  });
+}
+
+function isUntouched({ copy }: Copied, now: Entry): boolean {
+  if (copy.type === "symlink" && now.type === "symlink") return copy.inode === now.inode;
+  return sameStamp(copy, now) && (now.type === "folder" || now.nlink === 1);
+}
+
+async function survey(anchor: Anchor, unfit: StagedEntry[]): Promise<Map<string, Entry>> {
+  const present = new Map<string, Entry>();
+  const visit = async (folder: string): Promise<void> => {
+    const { names, unreadable } = await ownNames(anchor, folder);
+    for (const name of unreadable)
+      unfit.push({ ...whiteout(below(folder, name)), unfit: "has a name that is not text" });
+    for (const path of names.map((name) => below(folder, name))) {
+      const entry = await look(anchor, path);
+      if (entry) present.set(path, entry);
+      if (entry?.type === "folder") await visit(path);
+    }
+  };
+  await visit("");
+  return present;
+}
+
+/** The copy is ours: a folder that may not be read is opened up. Its mode has been noted by then. */
+async function ownNames(anchor: Anchor, folder: string) {
+  try {
+    return await namesIn(anchor, folder);
+  } catch (error) {
+    if (!hasCode(error, "EACCES")) throw error;
+    await (folder === "" ? chmod(anchor.root, 0o700) : anchor.at(folder, (path) => chmod(path, 0o700)));
+    return namesIn(anchor, folder);
+  }
+}
+
+function stagedOf(
+  { copy, path }: { copy: string; path: string },
+  entry: Entry,
+  before: Copied | undefined,
+): StagedEntry {
+  const { mode, bytes = 0, blocks, mtimeNs, target } = entry;
+  const plain = { path, mode, bytes, blocks, mtimeNs };
+  if (entry.type === "other")
+    return { ...plain, type: "device", unfit: "is neither file, folder nor plain link" };
+  if (entry.type !== "file") return { ...plain, type: entry.type, ...(target !== undefined && { target }) };
+  const file: StagedEntry = {
+    ...plain,
+    type: "file",
+    content: { kind: "own", path: join(copy, path) },
+    ...(entry.nlink > 1 && { inode: entry.inode }),
+  };
+  const isStandIn = before?.standIn && bytes === 0 && mtimeNs === before.copy.mtimeNs;
+  if (!isStandIn) return file;
+  return { ...file, bytes: before.original.bytes ?? 0, mtimeNs: before.original.mtimeNs };
+}
+
+function whiteout(path: string): StagedEntry {
+  return { path, type: "whiteout", mode: 0, bytes: 0, blocks: 0, mtimeNs: "0" };
+}

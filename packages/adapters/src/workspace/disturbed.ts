@@ -1,0 +1,11 @@
+import type { FileConflict } from "@sallyport/engine";
+
+/** A path that someone else changed under our hands. */
+export class Disturbed extends Error {
+  readonly conflict: FileConflict;
+
+  constructor(conflict: FileConflict) {
+    super(`${conflict.path} was ${conflict.what}`);
+    this.conflict = conflict;
+  }
+}

@@ -1,0 +1,157 @@
+import type { FileEffect, FileEffects } from "@sallyport/protocol";
+import type { Anchor } from "./anchor.ts";
+import { type Change, type ChangeSet, isModeOnly } from "./change.ts";
+import { stateOf } from "./entry.ts";
+import { openToRead, using } from "./file-content.ts";
+import { digestOf, stateAfter } from "./proof.ts";
+import { openContent } from "./put-content.ts";
+import { byPath } from "./relative-path.ts";
+import { findRenames } from "./renames.ts";
+import { hasCode } from "./system-error.ts";
+import { textDiff } from "./text-diff.ts";
+
+/** How much of the effects is kept with a call. */
+export interface EffectBounds {
+  files: number;
+  /** Of one diff, and of all together. */
+  diffBytes: number;
+  allDiffBytes: number;
+  /** Larger files are not compared line by line. */
+  comparedBytes: number;
+}
+
+export const DEFAULT_BOUNDS: EffectBounds = {
+  files: 200,
+  diffBytes: 64 * 1024,
+  allDiffBytes: 256 * 1024,
+  comparedBytes: 1024 * 1024,
+};
+
+/** How much is read for diffs, in multiples of the largest file that is compared. */
+const MOST_READING = 16;
+
+/** What a call changes, as it is shown and recorded. The digest covers everything, also what is left out. */
+export async function effectsOf(
+  set: ChangeSet,
+  anchor: Anchor,
+  bounds: EffectBounds = DEFAULT_BOUNDS,
+): Promise<FileEffects> {
+  const renames = findRenames(set.changes);
+  const moved = new Set(renames.values());
+  const shown = set.changes.filter((change) => !moved.has(change));
+  const listed = shown.slice(0, bounds.files);
+  const diffs = new Diffs(anchor, bounds);
+  const files: FileEffect[] = [];
+  for (const change of listed) files.push(await effectOf(change, renames.get(change), diffs));
+  return {
+    root: anchor.root,
+    files: files.sort(byPath),
+    omitted: shown.length - listed.length,
+    diffsCut: diffs.isCut || shown.length > listed.length,
+    digest: digestOf(set.changes),
+  };
+}
+
+async function effectOf(change: Change, from: Change | undefined, diffs: Diffs): Promise<FileEffect> {
+  const before = from?.before ?? change.before;
+  const { path, after } = change;
+  const diff = from ? {} : await diffs.of(change);
+  const notes = [...notesOf(change), ...(diff.note === undefined ? [] : [diff.note])];
+  return {
+    path,
+    change: from ? "renamed" : changeOf(change),
+    ...(from && { from: from.path }),
+    ...(before && { before: stateOf(before) }),
+    ...(after && { after: stateAfter(after) }),
+    ...(diff.diff !== undefined && { diff: diff.diff }),
+    ...(notes.length > 0 && { note: notes.join("; ") }),
+  };
+}
+
+function changeOf(change: Change): FileEffect["change"] {
+  const { before, after } = change;
+  if (!before) return "added";
+  if (!after) return "deleted";
+  if (before.type !== after.type) return "replaced";
+  return isModeOnly(change) ? "mode" : "edited";
+}
+
+function notesOf({ before, after }: Change): string[] {
+  const notes: string[] = [];
+  if (before?.type === "file" && before.nlink > 1 && after)
+    notes.push("it had other names (hard links), which keep the old content");
+  if (after?.linkTo !== undefined) notes.push(`another name (hard link) of ${after.linkTo}`);
+  if (before?.type === "file" && before.sha256 === undefined) notes.push("its old content could not be read");
+  return notes;
+}
+
+/** Works out diffs until there is no room for more. */
+class Diffs {
+  isCut = false;
+  readonly #anchor: Anchor;
+  readonly #bounds: EffectBounds;
+  #room: number;
+  #reading: number;
+
+  constructor(anchor: Anchor, bounds: EffectBounds) {
+    this.#anchor = anchor;
+    this.#bounds = bounds;
+    this.#room = bounds.allDiffBytes;
+    this.#reading = bounds.comparedBytes * MOST_READING;
+  }
+
+  async of(change: Change): Promise<{ diff?: string; note?: string }> {
+    const { before, after, path } = change;
+    const bytes = (before?.bytes ?? 0) + (after?.bytes ?? 0);
+    if (!isAboutContent(change) || bytes === 0) return {};
+    if (Math.max(before?.bytes ?? 0, after?.bytes ?? 0) > this.#bounds.comparedBytes)
+      return { note: "too large to compare" };
+    if (this.#room <= 0 || bytes > this.#reading) return this.#cut();
+    this.#reading -= bytes;
+    const [old, fresh] = [await this.#old(change), await this.#fresh(change)];
+    if (!old || !fresh) return {};
+    const result = textDiff(
+      { content: old, ...(before?.type === "file" && { path }) },
+      { content: fresh, ...(after?.type === "file" && { path }) },
+    );
+    if (result.kind === "binary") return {};
+    if (result.kind === "too different") return { note: "too different to compare" };
+    return this.#fit(result.diff);
+  }
+
+  #fit(diff: string): { diff?: string; note?: string } {
+    const most = Math.min(this.#bounds.diffBytes, this.#room);
+    const bytes = Buffer.byteLength(diff);
+    this.#room -= Math.min(bytes, most);
+    if (bytes <= most) return { diff };
+    this.isCut = true;
+    const lines = Buffer.from(diff).subarray(0, most).toString().split("\n").slice(0, -1);
+    return { diff: `${lines.join("\n")}\n`, note: "the diff is cut" };
+  }
+
+  #cut(): { note: string } {
+    this.isCut = true;
+    return { note: "no room for a diff" };
+  }
+
+  async #old({ before, path }: Change): Promise<Buffer | undefined> {
+    if (before?.type !== "file") return Buffer.alloc(0);
+    try {
+      return await using(await this.#anchor.at(path, openToRead), (handle) => handle.readFile());
+    } catch (error) {
+      // Changed by someone else, or unreadable: the states say so, and apply will.
+      if (hasCode(error, "EACCES", "ENOENT", "ENOTDIR", "ELOOP")) return undefined;
+      throw error;
+    }
+  }
+
+  async #fresh({ after }: Change): Promise<Buffer | undefined> {
+    if (after?.type !== "file" || !after.content) return Buffer.alloc(0);
+    return using(await openContent(after.content, this.#anchor), (handle) => handle.readFile());
+  }
+}
+
+function isAboutContent(change: Change): boolean {
+  const { before, after } = change;
+  return (before?.type === "file" || after?.type === "file") && !isModeOnly(change);
+}

@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { chmod, type FileHandle, lstat, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { hasCode } from "./system-error.ts";
+
+/** Links are not followed, and a pipe put in a file's place does not make us wait. */
+const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const CHUNK = 1024 * 1024;
+
+/** Opens a file to read it. */
+export function openToRead(path: string): Promise<FileHandle> {
+  return open(path, READING);
+}
+
+/** As `openToRead`, for a file of our own whose mode, or whose folders' modes, may forbid it: they are changed for that. */
+export async function openOwn(path: string): Promise<FileHandle> {
+  try {
+    return await openToRead(path);
+  } catch (error) {
+    if (!hasCode(error, "EACCES")) throw error;
+    await openUp(dirname(path));
+    if ((await lstat(path)).isFile()) await chmod(path, 0o600);
+    return openToRead(path);
+  }
+}
+
+async function openUp(folder: string): Promise<void> {
+  try {
+    await chmod(folder, 0o700);
+  } catch (error) {
+    if (!hasCode(error, "EACCES") || folder === dirname(folder)) throw error;
+    await openUp(dirname(folder));
+    await chmod(folder, 0o700);
+  }
+}
+
+/** SHA-256 of what a file holds, in hex. */
+export async function sha256Of(handle: FileHandle, bytes: number): Promise<string> {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(CHUNK, bytes + 1)));
+  for (let at = 0; ; ) {
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, at);
+    if (bytesRead === 0) return hash.digest("hex");
+    hash.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+}
+
+/** SHA-256 of a text or bytes, in hex. */
+export function sha256(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** Closes the handle whatever the work comes to. */
+export async function using<T>(handle: FileHandle, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+  try {
+    return await work(handle);
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { FolderLog } from "./folder-log.ts";
+import type { FolderTurns } from "./in-turn.ts";
+import type { Settings } from "./options.ts";
+import { keyOf } from "./plan.ts";
+
+/** What all stagings of one folder share. */
+export interface House {
+  settings: Settings;
+  turns: FolderTurns;
+  log: FolderLog;
+  /** Names in the staging folder that are in use by this process. */
+  active: Set<string>;
+  /** Whether processes get an overlay here. */
+  usesOverlay: () => Promise<boolean>;
+}
+
+/** Where stagings are while calls run. */
+export function stagingFolder({ settings }: House): string {
+  return join(settings.folder, "staging");
+}
+
+/** Where the records of applied calls are, with their pre-images. */
+export function recordsFolder({ settings }: House): string {
+  return join(settings.folder, "undo");
+}
+
+/** Where held changes are. */
+export function heldFolder({ settings }: House): string {
+  return join(settings.folder, "held");
+}
+
+/** The record of one call. */
+export function recordOf(house: House, callId: string): string {
+  return join(recordsFolder(house), keyOf(callId));
+}

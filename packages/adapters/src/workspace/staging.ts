@@ -1,0 +1,230 @@
+import { randomUUID } from "node:crypto";
+import { join, relative } from "node:path";
+import type {
+  FileAccess,
+  FileCommit,
+  FileRollback,
+  FileStaging,
+  WorkspaceRules,
+  WorkspaceView,
+} from "@sallyport/engine";
+import type { FileEffects } from "@sallyport/protocol";
+import { anchored } from "./anchor.ts";
+import type { ChangeSet } from "./change.ts";
+import { type Committed, commit } from "./commit.ts";
+import { compileDenied } from "./denied-paths.ts";
+import { privateFolder } from "./durable.ts";
+import { effectsOf } from "./effects.ts";
+import { type Entry, lookInto } from "./entry.ts";
+import { outOfTurn, tooMuch } from "./failures.ts";
+import { type HeldChanges, heldAs, saveHeld } from "./held.ts";
+import { type House, recordOf, stagingFolder } from "./house.ts";
+import { Queue } from "./in-turn.ts";
+import { keyOf, type Plan, type PlannedFolder } from "./plan.ts";
+import { digestOf, proofOf } from "./proof.ts";
+import { bytesOf, timesNow, writeStatus } from "./records.ts";
+import { removeTree } from "./remove-tree.ts";
+import { StagedFiles } from "./staged-files.ts";
+import { takeBack } from "./take-back.ts";
+import { Working } from "./working.ts";
+
+/** What a staging is for. */
+export interface StagingOrder {
+  callId: string;
+  rules: WorkspaceRules;
+  maxBytes: number;
+}
+
+type Phase = "staged" | "applied" | "kept" | "rolled back" | "held";
+
+/** Nothing was touched: the proof of that. */
+const NOTHING: FileRollback = { verified: true, hash: proofOf(new Map()), discarded: 0, left: [] };
+
+/** One call's changes to files, from the first to the last moment. */
+export class Staging implements FileStaging {
+  readonly callId: string;
+  readonly root: string;
+  readonly files: FileAccess;
+  readonly #house: House;
+  readonly #order: StagingOrder;
+  readonly #folder: string;
+  readonly #working: Working;
+  readonly #held: HeldChanges | undefined;
+  readonly #queue = new Queue();
+  #phase: Phase = "staged";
+  #applied: { plan: Plan; times: PlannedFolder[] } | undefined;
+
+  constructor(house: House, order: StagingOrder, held?: HeldChanges) {
+    this.callId = order.callId;
+    this.root = order.rules.root;
+    this.#house = house;
+    this.#order = order;
+    this.#held = held;
+    this.#folder = join(stagingFolder(house), `${keyOf(order.callId)}.${randomUUID().slice(0, 8)}`);
+    const isDenied = compileDenied([...order.rules.denied, ...stateFolderIn(this.root, house)]);
+    const guard = (use: "read" | "change") => this.#guardFiles(use);
+    const now = () => house.settings.clock.now();
+    const { root } = this;
+    const folder = join(this.#folder, "files");
+    const files = new StagedFiles({ root, isDenied, maxBytes: order.maxBytes, folder, now, guard });
+    this.files = files;
+    this.#working = new Working({ house, root, isDenied, folder: this.#folder, files, held });
+    house.active.add(this.#folder);
+  }
+
+  view(): Promise<WorkspaceView> {
+    return this.#in("staged", async () => {
+      await privateFolder(this.#folder);
+      return this.#working.view();
+    });
+  }
+
+  effects(): Promise<FileEffects> {
+    return this.#queue.run(async () => {
+      if (this.#phase !== "staged") throw outOfTurn(`The changes of call ${this.callId} are ${this.#phase}.`);
+      return this.#show(await this.#bounded());
+    });
+  }
+
+  apply(): Promise<FileCommit> {
+    return this.#in("staged", () => this.#house.turns.run(this.root, () => this.#apply()));
+  }
+
+  keep(): Promise<void> {
+    return this.#in("applied", async () => {
+      const { settings } = this.#house;
+      if (this.#applied) {
+        const { plan, times } = this.#applied;
+        const status = { state: "kept", at: settings.clock.now(), bytes: bytesOf(plan), times } as const;
+        // Not forced to disk: lost in a crash, `recover` finds the call done and writes it again.
+        await writeStatus(this.#record(), status, { sync: false });
+      }
+      this.#phase = "kept";
+      await this.#letGo();
+    });
+  }
+
+  rollback(): Promise<FileRollback> {
+    return this.#queue.run(async () => {
+      if (this.#phase === "rolled back") return NOTHING;
+      if (this.#phase === "kept" || this.#phase === "held")
+        throw outOfTurn(`The changes of call ${this.callId} are ${this.#phase}.`);
+      const done = this.#phase === "applied" ? await this.#takeBack() : await this.#discard();
+      this.#phase = "rolled back";
+      await this.#letGo();
+      return done;
+    });
+  }
+
+  hold(name: string): Promise<void> {
+    return this.#in("staged", async () => {
+      const set = structuredClone(await this.#bounded());
+      const { rules, maxBytes } = this.#order;
+      const effects = await this.#show(set);
+      await saveHeld(this.#house, { version: 1, name, rules, maxBytes, set, effects });
+      this.#phase = "held";
+      if (this.#held?.name !== name) await this.#letGo();
+      else this.#forget();
+    });
+  }
+
+  async #apply(): Promise<FileCommit> {
+    const set = await this.#bounded();
+    const denied =
+      this.#order.rules.writable || set.changes.length === 0 ? set.denied : [readOnly, ...set.denied];
+    if (denied.length > 0) return { ok: false, denied };
+    if (set.conflicts.length > 0) return { ok: false, conflicts: set.conflicts };
+    const effects = await this.#show(set);
+    if (set.changes.length > 0) {
+      const committed = await this.#commit(set);
+      if (!committed.ok) return committed;
+      const { plan } = committed;
+      this.#applied = { plan, times: await anchored(this.root, (anchor) => timesNow(anchor, plan)) };
+    }
+    this.#phase = "applied";
+    return { ok: true, effects };
+  }
+
+  #commit(set: ChangeSet): Promise<Committed> {
+    const { log, settings } = this.#house;
+    const plan = {
+      purpose: "call",
+      callId: this.callId,
+      key: keyOf(this.callId),
+      root: this.root,
+      at: settings.clock.now(),
+      digest: digestOf(set.changes),
+      ...(this.#held && { held: this.#held.name }),
+    } as const;
+    return commit({ set, plan, record: this.#record(), log, step: settings.step });
+  }
+
+  #takeBack(): Promise<FileRollback> {
+    const applied = this.#applied;
+    if (!applied) return Promise.resolve(NOTHING);
+    return this.#house.turns.run(this.root, () => takeBack(this.#house, this.#record(), applied));
+  }
+
+  /** Nothing real was changed; what was staged goes. */
+  async #discard(): Promise<FileRollback> {
+    // Changes that cannot be read any more are dropped like the others, only not counted.
+    const set = await this.#working.changes().catch(() => undefined);
+    if (!set || set.changes.length === 0) return NOTHING;
+    const now = await anchored(this.root, async (anchor) => {
+      const found = new Map<string, Entry | undefined>();
+      for (const { path } of set.changes) found.set(path, await lookInto(anchor, path));
+      return found;
+    });
+    return { verified: true, hash: proofOf(now), discarded: set.changes.length, left: [] };
+  }
+
+  async #bounded(): Promise<ChangeSet> {
+    const { maxBytes } = this.#order;
+    const set = await this.#working.changes();
+    if (set.bytes <= maxBytes) return set;
+    const message = `The call changed ${set.bytes} bytes of files; it may change at most ${maxBytes}.`;
+    throw tooMuch(message, { limit: "disk", allowed: maxBytes });
+  }
+
+  async #show(set: ChangeSet): Promise<FileEffects> {
+    if (this.#held) return this.#held.effects;
+    return anchored(this.root, (anchor) => effectsOf(set, anchor, this.#house.settings.bounds));
+  }
+
+  #record(): string {
+    return recordOf(this.#house, this.callId);
+  }
+
+  #guardFiles(use: "read" | "change"): void {
+    if (this.#phase !== "staged")
+      throw outOfTurn(`The files of call ${this.callId} cannot be used: its changes are ${this.#phase}.`);
+    this.#working.guardFiles(use);
+  }
+
+  #in<T>(phase: Phase, work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      if (this.#phase === phase) return work();
+      throw outOfTurn(`The changes of call ${this.callId} are ${this.#phase}, not ${phase}.`);
+    });
+  }
+
+  async #letGo(): Promise<void> {
+    if (this.#held) await removeTree(heldAs(this.#house, this.#held.name));
+    await removeTree(this.#folder);
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#house.active.delete(this.#folder);
+  }
+}
+
+const readOnly = { path: ".", why: "is in a workspace that may only be read" };
+
+/** The state folder is nobody's to change, wherever it is. */
+function stateFolderIn(root: string, { settings }: House): string[] {
+  const path = relative(root, settings.folder);
+  return path === "" || path.startsWith("..")
+    ? []
+    : [path.replaceAll(/[*?]/g, "?"), `${path.replaceAll(/[*?]/g, "?")}/**`];
+}

@@ -1,0 +1,141 @@
+import { join } from "node:path";
+import type { FileConflict, Undone } from "@sallyport/engine";
+import { type Anchor, anchored } from "./anchor.ts";
+import type { Change, ChangeSet, Wanted } from "./change.ts";
+import { commit } from "./commit.ts";
+import { effectsOf } from "./effects.ts";
+import { type Entry, lookInto, namesIn } from "./entry.ts";
+import { openOwn, sha256Of, using } from "./file-content.ts";
+import { type House, recordOf, recordsFolder } from "./house.ts";
+import { matches } from "./matches.ts";
+import { changesInPlace, oldContent, type Plan, type PlannedChange } from "./plan.ts";
+import { digestOf } from "./proof.ts";
+import {
+  changedFolders,
+  dropContent,
+  type RecordStatus,
+  readPlan,
+  readStatus,
+  writeStatus,
+} from "./records.ts";
+import { below } from "./relative-path.ts";
+import { removeTree } from "./remove-tree.ts";
+import { hasCode } from "./system-error.ts";
+
+/**
+ * Takes a kept call back: the other way round it is a change like any other, with a plan and pre-images of its own. The
+ * effects are those of the undo. It counts from the moment the call's record says so.
+ */
+export async function undo(house: House, callId: string): Promise<Undone> {
+  const record = recordOf(house, callId);
+  const [status, plan] = [await readStatus(record), await readPlan(record)];
+  if (status?.state === "undone") return { ok: false, reason: "already_undone" };
+  if (status?.state === "expired") return { ok: false, reason: "expired" };
+  if (status?.state !== "kept" || !plan) return { ok: false, reason: "unknown" };
+  return house.turns.run(plan.root, () => takeBack(house, record, { plan, status }));
+}
+
+async function takeBack(
+  house: House,
+  record: string,
+  { plan, status }: { plan: Plan; status: RecordStatus },
+): Promise<Undone> {
+  const { settings, log } = house;
+  const looked = await lookAround(plan, { record, status });
+  if ("conflicts" in looked) return { ok: false, reason: "changed_since", conflicts: looked.conflicts };
+  const { set, times } = looked;
+  const effects = await anchored(plan.root, (anchor) => effectsOf(set, anchor, settings.bounds));
+  const { callId, root } = plan;
+  const key = `${plan.key}.undo`;
+  const undoing = {
+    purpose: "undo",
+    callId,
+    key,
+    root,
+    at: settings.clock.now(),
+    digest: digestOf(set.changes),
+  } as const;
+  const own = join(recordsFolder(house), key);
+  const committed = await commit({ set, plan: undoing, record: own, times, log, step: settings.step });
+  if (!committed.ok) return { ok: false, reason: "changed_since", conflicts: committed.conflicts };
+  settings.step("write that it is undone");
+  await writeStatus(record, { state: "undone", at: settings.clock.now(), bytes: 0 }, { sync: true });
+  settings.step("drop the pre-images");
+  await removeTree(own);
+  await dropContent(record);
+  return { ok: true, effects, verified: true };
+}
+
+/** What the undo would change, or what speaks against it. */
+async function lookAround(
+  plan: Plan,
+  { record, status }: { record: string; status: RecordStatus },
+): Promise<{ set: ChangeSet; times: Plan["folders"] } | { conflicts: FileConflict[] }> {
+  return anchored(plan.root, async (anchor) => {
+    const conflicts: FileConflict[] = [];
+    const changes: Change[] = [];
+    for (const [index, change] of plan.changes.entries()) {
+      const now = await lookIfOpen(anchor, change.path);
+      const what = await objection(change, now, { anchor, plan, old: oldContent(record, index) });
+      if (what !== undefined) conflicts.push({ path: change.path, what });
+      else changes.push(reversed(change, now === "closed" ? undefined : now, oldContent(record, index)));
+    }
+    if (conflicts.length > 0) return { conflicts };
+    const moved = await changedFolders(anchor, plan, status.times ?? []);
+    const times = plan.folders.filter(({ path }) => !moved.has(path));
+    return { set: { changes, denied: [], conflicts: [], bytes: 0, leaders: [] }, times };
+  });
+}
+
+async function lookIfOpen(anchor: Anchor, path: string): Promise<Entry | undefined | "closed"> {
+  try {
+    return await lookInto(anchor, path);
+  } catch (error) {
+    if (hasCode(error, "EACCES")) return "closed";
+    throw error;
+  }
+}
+
+interface Surroundings {
+  anchor: Anchor;
+  plan: Plan;
+  old: string;
+}
+
+async function objection(
+  change: PlannedChange,
+  now: Entry | undefined | "closed",
+  { anchor, plan, old }: Surroundings,
+): Promise<string | undefined> {
+  const { path, before, after } = change;
+  if (now === "closed") return "in a folder that cannot be opened";
+  if (!matches(now, after)) return now ? "changed since" : "deleted since";
+  if (change.old && before && !(await isIntact(old, before))) return "changed through another name since";
+  if (after?.type !== "folder" || before?.type === "folder") return undefined;
+  const known = new Set(plan.changes.map((one) => one.path));
+  const { names, unreadable } = await namesIn(anchor, path);
+  const more = names.find((name) => !known.has(below(path, name))) ?? unreadable[0];
+  return more === undefined ? undefined : `given something new since (${more})`;
+}
+
+async function isIntact(old: string, { sha256, bytes = 0 }: Entry): Promise<boolean> {
+  if (sha256 === undefined) return true;
+  return using(await openOwn(old), async (handle) => (await sha256Of(handle, bytes)) === sha256);
+}
+
+function reversed(change: PlannedChange, now: Entry | undefined, old: string): Change {
+  const { path, before } = change;
+  const inPlace = changesInPlace(change);
+  const wanted: Wanted | undefined = before && {
+    ...before,
+    owner: { uid: before.uid, gid: before.gid },
+    ...(before.type === "file" && {
+      content: inPlace ? { kind: "workspace", path } : { kind: "original", path: old },
+    }),
+  };
+  return {
+    path,
+    ...(now && now.type !== "other" && { before: { ...now, type: now.type } }),
+    ...(wanted && { after: wanted }),
+  };
+}
