@@ -1,6 +1,9 @@
 import type { JsonValue } from "@sallyport/protocol";
+import type { FileAccess } from "../../ports/workspace.ts";
 import { CallSignal, type StopReason } from "./call-signal.ts";
-import { encodeFrame, type HostError, MAX_OPEN_QUESTIONS, monotonicMs } from "./thread-frames.ts";
+import { decodeFileAnswer, encodeFileOp, type FileAnswer, type FileOp, performFileOp } from "./file-op.ts";
+import { OpenQuestions } from "./open-questions.ts";
+import { encodeFrame, type HostError, monotonicMs } from "./thread-frames.ts";
 import type { ContextChannel, HostQuestion } from "./tool-context.ts";
 
 const PROGRESS_EVERY_MS = 50;
@@ -12,6 +15,7 @@ const { parse } = JSON;
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
 
 interface Asked {
+  question: HostQuestion;
   resolve(value: JsonValue | undefined): void;
   reject(error: Error): void;
 }
@@ -21,18 +25,29 @@ interface Progress {
   phase: string | undefined;
 }
 
+/** A call's own number and deadline, and the way out. */
+export interface EntryChannelOptions {
+  call: number;
+  deadlineAt: number;
+  post: (frame: string) => void;
+  /** The call's workspace, where it is seen from here; otherwise main is asked. */
+  files?: FileAccess | undefined;
+}
+
 /**
- * A call's way to main, seen from inside the thread. At most MAX_OPEN_QUESTIONS questions are under way,
- * others wait here; progress leaves at most every 50 ms, the newest one last. Once ended it sends nothing, and
+ * A call's way to main, seen from inside the thread or process. At most MAX_OPEN_QUESTIONS questions are under way,
+ * MAX_OPEN_FILES of them about files, and others wait here; progress leaves at most every 50 ms, the newest one last. Once ended it sends nothing, and
  * whoever still waits is told.
  */
 export class EntryChannel implements ContextChannel {
   readonly #call: number;
   readonly #deadlineAt: number;
   readonly #post: (frame: string) => void;
+  readonly #files: FileAccess | undefined;
   readonly #signal = new CallSignal();
   readonly #asked = new Map<number, Asked>();
-  readonly #waiting: (() => void)[] = [];
+  readonly #open = new OpenQuestions();
+  readonly #waiting: Asked[] = [];
   #questions = 0;
   #ended = false;
   #noticeTimer: NodeJS.Timeout | undefined;
@@ -40,10 +55,11 @@ export class EntryChannel implements ContextChannel {
   #progressSentAt = Number.NEGATIVE_INFINITY;
   #newest: Progress | undefined;
 
-  constructor(options: { call: number; deadlineAt: number; post: (frame: string) => void }) {
+  constructor(options: EntryChannelOptions) {
     this.#call = options.call;
     this.#deadlineAt = options.deadlineAt;
     this.#post = options.post;
+    this.#files = options.files;
   }
 
   get signal(): AbortSignal {
@@ -68,10 +84,15 @@ export class EntryChannel implements ContextChannel {
 
   ask(question: HostQuestion): Promise<JsonValue | undefined> {
     return new Promise((resolve, reject) => {
-      const send = () => this.#send(question, { resolve, reject });
-      if (this.#asked.size < MAX_OPEN_QUESTIONS) send();
-      else this.#waiting.push(send);
+      const asked = { question, resolve, reject };
+      if (this.#open.mayOpen(question.method)) this.#send(asked);
+      else this.#waiting.push(asked);
     });
+  }
+
+  async file(path: string, wanted: FileOp): Promise<FileAnswer> {
+    if (this.#files) return await this.#fileHere(this.#files, path, wanted);
+    return decodeFileAnswer(await this.ask({ method: "file", subject: path, value: encodeFileOp(wanted) }));
   }
 
   /** Hands the host's answer to whoever asked; an answer that nobody waits for is dropped. */
@@ -79,7 +100,8 @@ export class EntryChannel implements ContextChannel {
     const asked = this.#asked.get(question);
     if (asked === undefined) return;
     this.#asked.delete(question);
-    this.#waiting.shift()?.();
+    this.#open.close(asked.question.method);
+    this.#sendNext();
     if (reply.error) asked.reject(Object.assign(new Error(reply.error.message), reply.error));
     else asked.resolve(reply.body === "" ? undefined : parse(reply.body));
   }
@@ -99,16 +121,30 @@ export class EntryChannel implements ContextChannel {
     stopTimer(this.#noticeTimer);
     for (const asked of this.#asked.values()) asked.reject(endedError());
     this.#asked.clear();
-    for (const send of this.#waiting.splice(0)) send();
+    for (const asked of this.#waiting.splice(0)) asked.reject(endedError());
   }
 
-  #send({ method, subject, value }: HostQuestion, asked: Asked): void {
-    if (this.#ended) asked.reject(endedError());
-    else {
-      const question = this.#questions++;
-      this.#asked.set(question, asked);
-      this.#post(encodeFrame({ kind: "ask", call: this.#call, question, method, subject }, value));
+  async #fileHere(files: FileAccess, path: string, wanted: FileOp): Promise<FileAnswer> {
+    if (this.#ended) throw endedError();
+    return await performFileOp(files, path, wanted);
+  }
+
+  #sendNext(): void {
+    const next = this.#waiting.findIndex(({ question }) => this.#open.mayOpen(question.method));
+    const [asked] = next < 0 ? [] : this.#waiting.splice(next, 1);
+    if (asked) this.#send(asked);
+  }
+
+  #send(asked: Asked): void {
+    if (this.#ended) {
+      asked.reject(endedError());
+      return;
     }
+    const { method, subject, value } = asked.question;
+    const question = this.#questions++;
+    this.#open.open(method);
+    this.#asked.set(question, asked);
+    this.#post(encodeFrame({ kind: "ask", call: this.#call, question, method, subject }, value));
   }
 
   #sendProgress(): void {

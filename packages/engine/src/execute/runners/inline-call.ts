@@ -2,6 +2,7 @@ import type { JsonValue } from "@sallyport/protocol";
 import type { Job, RunResult, ToolFunction } from "../../ports/runner.ts";
 import { askHost, tellProgress } from "./ask-host.ts";
 import { CallSignal, type StopReason } from "./call-signal.ts";
+import { type FileAnswer, type FileOp, performFileOp } from "./file-op.ts";
 import { invokeTool } from "./invoke-tool.ts";
 import { copyJson, type Encoded } from "./json-text.ts";
 import { type ContextChannel, createToolContext, type HostQuestion } from "./tool-context.ts";
@@ -48,12 +49,22 @@ export class InlineCall implements ContextChannel {
   }
 
   async ask(question: HostQuestion): Promise<JsonValue | undefined> {
-    if (this.#ended) throw new Error("the call has ended; its host no longer answers");
+    this.#checkOpen();
     return askHost(this.#job.host, question);
+  }
+
+  /** Nothing has to be encoded here: contents go straight to the host and back. */
+  async file(path: string, wanted: FileOp): Promise<FileAnswer> {
+    this.#checkOpen();
+    return performFileOp(this.#job.host.files, path, wanted);
   }
 
   progress(percent: number, phase: string | undefined): void {
     if (!this.#ended) tellProgress(this.#job.host, { percent, phase });
+  }
+
+  #checkOpen(): void {
+    if (this.#ended) throw new Error("the call has ended; its host no longer answers");
   }
 
   #watch(outcome: Promise<Encoded>): Promise<RunResult> {

@@ -1,29 +1,56 @@
 import { isJsonObject, type JsonObject } from "@sallyport/protocol";
 import type { RunFault } from "../../ports/runner.ts";
 import { cleanText } from "./describe-thrown.ts";
-import { decodeFrame, type Report } from "./thread-frames.ts";
-import { HOST_METHODS, type HostMethod, MAX_SUBJECT_CHARS } from "./tool-context.ts";
+import { MAX_FILE_VALUE_CHARS } from "./file-op.ts";
+import { type CallReport, decodeFrame, type Report } from "./thread-frames.ts";
+import {
+  HOST_METHODS,
+  type HostMethod,
+  type HostQuestion,
+  MAX_HOST_VALUE_BYTES,
+  MAX_SUBJECT_CHARS,
+} from "./tool-context.ts";
 
 const MAX_STACK_CHARS = 8_000;
+const MAX_HEAD_CHARS = 64 * 1_024;
 
 export interface OpenedReport {
   report: Report;
   body: string;
 }
 
+/** The longest report of a call with that limit; longer ones need not be read to the end. */
+export function longestReport(maxOutputBytes: number): number {
+  return MAX_HEAD_CHARS + Math.max(MAX_FILE_VALUE_CHARS, MAX_HOST_VALUE_BYTES, maxOutputBytes);
+}
+
 /**
- * Reads what came out of a thread as if an enemy had written it. `undefined` means garbage: not a string, too
- * long, no known kind, or a field of the wrong shape. Never throws.
+ * Reads what came out of a thread or a process as if an enemy had written it. `undefined` means garbage: not a
+ * string, too long for what it is, no known kind, or a field of the wrong shape. Never throws.
  */
-export function readReport(message: unknown, maxChars: number): OpenedReport | undefined {
-  if (typeof message !== "string" || message.length > maxChars) return undefined;
+export function readReport(message: unknown, maxOutputBytes: number): OpenedReport | undefined {
+  if (typeof message !== "string" || message.length > longestReport(maxOutputBytes)) return undefined;
+  if (message.indexOf("\n") > MAX_HEAD_CHARS) return undefined;
   try {
     const { head, body } = decodeFrame(message);
     const report = isJsonObject(head) ? checkReport(head) : undefined;
-    return report && { report, body };
+    return report && body.length <= longestBody(report, maxOutputBytes) ? { report, body } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Only files may be large. */
+function longestBody(report: Report, maxOutputBytes: number): number {
+  if (report.kind === "ask" && report.method === "file") return MAX_FILE_VALUE_CHARS;
+  return Math.max(MAX_HOST_VALUE_BYTES, maxOutputBytes);
+}
+
+/** What is asked, of a report whose shape is checked. */
+export function questionFrom(report: Extract<CallReport, { kind: "ask" }>, body: string): HostQuestion {
+  const { method, subject } = report;
+  const hasValue = method === "put" || method === "file" || (method === "use" && body !== "");
+  return hasValue ? { method, subject, value: body } : { method, subject };
 }
 
 function checkReport(head: JsonObject): Report | undefined {

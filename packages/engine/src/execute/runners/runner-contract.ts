@@ -11,6 +11,8 @@ import { createJob, createTestHost } from "./fixtures/job.ts";
 export interface RunnerUnderTest {
   runner: Runner;
   implementation: Implementation;
+  /** What each job needs besides. */
+  changes?: Partial<Job>;
 }
 
 type Thrown = [operation: string, message: string];
@@ -58,7 +60,7 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
     });
 
     const run = (operation: string, changes: Partial<Job> = {}): Promise<RunResult> =>
-      tested.runner.run(createJob(tested.implementation, { operation, ...changes }));
+      tested.runner.run(createJob(tested.implementation, { operation, ...tested.changes, ...changes }));
     const output = async (operation: string, changes: Partial<Job> = {}): Promise<JsonValue> => {
       const result = await run(operation, changes);
       if (!result.ok) throw new Error(JSON.stringify(result.fault));
@@ -166,6 +168,42 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
       expect(host.seen.at(-1)).toEqual({ percent: 100 });
     });
 
+    it("[R1-5.2] files go through the host, byte for byte", async () => {
+      const host = createTestHost();
+      const file = { type: "file", modifiedAt: 0 };
+      expect(await output("files", { host })).toEqual({
+        intact: true,
+        missing: true,
+        words: "ü\n",
+        list: [
+          { ...file, name: "all", bytes: 256, mode: 0o600 },
+          { name: "folder", type: "folder", bytes: 0, mode: 0o755, modifiedAt: 0 },
+          { name: "link", type: "symlink", bytes: 4, mode: 0o777, modifiedAt: 0 },
+          { ...file, name: "words", bytes: 3, mode: 0o755 },
+        ],
+      });
+      expect(await host.files.read("words")).toEqual(Buffer.from("ü\n"));
+      expect(await output("manyFiles", { input: { count: 100 } })).toBe(100);
+    });
+
+    it("what goes wrong with a file is an exception that the tool may catch", async () => {
+      const message = "ENOENT: no such file, 'nowhere'";
+      expect(await output("missingFile")).toEqual({ code: "ENOENT", message });
+      const wrong = ["TypeError", "RangeError", "TypeError", "RangeError", "RangeError"];
+      expect(await output("misuseFiles")).toEqual(wrong);
+    });
+
+    it("[MCX-7] a file of 16 MiB passes; in a message no larger one does", async () => {
+      const bytes = 16 * 1_048_576;
+      expect(await output("largeFile", { input: { bytes } })).toBe(bytes);
+      const larger = await run("largeFile", { input: { bytes: bytes + 1 } });
+      if (name === "inline") expect(larger).toMatchObject({ ok: true });
+      else
+        expect(larger).toMatchObject({
+          fault: { kind: "threw", message: expect.stringMatching(/too large/) },
+        });
+    });
+
     it("many questions at once are all answered", async () => {
       expect(await output("manyQuestions", { input: { count: 1_000 } })).toBe(1_000);
     });
@@ -179,7 +217,7 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
 
     it("the context tells the call's facts", async () => {
       const { facts } = createJob(tested.implementation);
-      const kinds = ["function", "function", "function"];
+      const kinds = ["function", "function", "function", "function"];
       expect(await output("facts")).toEqual({ facts, aborted: false, kinds });
       expect(await output("sameSignal")).toBe(true);
     });
@@ -209,8 +247,8 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
     });
 
     it("closing cancels what runs, and later calls", async () => {
-      const { runner, implementation } = make();
-      const job = createJob(implementation, { operation: "sleep", input: { ms: 60_000 } });
+      const { runner, implementation, changes } = make();
+      const job = createJob(implementation, { operation: "sleep", input: { ms: 60_000 }, ...changes });
       const running = runner.run(job);
       await sleep(20);
       await runner.close();

@@ -1,15 +1,9 @@
 import type { Job, RunFault, RunResult } from "../../ports/runner.ts";
-import { askHost, tellProgress } from "./ask-host.ts";
-import { describeThrown } from "./describe-thrown.ts";
+import { answerFor, tellProgress } from "./ask-host.ts";
 import { findMemoryFault, type Measurement } from "./memory-limit.ts";
-import {
-  type CallReport,
-  encodeFrame,
-  type HostError,
-  MAX_OPEN_QUESTIONS,
-  monotonicMs,
-  type Reading,
-} from "./thread-frames.ts";
+import { OpenQuestions } from "./open-questions.ts";
+import { questionFrom } from "./read-report.ts";
+import { type CallReport, encodeFrame, monotonicMs, type Reading } from "./thread-frames.ts";
 import type { HostQuestion } from "./tool-context.ts";
 
 // One call, seen from main. It is
@@ -65,7 +59,7 @@ export class ThreadCall {
   #killAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #measuring = false;
-  #openQuestions = 0;
+  readonly #open = new OpenQuestions();
   #cpuMs = 0;
   #peakBytes = 0;
 
@@ -167,19 +161,15 @@ export class ThreadCall {
   }
 
   #takeQuestion(question: number, asked: HostQuestion): void {
-    this.#openQuestions += 1;
-    if (this.#openQuestions <= MAX_OPEN_QUESTIONS) void this.#answer(question, asked);
+    if (this.#open.mayOpen(asked.method)) void this.#answer(question, asked);
     else this.doom({ kind: "died", message: "the tool's thread broke the protocol: too many questions" });
   }
 
   async #answer(question: number, asked: HostQuestion): Promise<void> {
-    const reply = await askHost(this.#job.host, asked).then(
-      (value) => ({ body: value === undefined ? "" : JSON.stringify(value) }),
-      (error: unknown) => ({ error: hostError(error), body: "" }),
-    );
-    this.#openQuestions -= 1;
+    this.#open.open(asked.method);
+    const { body, ...rest } = await answerFor(this.#job.host, asked);
+    this.#open.close(asked.method);
     if (this.#stage === "doomed" || this.#stage === "over") return;
-    const { body, ...rest } = reply;
     this.#place.hold.post(encodeFrame({ kind: "answer", call: this.id, question, ...rest }, body));
   }
 
@@ -226,18 +216,3 @@ export class ThreadCall {
 type Ending =
   | { ok: true; output: Extract<RunResult, { ok: true }>["output"] }
   | { ok: false; fault: RunFault };
-
-function questionFrom(report: Extract<CallReport, { kind: "ask" }>, body: string): HostQuestion {
-  const { method, subject } = report;
-  const hasValue = method === "put" || (method === "use" && body !== "");
-  return hasValue ? { method, subject, value: body } : { method, subject };
-}
-
-function hostError(error: unknown): HostError {
-  const { message } = describeThrown(error);
-  if (!(error instanceof Error)) return { name: "Error", message };
-  const { name } = error;
-  return "code" in error && typeof error.code === "string"
-    ? { name, message, code: error.code }
-    : { name, message };
-}

@@ -5,9 +5,6 @@ import type { HostMethod } from "./tool-context.ts";
 // A frame is one string: a JSON head, a newline, a JSON body (or nothing). A string crosses a port faster than
 // an object, carries no ports, buffers or prototypes, and its size is known before anything is parsed.
 
-/** How many questions of one call may be open at once. The thread queues further ones. */
-export const MAX_OPEN_QUESTIONS = 64;
-
 /** The first and only message over the public port: where to talk, and which tool to load. */
 export interface Handover {
   port: MessagePort;
@@ -22,7 +19,7 @@ export type Order =
   | { kind: "abort"; call: number }
   | { kind: "answer"; call: number; question: number; error?: HostError };
 
-/** Thread to main. `done` carries the output as its body, `ask` the value to put or what a capability is used for. */
+/** Thread to main. `done` carries the output as its body, `ask` what is to be done with its subject. */
 export type Report =
   | { kind: "ready"; threadCpuMs: number }
   | { kind: "unusable"; fault: RunFault }

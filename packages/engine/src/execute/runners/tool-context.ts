@@ -1,20 +1,22 @@
 import type { JsonValue } from "@sallyport/protocol";
 import type { CallFacts, ToolContext } from "../../ports/runner.ts";
+import type { FileAnswer, FileOp } from "./file-op.ts";
 import { encodeJson } from "./json-text.ts";
+import { createToolFiles } from "./tool-files.ts";
 import { encodeUse } from "./use-of.ts";
 
-export const HOST_METHODS = ["get", "put", "delete", "keys", "use"] as const;
+export const HOST_METHODS = ["get", "put", "delete", "keys", "use", "file"] as const;
 export type HostMethod = (typeof HOST_METHODS)[number];
 
 /** The largest value `state.put` takes; what main holds for a tool is bounded by it. */
 export const MAX_HOST_VALUE_BYTES = 4 * 1024 * 1024;
-/** The longest key, prefix or capability name. */
+/** The longest key, prefix, capability name or path. */
 export const MAX_SUBJECT_CHARS = 4_096;
 const MAX_PHASE_CHARS = 200;
 
 /**
- * One question to the host: about a key, a prefix or a capability. `value` is JSON text: what to `put`, or what a
- * capability is used for.
+ * One question to the host: about a key, a prefix, a capability or a file. `value` is JSON text: what to `put`, what
+ * a capability is used for, or what to do with the file.
  */
 export interface HostQuestion {
   method: HostMethod;
@@ -28,6 +30,8 @@ export interface ContextChannel {
   readonly signal: AbortSignal;
   /** Rejects when the host refuses or when the call has ended. */
   ask(question: HostQuestion): Promise<JsonValue | undefined>;
+  /** Rejects as the host's files do, or when the call has ended. */
+  file(path: string, wanted: FileOp): Promise<FileAnswer>;
   /** Never fails; ignored when the call has ended. */
   progress(percent: number, phase: string | undefined): void;
 }
@@ -50,6 +54,7 @@ class LazyContext implements ToolContext {
   declare readonly deadlineAt: number;
   readonly #channel: ContextChannel;
   #state: ToolContext["state"] | undefined;
+  #files: ToolContext["files"] | undefined;
 
   constructor(facts: CallFacts, channel: ContextChannel) {
     Object.assign(this, facts);
@@ -63,6 +68,12 @@ class LazyContext implements ToolContext {
   get state(): ToolContext["state"] {
     this.#state ??= createState(this.#channel);
     return this.#state;
+  }
+
+  get files(): ToolContext["files"] {
+    const channel = this.#channel;
+    this.#files ??= createToolFiles((path, wanted) => channel.file(path, wanted));
+    return this.#files;
   }
 
   get progress(): ToolContext["progress"] {

@@ -6,7 +6,6 @@ import { readReport } from "./read-report.ts";
 import { ThreadCall, type ThreadHold } from "./thread-call.ts";
 import type { CallReport, Handover, Reading } from "./thread-frames.ts";
 import { type ThreadSpec, threadHandover, workerOptions } from "./thread-spec.ts";
-import { MAX_HOST_VALUE_BYTES } from "./tool-context.ts";
 
 // One worker thread, loaded with one version of one tool for one tenant. It is
 //   starting – its module loads; it may hold a call that is not sent yet, and may give that up to another thread;
@@ -22,7 +21,6 @@ import { MAX_HOST_VALUE_BYTES } from "./tool-context.ts";
 
 const LONGEST_TIMER_MS = 2_147_483_647;
 const MAX_WORDS_CHARS = 1_000;
-const MAX_HEAD_CHARS = 64 * 1_024;
 /** A thread stuck in native code (a blocking read, spawnSync) cannot be ended; the result does not wait longer. */
 const LONGEST_END_MS = 500;
 
@@ -156,7 +154,7 @@ export class ToolThread {
   }
 
   #onMessage(message: unknown): void {
-    const opened = readReport(message, this.#maxChars());
+    const opened = readReport(message, this.#call?.maxOutputBytes ?? 0);
     if (opened === undefined) this.#distrust("a message that is no report");
     else if (opened.report.kind === "ready") this.#onReady(opened.report.threadCpuMs);
     else if (opened.report.kind === "unusable") this.#giveUp(opened.report.fault);
@@ -167,10 +165,6 @@ export class ToolThread {
     // A word about a call that is over comes too late to matter.
     if (report.call > this.#calls) this.#distrust("a report about a call it was never given");
     else if (report.call === this.#call?.id) this.#call.take(report, body);
-  }
-
-  #maxChars(): number {
-    return MAX_HEAD_CHARS + Math.max(MAX_HOST_VALUE_BYTES, this.#call?.maxOutputBytes ?? 0);
   }
 
   #distrust(what: string): void {
