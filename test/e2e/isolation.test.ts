@@ -137,7 +137,7 @@ describe("sallyport run", () => {
     writeFileSync(shell.path("kept.txt"), "one\n");
     const failed = await ran(shell, ["--commit"], "sh", "-c", "rm kept.txt; exit 7");
     expect(failed).toMatchObject({
-      error_details: { code: "E3108" },
+      error: { details: { code: "E3108" } },
       rollback: { verified: true, files: { verified: true } },
       exitCode: 7,
     });
@@ -164,7 +164,7 @@ describe("sallyport run", () => {
     ]);
     expect(net.code).not.toBe(0);
     const late = await ran(shell, ["--time", "1s"], "sleep", "30");
-    expect(late).toMatchObject({ error_details: { code: "E3103" }, exitCode: 5 });
+    expect(late).toMatchObject({ error: { details: { code: "E3103" } }, exitCode: 5 });
     expect((await shell.run(["run", "--commit", "--dry-run", "--", "true"])).code).toBe(2);
     expect((await shell.run(["run", "--ro", "nowhere", "--", "true"])).stderr).toContain(
       "There is no nowhere",

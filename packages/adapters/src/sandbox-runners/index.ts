@@ -1,0 +1,1 @@
+export { type NodeRuntime, nodeRuntime } from "./node-runtime.ts";

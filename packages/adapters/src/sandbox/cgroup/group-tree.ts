@@ -1,0 +1,118 @@
+import { createHash, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { LimitName } from "@sallyport/protocol";
+import type { Cgroups, RunGroup, RunGroupOrder } from "./cgroups.ts";
+import { applySettings, makeGroup, removeGroup, removeGroupTree } from "./group-folders.ts";
+import { type Hierarchy, handOn, PREFIX } from "./hierarchies.ts";
+import type { Controller } from "./layout.ts";
+import { type GroupReadings, readV1, readV2 } from "./readings.ts";
+import type { GroupLimits } from "./settings.ts";
+import { SharedGroup } from "./shared-group.ts";
+
+/** `sallyport-PID-RANDOM` stays until the end; in it, one group per agent that has runs, and in that one per run. */
+export class GroupTree implements Cgroups {
+  readonly version: "v1" | "v2";
+  readonly controllers: readonly Controller[];
+  readonly #hierarchies: readonly Hierarchy[];
+  readonly #root = `${PREFIX}${process.pid}-${randomUUID().slice(0, 8)}`;
+  readonly #agents = new Map<string, SharedGroup<GroupLimits>>();
+  #rootMade: Promise<void> | undefined;
+
+  constructor(version: "v1" | "v2", hierarchies: readonly Hierarchy[]) {
+    this.version = version;
+    this.#hierarchies = hierarchies;
+    this.controllers = hierarchies.flatMap((one) => one.controllers);
+  }
+
+  async makeRun(order: RunGroupOrder): Promise<RunGroup> {
+    this.#rootMade ??= this.#makeParent(this.#root, {});
+    await this.#rootMade;
+    const agent = order.agent && agentFolder(order.agent.name);
+    if (order.agent !== undefined) await this.#agent(agent ?? "").use(order.agent.limits);
+    const path = join(this.#root, agent ?? "", `run-${randomUUID()}`);
+    const made = await Promise.allSettled(
+      this.#hierarchies.map((one) => makeGroup(join(one.base, path), one.settings(order.limits))),
+    );
+    const failed = made.find((one) => one.status === "rejected");
+    if (failed === undefined) return this.#runGroup(path, order, agent);
+    await this.#removeRun(path, agent);
+    throw failed.reason;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#hierarchies.map((one) => removeGroupTree(join(one.base, this.#root))));
+    this.#rootMade = undefined;
+  }
+
+  #agent(folder: string): SharedGroup<GroupLimits> {
+    const known = this.#agents.get(folder);
+    if (known !== undefined) return known;
+    const path = join(this.#root, folder);
+    const made = new SharedGroup<GroupLimits>({
+      make: (limits) => this.#makeParent(path, limits),
+      change: (limits) => this.#change(path, limits),
+      remove: () => this.#remove(path),
+    });
+    this.#agents.set(folder, made);
+    return made;
+  }
+
+  async #makeParent(path: string, limits: GroupLimits): Promise<void> {
+    await Promise.all(
+      this.#hierarchies.map(async (one) => {
+        const folder = join(one.base, path);
+        await makeGroup(folder, one.settings(limits));
+        const handed = one.controllers.filter((name) => name !== "cpuacct");
+        if (this.version === "v2") await handOn(folder, handed);
+      }),
+    );
+  }
+
+  async #change(path: string, limits: GroupLimits): Promise<void> {
+    await Promise.all(
+      this.#hierarchies.map((one) => applySettings(join(one.base, path), one.settings(limits))),
+    );
+  }
+
+  async #remove(path: string): Promise<void> {
+    await Promise.all(this.#hierarchies.map((one) => removeGroup(join(one.base, path))));
+  }
+
+  async #removeRun(path: string, agent: string | undefined): Promise<void> {
+    await this.#remove(path);
+    if (agent === undefined) return;
+    const shared = this.#agent(agent);
+    await shared.release();
+    if (!shared.isUsed) this.#agents.delete(agent);
+  }
+
+  #runGroup(path: string, order: RunGroupOrder, agent: string | undefined): RunGroup {
+    return {
+      folders: this.#hierarchies.map((one) => join(one.base, path)),
+      holds: this.#held(order.limits),
+      read: () => this.#read(path),
+      remove: () => this.#removeRun(path, agent),
+    };
+  }
+
+  #held(limits: GroupLimits): Set<LimitName> {
+    const held = new Set<LimitName>();
+    if (limits.memoryBytes !== undefined) held.add("memory");
+    if (limits.processes !== undefined) held.add("processes");
+    if (limits.cpuMillicores !== undefined && this.controllers.includes("cpu")) held.add("cpu");
+    return held;
+  }
+
+  #read(path: string): Promise<GroupReadings> {
+    const folders: Partial<Record<Controller, string>> = {};
+    for (const one of this.#hierarchies) {
+      for (const controller of one.controllers) folders[controller] = join(one.base, path);
+    }
+    return this.version === "v2" ? readV2(folders.memory ?? "") : readV1(folders);
+  }
+}
+
+/** A name that any agent's name gives and no two share. */
+function agentFolder(name: string): string {
+  return `agent-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
+}

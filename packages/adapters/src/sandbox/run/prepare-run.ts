@@ -1,0 +1,213 @@
+import type { SandboxOrder } from "@sallyport/engine";
+import { type Enforcement, failure, SallyportError } from "@sallyport/protocol";
+import type { RunGroup } from "../cgroup/index.ts";
+import { baseEnvironment, PROXY_PORT, proxyEnvironment } from "../environment/index.ts";
+import type { SandboxHost } from "../host/sandbox-host.ts";
+import { INSIDE_USER } from "../host/settings-folder.ts";
+import { initArgv, type SuperviseOptions } from "../launcher/index.ts";
+import {
+  agentGroupLimits,
+  type LimitHost,
+  type LimitPlan,
+  limitPlan,
+  runGroupLimits,
+} from "../limits/limit-plan.ts";
+import type { OpenEgress, OpenedEgress, SandboxOptions } from "../options.ts";
+import { GUEST } from "../plan/guest-paths.ts";
+import { planMounts } from "../plan/plan-mounts.ts";
+import type { ResolvedOrder } from "../plan/resolve-order.ts";
+import { plainLayout } from "../process/plain-layout.ts";
+import { type PlainBackend, plainArgv } from "../process/process-backend.ts";
+import { fatalSyscalls, isFilterArch, syscallNumber } from "../seccomp/index.ts";
+import type { Backend } from "./backend.ts";
+import { layOut } from "./lay-out.ts";
+import { openNetwork, type RunNetwork } from "./open-network.ts";
+import { workspaceDisk } from "./workspace-disk.ts";
+
+/** Everything a run needs, made and ready. */
+export interface PreparedRun {
+  supervise: SuperviseOptions;
+  enforcement: Enforcement;
+  group: RunGroup | undefined;
+  egress: OpenedEgress | undefined;
+  /** Takes away everything that was made for the run. */
+  dispose(): Promise<void>;
+}
+
+/** What runs have in common. */
+export interface RunContext {
+  host: SandboxHost;
+  options: SandboxOptions & { openEgress: OpenEgress };
+}
+
+/** Makes everything a run needs. Rejects when something cannot be had; nothing is left behind then. */
+export async function prepareRun(
+  resolved: ResolvedOrder,
+  backend: Backend | PlainBackend,
+  context: RunContext,
+): Promise<PreparedRun> {
+  const made = new AsyncDisposableStack();
+  try {
+    const group = await makeGroup(resolved.order, context.host);
+    if (group) made.defer(() => group.remove());
+    const run = { resolved, context, group, made };
+    const prepared =
+      "command" in backend ? await prepareIsolated(run, backend) : await preparePlain(run, backend);
+    return { ...prepared, group, dispose: () => made.disposeAsync() };
+  } catch (error) {
+    await made.disposeAsync();
+    throw error;
+  }
+}
+
+interface RunParts {
+  resolved: ResolvedOrder;
+  context: RunContext;
+  group: RunGroup | undefined;
+  made: AsyncDisposableStack;
+}
+
+async function makeGroup({ limits, bounds }: SandboxOrder, host: SandboxHost): Promise<RunGroup | undefined> {
+  return host.cgroups?.makeRun({
+    limits: runGroupLimits(limits),
+    ...(bounds && { agent: { name: bounds.agent, limits: agentGroupLimits(bounds) } }),
+  });
+}
+
+type Prepared = Pick<PreparedRun, "supervise" | "enforcement" | "egress">;
+
+async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepared> {
+  const { resolved, context, group, made } = run;
+  const { order } = resolved;
+  const { host } = context;
+  const network = await openedNetwork(run);
+  const layout = await layOut(resolved, host, network?.guest ?? host.folders.guest);
+  const plan = limitPlan(order.limits, limitHost(run, { isolated: true }));
+  const mounts = planMounts({
+    system: host.system,
+    settings: host.folders.settings,
+    guest: layout.guest,
+    binds: layout.binds,
+    hidden: resolved.hidden,
+    // Memory that no limit on processes sees, so never more than they may have.
+    scratchBytes: Math.min(order.limits.diskBytes, order.limits.memoryBytes),
+  });
+  const known = ["/", "/tmp", ...layout.binds.map((bind) => bind.target)];
+  const command = await backend.command(
+    {
+      plan: {
+        argv: isolatedInit(order, plan, backend),
+        env: { ...baseEnvironment(order), ...order.env, ...proxyEnvironment(order) },
+        cwd: known.includes(order.cwd) ? order.cwd : "/",
+        hostname: "sandbox",
+        user: INSIDE_USER,
+        mounts,
+      },
+      ...(order.bounds && { bounds: order.bounds }),
+    },
+    host,
+  );
+  const { dispose } = command;
+  if (dispose) made.defer(dispose);
+  return {
+    egress: network?.egress,
+    enforcement: plan.enforcement,
+    supervise: {
+      ...(await common(run, plan)),
+      ...layout.launcher,
+      binds: [...(layout.launcher.binds ?? []), ...(command.binds ?? [])],
+      backend: command.argv,
+      fatalSyscalls: fatalNumbers(),
+      ...(context.options.violationsMax !== undefined && { maxViolations: context.options.violationsMax }),
+      ...(backend.channelFd !== undefined && { channelFd: backend.channelFd }),
+      ...(host.isRoot && { user: host.user }),
+      ...(group && { cgroups: group.folders }),
+    },
+  };
+}
+
+async function openedNetwork({ resolved, context, made }: RunParts): Promise<RunNetwork | undefined> {
+  if (resolved.order.egress.length === 0) return undefined;
+  const network = await openNetwork(resolved.order, context.host, context.options);
+  made.defer(() => network.close());
+  return network;
+}
+
+function isolatedInit(order: SandboxOrder, plan: LimitPlan, backend: Backend): string[] {
+  const filter = backend.canNotify
+    ? { path: GUEST.filter, notify: true }
+    : { path: GUEST.quietFilter, notify: false };
+  return initArgv({
+    launcher: GUEST.launcher,
+    command: order.argv,
+    rlimits: plan.rlimits,
+    filter,
+    session: true,
+    folder: order.cwd,
+    ...(order.egress.length > 0 && { forwards: [{ port: PROXY_PORT, socket: GUEST.socket }] }),
+    ...(backend.channelFd !== undefined && { channelFd: backend.channelFd }),
+  });
+}
+
+async function preparePlain(run: RunParts, backend: PlainBackend): Promise<Prepared> {
+  const { resolved, context, group } = run;
+  const { order } = resolved;
+  const { host } = context;
+  if (order.egress.some((rule) => rule.credential !== undefined)) throw noCredentials(backend);
+  const plan = limitPlan(order.limits, limitHost(run, { isolated: false }));
+  const isHeld = backend.level === "LEVEL_1";
+  const init = initArgv({
+    launcher: `${host.folders.guest}/launcher`,
+    command: order.argv,
+    session: true,
+    folder: order.cwd,
+    ...(isHeld && { rlimits: plan.rlimits }),
+  });
+  const env = { ...baseEnvironment({ egress: [] }), ...order.env };
+  return {
+    egress: undefined,
+    enforcement: isHeld ? plan.enforcement : { ...plan.enforcement, openFiles: "none", fileSize: "none" },
+    supervise: {
+      ...(await common(run, plan)),
+      ...plainLayout(resolved, host, backend),
+      backend: plainArgv(init, env),
+      ...(isHeld && host.isRoot && { user: host.user }),
+      ...(group && { cgroups: group.folders }),
+    },
+  };
+}
+
+async function common({ resolved, context }: RunParts, plan: LimitPlan) {
+  const { limits, workspace } = resolved.order;
+  const disk = workspace && (await workspaceDisk(workspace, limits.diskBytes));
+  return {
+    launcher: context.host.launcher,
+    wallMs: limits.wallMs,
+    watch: { ...plan.watch, everyMs: WATCH_MS, ...(disk && { disk }) },
+  };
+}
+
+const WATCH_MS = 25;
+
+function limitHost({ resolved, group }: RunParts, { isolated }: { isolated: boolean }): LimitHost {
+  return {
+    cgroup: group?.holds ?? new Set(),
+    ownUserNamespace: isolated,
+    scratch: isolated ? "tmpfs" : "none",
+    writesDisk: resolved.order.workspace !== undefined,
+    hasNetwork: isolated && resolved.order.egress.length > 0,
+  };
+}
+
+function fatalNumbers(): number[] {
+  const { arch } = process;
+  if (!isFilterArch(arch)) return [];
+  return fatalSyscalls().flatMap((name) => syscallNumber(name, arch) ?? []);
+}
+
+function noCredentials({ level }: PlainBackend): SallyportError {
+  const message = `Credentials can be added to requests at LEVEL_2 only; here ${level} is in force.`;
+  return new SallyportError(
+    failure("E3101", { message, advice: "Ask for LEVEL_2, or take the credential off." }),
+  );
+}

@@ -1,0 +1,131 @@
+import type { Violation } from "@sallyport/protocol";
+import type { SyscallName } from "./syscall-numbers.ts";
+
+/** Error numbers a refused syscall is answered with; the same on every architecture we know. */
+export const ERRNO = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;
+export type ErrnoName = keyof typeof ERRNO;
+
+/**
+ * A condition on the low 32 bits of an argument. All of them are ints to the kernel, so that the upper half must not
+ * be looked at: comparing it too is how such filters were slipped past.
+ */
+export type ArgumentTest =
+  | { argument: number; is: "anyBit"; bits: number }
+  | { argument: number; is: "oneOf"; values: readonly number[] }
+  | { argument: number; is: "noneOf"; values: readonly number[] };
+
+/** What the filter does about one syscall. */
+export interface SyscallRule {
+  syscall: SyscallName;
+  /** `notify`: refused with EPERM, seen and recorded. Otherwise refused in silence with that error. */
+  action: "notify" | ErrnoName;
+  severity: Violation["severity"];
+  /** Left out: always. Several: all must hold. */
+  when?: readonly ArgumentTest[];
+}
+
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
+const CLONE_NEW_NAMESPACES = 0x7e02_0000;
+/** PER_LINUX, PER_LINUX32, both with UNAME26, and "only ask". */
+const PLAIN_PERSONALITIES = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
+const AF = { UNIX: 1, INET: 2, INET6: 10, NETLINK: 16 } as const;
+const NETLINK_ROUTE = 0;
+const TIOCSTI = 0x5412;
+const TIOCLINUX = 0x541c;
+
+const notify = (severity: Violation["severity"], names: readonly SyscallName[]): SyscallRule[] =>
+  names.map((syscall) => ({ syscall, action: "notify", severity }));
+
+const quiet = (action: ErrnoName, names: readonly SyscallName[]): SyscallRule[] =>
+  names.map((syscall) => ({ syscall, action, severity: "LOW" }));
+
+/** Nobody calls these by accident: the first attempt ends the sandbox. */
+const ATTACKS = notify("CRITICAL", [
+  ...(["mount", "umount2", "pivot_root", "chroot", "unshare", "setns"] as const),
+  ...(["move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount", "fspick"] as const),
+  ...(["mount_setattr", "ptrace", "process_vm_readv", "process_vm_writev", "open_by_handle_at"] as const),
+  ...(["bpf", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module"] as const),
+  ...(["create_module", "iopl", "ioperm", "reboot", "swapon", "swapoff", "acct", "uselib"] as const),
+]);
+
+/** Administration that some programs try when they believe to be root; recorded, not fatal at once. */
+const ADMINISTRATION = notify("HIGH", [
+  ...(["settimeofday", "clock_settime", "sethostname", "setdomainname", "quotactl", "quotactl_fd"] as const),
+  ...(["pidfd_getfd", "vhangup"] as const),
+]);
+
+/** Ordinary runtimes probe for these and do without. */
+const PROBED = notify("MEDIUM", [
+  ...(["perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register"] as const),
+  ...(["keyctl", "add_key", "request_key", "syslog"] as const),
+]);
+
+const ARGUMENTS: SyscallRule[] = [
+  // Browsers and other sandboxes try a namespace of their own and fall back: recorded, not fatal at once.
+  {
+    syscall: "clone",
+    action: "notify",
+    severity: "HIGH",
+    when: [{ argument: 0, is: "anyBit", bits: CLONE_NEW_NAMESPACES }],
+  },
+  {
+    syscall: "ioctl",
+    action: "notify",
+    severity: "HIGH",
+    when: [{ argument: 1, is: "oneOf", values: [TIOCSTI, TIOCLINUX] }],
+  },
+  {
+    syscall: "personality",
+    action: "EPERM",
+    severity: "LOW",
+    when: [{ argument: 0, is: "noneOf", values: PLAIN_PERSONALITIES }],
+  },
+  // Other families lead to the machine under us (vsock, packet, bluetooth) or are rich in holes (alg, can, tipc).
+  {
+    syscall: "socket",
+    action: "EAFNOSUPPORT",
+    severity: "LOW",
+    when: [{ argument: 0, is: "noneOf", values: Object.values(AF) }],
+  },
+  // Resolvers and getifaddrs need the routing family; audit, netfilter and the like are nobody's business here.
+  {
+    syscall: "socket",
+    action: "EAFNOSUPPORT",
+    severity: "LOW",
+    when: [
+      { argument: 0, is: "oneOf", values: [AF.NETLINK] },
+      { argument: 2, is: "noneOf", values: [NETLINK_ROUTE] },
+    ],
+  },
+  {
+    syscall: "socketpair",
+    action: "EAFNOSUPPORT",
+    severity: "LOW",
+    when: [{ argument: 0, is: "noneOf", values: [AF.UNIX] }],
+  },
+];
+
+/**
+ * Everything LEVEL_2 refuses, RFC-0002's list included. Not here on purpose: name_to_handle_at, which ordinary
+ * libraries call and which is of no use without open_by_handle_at.
+ */
+export const SYSCALL_RULES: readonly SyscallRule[] = [
+  ...ATTACKS,
+  ...ADMINISTRATION,
+  ...PROBED,
+  ...ARGUMENTS,
+  // libc falls back to clone, whose flags can be looked at.
+  ...quiet("ENOSYS", ["clone3", "lookup_dcookie", "nfsservctl"]),
+  ...quiet("EPERM", ["adjtimex", "clock_adjtime", "fanotify_init", "kcmp"]),
+];
+
+/** How bad an attempt at that syscall is; HIGH for one that no rule knows, which then was not ours to notify. */
+export function syscallSeverity(name: SyscallName | undefined): Violation["severity"] {
+  const rule = SYSCALL_RULES.find((one) => one.syscall === name && one.action === "notify");
+  return rule?.severity ?? "HIGH";
+}
+
+/** Syscalls whose first attempt ends the sandbox. */
+export function fatalSyscalls(): SyscallName[] {
+  return SYSCALL_RULES.filter((rule) => rule.severity === "CRITICAL").map((rule) => rule.syscall);
+}
