@@ -249,28 +249,29 @@ describe("the socket [L3-EXE-2]", () => {
   });
 
   it("leaves no handle, timer or file descriptor behind", async () => {
-    const resources = () =>
-      process
-        .getActiveResourcesInfo()
-        .filter((name) => name !== "Immediate")
-        .sort();
     const descriptors = () => readdirSync("/proc/self/fd").length;
-    await sleep(50);
-    const before = { resources: resources(), descriptors: descriptors() };
+    const before = { resources: process.getActiveResourcesInfo(), descriptors: descriptors() };
     for (let round = 0; round < 20; round += 1) {
       await using upstream = await new HttpUpstream().start();
       await using rig = await openRig({ rules: RULES }, upstream.port);
-      await Promise.all([
-        rig.speak(GET),
-        rig.speak(CONNECT.replace("api", "evil")),
-        rig.speak("\x05\x01\x02"),
-        rig.speak("\0"),
-      ]);
+      const refused = CONNECT.replace("api", "evil");
+      await Promise.all([GET, refused, "\x05\x01\x02", "\0"].map((said) => rig.speak(said)));
       await tunnel(rig);
       rig.client().write("GET");
     }
     for (let wait = 0; wait < 40 && (wait === 0 || descriptors() > before.descriptors); wait += 1)
       await sleep(25);
-    expect({ resources: resources(), descriptors: descriptors() }).toEqual(before);
+    expect(surplus(process.getActiveResourcesInfo(), before.resources)).toEqual([]);
+    expect(descriptors()).toBeLessThanOrEqual(before.descriptors);
   });
 });
+
+/** What there is more of than before. */
+function surplus(after: readonly string[], before: readonly string[]): string[] {
+  const left = [...before];
+  return after.filter((name) => {
+    const at = left.indexOf(name);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1 && name !== "Immediate";
+  });
+}
