@@ -34,8 +34,9 @@ function open(at: Admitted, house: House): Intended | Ending | Promise<Intended 
   const confined = confine(attempt, tool, house);
   if (isFailure(confined)) return abortUnstarted(at, confined);
   if (attempt.held) return openHeld(at, attempt.held, house);
+  if (confined.confinement) return openIsolated(at, confined, house);
   attempt.facts.isolation = runnerOf(tool, house).isolation;
-  return confined.confinement ? openIsolated(at, confined, house) : begin(at, confined, house);
+  return begin(at, confined, house);
 }
 
 /** The demanded isolation is had, or the call ends here: it never runs in a weaker one. */

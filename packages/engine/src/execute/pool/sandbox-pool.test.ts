@@ -51,7 +51,7 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-const ready = ({ runner }: House, count: number) => until(() => runner.counts().ready === count);
+const ready = ({ runner }: House, count: number) => until(() => runner.counts().ready >= count);
 
 describe("warm pool", () => {
   it("serves the second call of a kind from a process that waited [L3-EXE-3]", async () => {
@@ -163,7 +163,7 @@ describe("warm pool", () => {
 
 describe("warm pool: bounds", () => {
   it("holds at most so many in all; the old make room, the young do not", async () => {
-    const house = createHouse({ perKey: 2, total: 3, idleMs: 400 });
+    const house = createHouse({ perKey: 2, total: 3, idleMs: 4_000 });
     const agent = (name: string) => ({
       facts: { ...createJob(script("./contract-tool.ts")).facts, agent: name },
     });
@@ -171,17 +171,18 @@ describe("warm pool: bounds", () => {
     await ready(house, 3);
     await sleep(20);
     expect(house.runner.counts().live).toBe(3);
-    await sleep(120);
+    await sleep(1_100);
     await house.call(agent("c"));
-    await until(() => house.sandbox.orders.length === 8);
+    await until(() => house.sandbox.orders.length >= 8);
     expect(house.runner.counts().live).toBeLessThanOrEqual(3);
+    await ready(house, 3);
     expect(await house.call(agent("c"))).toMatchObject({ warm: true });
   });
 
   it("ends what waits too long", async () => {
     const house = createHouse({ idleMs: 50 });
     await house.call();
-    await ready(house, 2);
+    await until(() => house.sandbox.orders.length === 3);
     await until(() => house.sandbox.live === 0);
     expect(await house.call()).toEqual({ ok: true, warm: false });
   });

@@ -4,8 +4,8 @@ import { type ScriptSpec, withoutLimits } from "../runners/script-spec.ts";
 
 /** From the start until the module is loaded, at most. */
 export const LONGEST_LOAD_MS = 30_000;
-/** Processor time that loading may take; it is taken off what the call has used. */
-const LOAD_CPU_MS = 10_000;
+/** Processor time that loading may take; it is taken off what the call has used. A tool that needs more stays cold. */
+const LOAD_CPU_MS = 2_000;
 
 /**
  * The order for a process that will wait. It is the call's own order but for its time: wall and processor time of the

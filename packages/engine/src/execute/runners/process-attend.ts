@@ -1,5 +1,5 @@
 import type { JsonValue } from "@sallyport/protocol";
-import type { Job, ProcessProgram } from "../../ports/runner.ts";
+import type { Job, OutputListener, ProcessProgram } from "../../ports/runner.ts";
 import type { SandboxEnd, SandboxProcess } from "../../ports/sandbox.ts";
 import { cleanText } from "./describe-thrown.ts";
 import type { Decision, Verdict } from "./process-decision.ts";
@@ -28,6 +28,7 @@ export function attendCommand(process: SandboxProcess, command: Command): Attend
     limit: { bytes: outputBytes, onExceeded },
   });
   const stderr = new KeptOutput(process.stderr, { maxBytes: MAX_STDERR_BYTES, keep: "end" });
+  pass(process, job.confinement?.onOutput);
   feed(process, program.stdin === "json" ? `${JSON.stringify(job.input)}\n` : "");
   return {
     conclude: async (end) => {
@@ -35,6 +36,22 @@ export function attendCommand(process: SandboxProcess, command: Command): Attend
       return decision.verdict ?? readEnd(end, command, { stdout, stderr });
     },
   };
+}
+
+/** Hands on what is printed, as it comes. A listener that fails loses the rest, and the call nothing. */
+function pass(process: SandboxProcess, listener: OutputListener | undefined): void {
+  if (!listener) return;
+  let heard = true;
+  for (const stream of ["stdout", "stderr"] as const) {
+    process[stream].on("data", (chunk: Buffer) => {
+      if (!heard) return;
+      try {
+        listener(stream, chunk);
+      } catch {
+        heard = false;
+      }
+    });
+  }
 }
 
 function feed({ stdin }: SandboxProcess, text: string): void {

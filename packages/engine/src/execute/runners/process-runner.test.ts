@@ -68,6 +68,28 @@ describe("process runner: results", () => {
     });
   });
 
+  it("hands on what is printed as it comes, and does not mind a listener that fails", async () => {
+    const heard: string[] = [];
+    const onOutput: Confinement["onOutput"] = (stream, chunk) => {
+      heard.push(`${stream} ${Buffer.from(chunk)}`);
+      if (stream === "stderr") throw new Error("nobody listens any more");
+    };
+    const confinement = { ...createConfinement(), onOutput };
+    const { result } = await run(
+      async ({ stdout, stderr }) => {
+        stdout.write("one");
+        await sleep(5);
+        stderr.write("two");
+        await sleep(5);
+        stdout.write("three");
+        return 0;
+      },
+      { job: { confinement } },
+    );
+    expect(heard).toEqual(["stdout one", "stderr two"]);
+    expect(result).toMatchObject({ ok: true, output: { stdout: "onethree", stderr: "two" } });
+  });
+
   it("gives binary output in base64 and says so [FR-EXE-06]", async () => {
     const { result } = await run(({ stdout, stderr }) => {
       stdout.write(Buffer.from([0xff, 0x00, 0x80]));
