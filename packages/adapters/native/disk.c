@@ -3,91 +3,60 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Paths cannot be longer, so a program can reach nothing deeper by its name. */
-enum { MOST_LEVELS = 2048, ENTRIES_PER_SLICE = 2000 };
+static const size_t MOST_LEVELS = 2048;
 /* Files without content take room too. Nobody needs more than this many in one call. */
 static const uint64_t MOST_ENTRIES = 2000000;
 
-struct disk_walk {
-  const char *const *paths;
-  size_t path_count, next_path;
-  DIR *levels[MOST_LEVELS];
-  size_t depth;
-  uint64_t bytes, entries;
+struct walk {
+  uint64_t bytes, entries, limit;
   struct inodes linked; /* files with several names, counted once */
 };
 
-struct disk_walk *disk_walk_new(const char *const *paths, size_t count) {
-  struct disk_walk *walk = calloc(1, sizeof *walk);
-  if (walk == NULL) internal_error("no memory");
-  walk->paths = paths;
-  walk->path_count = count;
-  return walk;
-}
+static bool walk_folder(struct walk *walk, int parent, const char *name, size_t depth);
 
-void disk_walk_free(struct disk_walk *walk) {
-  if (walk == NULL) return;
-  while (walk->depth > 0) closedir(walk->levels[--walk->depth]);
-  inodes_free(&walk->linked);
-  free(walk);
-}
-
-/* False: too deep or no descriptor left. A folder that vanished or is closed to us is passed over. */
-static bool enter(struct disk_walk *walk, int parent, const char *name) {
-  if (walk->depth == MOST_LEVELS) return false;
-  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return errno != EMFILE && errno != ENFILE;
-  DIR *level = fdopendir(fd);
-  if (level == NULL) {
-    close(fd);
-    return false;
-  }
-  walk->levels[walk->depth++] = level;
-  return true;
-}
-
-static bool visit(struct disk_walk *walk, int folder, const char *name) {
+static bool visit(struct walk *walk, int folder, const char *name, size_t depth) {
   struct stat state;
-  if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
   if (++walk->entries > MOST_ENTRIES) return false;
-  if (fstatat(folder, name, &state, AT_SYMLINK_NOFOLLOW) != 0) return true;
+  if (fstatat(folder, name, &state, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
   bool counted = !S_ISDIR(state.st_mode) && state.st_nlink > 1 &&
                  !inodes_add(&walk->linked, (uint64_t)state.st_dev, (uint64_t)state.st_ino);
   if (!counted) walk->bytes += (uint64_t)state.st_blocks * 512;
-  return !S_ISDIR(state.st_mode) || enter(walk, folder, name);
+  if (walk->bytes > walk->limit) return false;
+  return !S_ISDIR(state.st_mode) || walk_folder(walk, folder, name, depth + 1);
 }
 
-/* One entry further. False at the end. */
-static bool advance(struct disk_walk *walk, bool *fits) {
-  if (walk->depth == 0) {
-    if (walk->next_path == walk->path_count) return false;
-    *fits = enter(walk, AT_FDCWD, walk->paths[walk->next_path++]);
-    return true;
+static bool is_itself(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
+
+/* False when there is no need or no way to go on. What vanished meanwhile is passed over. */
+static bool walk_folder(struct walk *walk, int parent, const char *name, size_t depth) {
+  if (depth > MOST_LEVELS) return false;
+  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+  DIR *folder = fdopendir(fd);
+  if (folder == NULL) {
+    close(fd);
+    return false;
   }
-  DIR *level = walk->levels[walk->depth - 1];
-  struct dirent *entry = readdir(level);
-  if (entry == NULL) {
-    closedir(level);
-    walk->depth--;
-    return true;
+  bool going = true;
+  while (going) {
+    struct dirent *entry = readdir(folder);
+    if (entry == NULL) break;
+    going = is_itself(entry->d_name) || visit(walk, fd, entry->d_name, depth);
   }
-  *fits = visit(walk, dirfd(level), entry->d_name);
-  return true;
+  closedir(folder);
+  return going;
 }
 
-bool disk_walk_step(struct disk_walk *walk, uint64_t limit, uint64_t *bytes) {
-  bool fits = true;
-  for (size_t i = 0; i < ENTRIES_PER_SLICE; i++) {
-    bool more = advance(walk, &fits);
-    /* What cannot be measured is over the limit: not knowing is no reason to go on. */
-    if (!fits && walk->bytes <= limit) walk->bytes = limit + 1;
-    *bytes = walk->bytes;
-    if (!more || walk->bytes > limit) return true;
-  }
-  return false;
+uint64_t disk_used(const char *const *paths, size_t count, uint64_t limit) {
+  struct walk walk = {.limit = limit};
+  bool going = true;
+  for (size_t i = 0; i < count && going; i++) going = walk_folder(&walk, AT_FDCWD, paths[i], 0);
+  inodes_free(&walk.linked);
+  /* What cannot be measured is over the limit: not knowing is no reason to go on. */
+  return going || walk.bytes > limit ? walk.bytes : limit + 1;
 }

@@ -57,27 +57,24 @@ static bool is_told_to_end(int channel) {
   return got < 0 || (got > 0 && received.message.word == WORD_END);
 }
 
-/* Returns when the command has ended, with its status, or at once when told to end; then false. */
-static bool wait_for_command(pid_t command, int signals, const struct init_options *options, int *status) {
-  bool ended = false;
+/* Returns when the command has ended, or at once when told to end. */
+static void wait_for_command(struct reaper *reaper, int signals, const struct init_options *options) {
   struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = options->channel_fd, .events = POLLIN}};
   if (fcntl(options->channel_fd, F_GETFD) < 0) fds[1].fd = -1;
   for (;;) {
-    reap_ended(command, status, &ended);
-    if (ended) return true;
+    reap_ended(reaper);
+    if (reaper->ended) return;
     if (poll(fds, 2, -1) < 0 && errno != EINTR) internal_error("wait");
-    if (fds[1].revents != 0 && is_told_to_end(options->channel_fd)) return false;
-    pass_signals(signals, command);
+    if (fds[1].revents != 0 && is_told_to_end(options->channel_fd)) return;
+    pass_signals(signals, reaper->main);
   }
 }
 
 /* As the first process of a pid namespace one call reaches all others at once, whatever they fork meanwhile. */
-static void end_all(void) {
-  int status;
-  bool ended = false;
-  if (!reap_ended(0, &status, &ended)) return;
+static void end_all(struct reaper *reaper) {
+  if (!reap_ended(reaper)) return;
   if (getpid() != 1) {
-    kill_everything(0, &status, &ended);
+    kill_everything(reaper);
     return;
   }
   kill(-1, SIGKILL);
@@ -85,16 +82,18 @@ static void end_all(void) {
   while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR) continue;
 }
 
-static int finish(const struct init_options *options, bool ended, int status) {
+static int finish(const struct init_options *options, struct reaper *reaper) {
+  bool ended = reaper->ended;
+  int status = reaper->status;
   if (ended) channel_send(options->channel_fd, WORD_STATUS, status, -1);
-  end_all();
+  end_all(reaper);
   if (!ended) return 128 + SIGKILL;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int init_main(struct args *args) {
   static struct init_options options;
-  int status = 0;
+  struct reaper reaper = {0};
   init_options(args, &options);
   clean_descriptors(options.channel_fd);
   int signals = open_signals();
@@ -102,12 +101,12 @@ int init_main(struct args *args) {
   channel_send(options.channel_fd, WORD_HELLO, 0, -1);
   if (options.environment && !take_environment(options.channel_fd)) internal_error("take the environment");
   if (options.forward_count != 0 && start_forwarder(&options) < 0) internal_error("start the forwarder");
-  pid_t command = fork();
-  if (command < 0) internal_error("fork");
-  if (command == 0) run_command(&options);
+  reaper.main = fork();
+  if (reaper.main < 0) internal_error("fork");
+  if (reaper.main == 0) run_command(&options);
   for (int fd = 0; fd < 3; fd++) close(fd);
   /* A supervisor that is gone is noticed by the closed channel: only alive can we end what it left. */
   if (prctl(PR_SET_PDEATHSIG, getpid() == 1 ? SIGKILL : 0) != 0) return EXIT_INTERNAL;
-  bool ended = wait_for_command(command, signals, &options, &status);
-  return finish(&options, ended, status);
+  wait_for_command(&reaper, signals, &options);
+  return finish(&options, &reaper);
 }

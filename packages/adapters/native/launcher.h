@@ -162,36 +162,54 @@ bool is_namespace_init(pid_t pid);
 
 /* ---- kill.c */
 
-/* Ends every descendant and reaps it; returns how many resisted until the time was over. */
-size_t kill_everything(pid_t backend, int *backend_status, bool *backend_reaped);
-/* Reaps for a while, until the backend has ended or the time is over. */
-void await_backend(pid_t backend, int *backend_status, bool *backend_reaped);
+struct usage {
+  uint64_t user_us, system_us;
+};
+
+/* What became of our children. */
+struct reaper {
+  pid_t main; /* the one whose ending matters */
+  int status;
+  bool ended;
+  pid_t helper; /* ours, not the sandbox's; 0 when there is none */
+  struct usage helper_usage; /* of all helpers so far: to be taken off what our children used */
+};
+
 /* Collects whatever ended. Returns false once there is no child left. */
-bool reap_ended(pid_t backend, int *backend_status, bool *backend_reaped);
+bool reap_ended(struct reaper *reaper);
+/* Reaps for a while, until the main child has ended or the time is over. */
+void await_main(struct reaper *reaper);
+/* Ends every descendant and reaps it; returns how many resisted until the time was over. */
+size_t kill_everything(struct reaper *reaper);
 
 /* ---- watch.c, disk.c, open-files.c */
-
-struct usage {
-  uint64_t user_ms, system_ms;
-};
 
 struct watch;
 enum watch_limit { LIMIT_NONE = 0, LIMIT_MEMORY, LIMIT_CPU, LIMIT_PROCESSES, LIMIT_DISK };
 
-struct watch *watch_new(const struct supervise_options *options);
+/* Its helpers are made known to the reaper. */
+struct watch *watch_new(const struct supervise_options *options, struct reaper *reaper);
 /* Called often; measures when it is time. Says which limit was passed and the value seen. */
 enum watch_limit watch_tick(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value);
+/* A descriptor to wait for besides, or -1. */
+int watch_fd(const struct watch *watch);
 /* When it wants to be called again, in ms from now; -1 for never. */
 int64_t watch_wait_ms(const struct watch *watch);
 /* What was seen of the tree's processor time, lost children included. */
 struct usage watch_usage(const struct watch *watch);
 void watch_free(struct watch *watch);
 
-struct disk_walk;
-struct disk_walk *disk_walk_new(const char *const *paths, size_t count);
-/* A slice of the walk. True when it is complete or came past the limit; then *bytes is the result so far. */
-bool disk_walk_step(struct disk_walk *walk, uint64_t limit, uint64_t *bytes);
-void disk_walk_free(struct disk_walk *walk);
+/* Room taken below the folders. Stops when it is past the limit, and says so too when it cannot look everywhere. */
+uint64_t disk_used(const char *const *paths, size_t count, uint64_t limit);
+
+/* A measurement by a helper process: the walk may take long, and needs rights that we must not have ourselves. */
+struct disk_job {
+  int result; /* -1 when none is under way */
+  pid_t helper;
+};
+bool disk_start(struct disk_job *job, const struct supervise_options *options);
+enum disk_answer { DISK_PENDING, DISK_KNOWN, DISK_FAILED };
+enum disk_answer disk_answer(struct disk_job *job, uint64_t *bytes);
 
 struct unlinked {
   uint64_t disk_bytes, memory_bytes;
@@ -199,7 +217,7 @@ struct unlinked {
 /* Files without a name that the tree still holds open: they take room that no folder shows. */
 struct unlinked unlinked_files(const struct tree *tree);
 
-/* A set of (device, inode). */
+/* A set of (device, inode), or of any two numbers of which the second is never 0. */
 struct inodes {
   struct {
     uint64_t device, inode;
@@ -231,8 +249,7 @@ struct ending {
   enum how how;
   int code, signal, error;
   const char *message; /* NULL or what could not be done */
-  struct usage usage;
-  uint64_t max_rss_bytes, wall_ms, violations;
+  uint64_t user_ms, system_ms, max_rss_bytes, wall_ms, violations;
   size_t left;
 };
 

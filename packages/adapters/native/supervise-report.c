@@ -65,8 +65,8 @@ void report_ended(struct report *report, const struct ending *ending) {
           "{\"event\":\"ended\",\"how\":\"%s\",\"code\":%d,\"signal\":%d,\"errno\":%d,\"userMs\":%" PRIu64
           ",\"systemMs\":%" PRIu64 ",\"maxRssBytes\":%" PRIu64 ",\"wallMs\":%" PRIu64 ",\"violations\":%" PRIu64
           ",\"left\":%zu",
-          names[ending->how], ending->code, ending->signal, ending->error, ending->usage.user_ms,
-          ending->usage.system_ms, ending->max_rss_bytes, ending->wall_ms, ending->violations, ending->left);
+          names[ending->how], ending->code, ending->signal, ending->error, ending->user_ms,
+          ending->system_ms, ending->max_rss_bytes, ending->wall_ms, ending->violations, ending->left);
   if (ending->message != NULL) {
     fputs(",\"message\":", report->out);
     json_ascii(report->out, ending->message);

@@ -12,16 +12,20 @@
 struct watch {
   const struct supervise_options *options;
   bool wanted;
+  struct reaper *reaper;
   int64_t next_at, disk_next_at, disk_started_at;
   struct tree now, before; /* sorted by pid */
   uint64_t user_ticks, system_ticks; /* summed up over looks, so that children nobody waits for are not lost */
-  struct disk_walk *walk;
+  struct disk_job disk;
+  unsigned disk_failures; /* in a row */
 };
 
-struct watch *watch_new(const struct supervise_options *options) {
+struct watch *watch_new(const struct supervise_options *options, struct reaper *reaper) {
   struct watch *watch = calloc(1, sizeof *watch);
   if (watch == NULL) internal_error("no memory");
   watch->options = options;
+  watch->reaper = reaper;
+  watch->disk.result = -1;
   watch->wanted = options->watch_memory != 0 || options->watch_cpu_ms != 0 || options->watch_processes != 0 ||
                   options->watch_disk != 0;
   watch->next_at = now_ms();
@@ -31,13 +35,12 @@ struct watch *watch_new(const struct supervise_options *options) {
 void watch_free(struct watch *watch) {
   tree_free(&watch->now);
   tree_free(&watch->before);
-  disk_walk_free(watch->walk);
+  if (watch->disk.result >= 0) close(watch->disk.result);
   free(watch);
 }
 
 int64_t watch_wait_ms(const struct watch *watch) {
   if (!watch->wanted) return -1;
-  if (watch->walk != NULL) return 0;
   int64_t rest = watch->next_at - now_ms();
   return rest < 0 ? 0 : rest;
 }
@@ -48,12 +51,21 @@ static uint64_t to_ms(uint64_t ticks) {
 }
 
 struct usage watch_usage(const struct watch *watch) {
-  return (struct usage){.user_ms = to_ms(watch->user_ticks), .system_ms = to_ms(watch->system_ticks)};
+  return (struct usage){.user_us = to_ms(watch->user_ticks) * 1000, .system_us = to_ms(watch->system_ticks) * 1000};
 }
+
+int watch_fd(const struct watch *watch) { return watch->disk.result; }
 
 static int by_pid(const void *a, const void *b) {
   pid_t left = ((const struct process *)a)->pid, right = ((const struct process *)b)->pid;
   return left < right ? -1 : left > right;
+}
+
+/* Our own helper is no part of what we measure. */
+static void leave_out(struct tree *tree, pid_t helper) {
+  for (size_t i = 0; helper != 0 && i < tree->count; i++) {
+    if (tree->items[i].pid == helper) tree->items[i--] = tree->items[--tree->count];
+  }
 }
 
 static void look(struct watch *watch) {
@@ -61,6 +73,7 @@ static void look(struct watch *watch) {
   watch->before = watch->now;
   watch->now = old;
   tree_collect(&watch->now);
+  leave_out(&watch->now, watch->reaper->helper);
   if (watch->now.count > 1) qsort(watch->now.items, watch->now.count, sizeof *watch->now.items, by_pid);
 }
 
@@ -88,6 +101,7 @@ static uint64_t tree_cpu_ms(struct watch *watch) {
   if (getrusage(RUSAGE_CHILDREN, &waited) == 0) {
     exact += (uint64_t)(waited.ru_utime.tv_sec + waited.ru_stime.tv_sec) * 1000;
     exact += (uint64_t)(waited.ru_utime.tv_usec + waited.ru_stime.tv_usec) / 1000;
+    exact -= (watch->reaper->helper_usage.user_us + watch->reaper->helper_usage.system_us) / 1000;
   }
   return exact > summed ? exact : summed;
 }
@@ -135,40 +149,49 @@ static uint64_t tree_tasks(const struct watch *watch, pid_t init, pid_t forwarde
   return tasks;
 }
 
-/* ---- disk: a walk in slices, paused four times as long as it took */
+/* ---- disk: measured by a helper, then paused four times as long as that took */
+
+static const unsigned MOST_DISK_FAILURES = 20;
 
 static bool disk_exceeded(struct watch *watch, uint64_t *value) {
   const struct supervise_options *options = watch->options;
   int64_t now = now_ms();
-  if (watch->walk == NULL) {
+  if (watch->disk.result < 0) {
     if (now < watch->disk_next_at) return false;
-    watch->walk = disk_walk_new(options->disk_paths, options->disk_path_count);
     watch->disk_started_at = now;
+    if (!disk_start(&watch->disk, options)) return ++watch->disk_failures > MOST_DISK_FAILURES;
+    watch->reaper->helper = watch->disk.helper;
+    return false;
   }
-  if (!disk_walk_step(watch->walk, options->watch_disk, value)) return false;
-  disk_walk_free(watch->walk);
-  watch->walk = NULL;
-  now = now_ms();
+  enum disk_answer answer = disk_answer(&watch->disk, value);
+  if (answer == DISK_PENDING) return false;
   watch->disk_next_at = now + (now - watch->disk_started_at) * 4;
+  /* Without a pid namespace the command can kill the helper; it cannot get away with that for long. */
+  if (answer == DISK_FAILED) return ++watch->disk_failures > MOST_DISK_FAILURES;
+  watch->disk_failures = 0;
   if (*value <= options->watch_disk) *value += unlinked_files(&watch->now).disk_bytes;
   return *value > options->watch_disk;
 }
 
-enum watch_limit watch_tick(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value) {
+static enum watch_limit measured(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value) {
   const struct supervise_options *options = watch->options;
+  look(watch);
+  *value = tree_cpu_ms(watch);
+  if (options->watch_cpu_ms != 0 && *value > options->watch_cpu_ms) return LIMIT_CPU;
+  if (options->watch_memory != 0 && (*value = tree_memory(watch)) > options->watch_memory) return LIMIT_MEMORY;
+  if (options->watch_processes == 0) return LIMIT_NONE;
+  *value = tree_tasks(watch, init, forwarder);
+  return *value > options->watch_processes ? LIMIT_PROCESSES : LIMIT_NONE;
+}
+
+enum watch_limit watch_tick(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value) {
   if (!watch->wanted) return LIMIT_NONE;
   bool due = now_ms() >= watch->next_at;
   if (due) {
-    look(watch);
-    uint64_t cpu_ms = tree_cpu_ms(watch);
-    watch->next_at = now_ms() + (int64_t)options->watch_ms;
-    *value = cpu_ms;
-    if (options->watch_cpu_ms != 0 && cpu_ms > options->watch_cpu_ms) return LIMIT_CPU;
-    if (options->watch_memory != 0 && (*value = tree_memory(watch)) > options->watch_memory) return LIMIT_MEMORY;
-    if (options->watch_processes != 0 && (*value = tree_tasks(watch, init, forwarder)) > options->watch_processes) {
-      return LIMIT_PROCESSES;
-    }
+    enum watch_limit limit = measured(watch, init, forwarder, value);
+    watch->next_at = now_ms() + (int64_t)watch->options->watch_ms;
+    if (limit != LIMIT_NONE) return limit;
   }
-  if (options->watch_disk == 0 || (!due && watch->walk == NULL)) return LIMIT_NONE;
+  if (watch->options->watch_disk == 0 || (!due && watch->disk.result < 0)) return LIMIT_NONE;
   return disk_exceeded(watch, value) ? LIMIT_DISK : LIMIT_NONE;
 }

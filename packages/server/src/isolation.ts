@@ -1,8 +1,8 @@
-import { existsSync, realpathSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { realpathSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { openEgress } from "@sallyport/adapters/egress";
 import { createSandbox } from "@sallyport/adapters/sandbox";
+import { nodeRuntime } from "@sallyport/adapters/sandbox-runners";
 import { DEFAULT_DENIED, openWorkspaces } from "@sallyport/adapters/workspace";
 import {
   createProcessRunner,
@@ -10,7 +10,6 @@ import {
   type HostCredential,
   type IsolationRules,
   type Runner,
-  type SandboxMount,
 } from "@sallyport/engine";
 import type { LoadedConfig } from "./config/load.ts";
 import { configuredSecrets } from "./configured-secrets.ts";
@@ -54,7 +53,7 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     process: createProcessRunner({ sandbox }),
     script: createScriptRunner({
       sandbox,
-      node: { path: process.execPath, mounts: nodeMounts(config.folder) },
+      ...nodeRuntime(config.folder),
       pool: { perKey: perTool, total, idleMs: idleSeconds * 1_000 },
     }),
   };
@@ -70,28 +69,6 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     maxCopyBytes: effects.copyBytes,
   };
   return { rules, runners, close: () => sandbox.close() };
-}
-
-/** What Node needs to load a tool's module: itself, this installation, and the packages around the project. */
-function nodeMounts(folder: string): SandboxMount[] {
-  const installed = ["@sallyport/engine", "@sallyport/protocol"].map((name) =>
-    packageFolder(fileURLToPath(import.meta.resolve(name))),
-  );
-  const around = [folder, dirname(fileURLToPath(import.meta.url))].flatMap(packageFolders);
-  const paths = new Set([process.execPath, ...installed, ...around].map((path) => realpathSync(path)));
-  return [...paths].map((path) => ({ source: path, target: path, mode: "ro" }));
-}
-
-function packageFolder(file: string): string {
-  const parent = dirname(file);
-  return existsSync(join(parent, "package.json")) || parent === file ? parent : packageFolder(parent);
-}
-
-/** Each `node_modules` that a module in this folder would be looked up in. */
-function packageFolders(folder: string): string[] {
-  const own = join(folder, "node_modules");
-  const parent = dirname(folder);
-  return [...(existsSync(own) ? [own] : []), ...(parent === folder ? [] : packageFolders(parent))];
 }
 
 function credentialsOf({ credentials }: LoadedConfig): Record<string, HostCredential> {

@@ -1,10 +1,11 @@
-import { chmod, link, mkdir, rename, rmdir, unlink } from "node:fs/promises";
+import { link, mkdir, rename, rmdir, unlink } from "node:fs/promises";
 import type { Anchor } from "./anchor.ts";
 import { CREATED, whatChanged } from "./baseline.ts";
+import type { ChangeSet } from "./change.ts";
 import { Disturbed } from "./disturbed.ts";
 import type { StepHook } from "./durable.ts";
 import { look, lookInto } from "./entry.ts";
-import { openToRead, using } from "./file-content.ts";
+import { setMode } from "./file-mode.ts";
 import { type FolderFinish, finishFolders, openFolders } from "./folder-access.ts";
 import { eachOf } from "./in-turn.ts";
 import { isUntouched, matches } from "./matches.ts";
@@ -18,6 +19,7 @@ import {
 } from "./plan.ts";
 import { putContent } from "./put-content.ts";
 import { below } from "./relative-path.ts";
+import type { SmallContents } from "./small-contents.ts";
 import { hasCode } from "./system-error.ts";
 
 const AT_ONCE = 16;
@@ -27,22 +29,24 @@ interface Carrying {
   step: StepHook;
   plan: Plan;
   owner: { uid: number; gid: number };
+  small: SmallContents | undefined;
 }
 
 /** Does what a plan says, in an order that works at every point: new content first, beside where it will be. */
 export async function carryOut(
   anchor: Anchor,
-  { step, times }: { step: StepHook; times?: readonly PlannedFolder[] },
+  { step, times, set }: { step: StepHook; times?: readonly PlannedFolder[]; set: ChangeSet },
   plan: Plan,
 ): Promise<void> {
   const owner = (await look(anchor, ".")) ?? { uid: 0, gid: 0 };
-  const work: Carrying = { anchor, step, plan, owner };
+  const work: Carrying = { anchor, step, plan, owner, small: set.small };
   const { changes } = plan;
   await openFolders(anchor, plan.folders, step);
   await makeTemporaries(work);
   for (const change of changes.toReversed()) if (goes(change)) await takeAway(work, change);
   for (const change of changes) if (becomesFolder(change)) await makeFolder(work, change);
-  for (const [index, change] of changes.entries()) await putInPlace(work, change, index);
+  const numbered = changes.map((change, index) => ({ change, index }));
+  await eachOf(numbered, AT_ONCE, ({ change, index }) => putInPlace(work, change, index));
   await eachOf(changes, AT_ONCE, (change) => verify(anchor, change));
   step("finish the folders");
   await finishFolders(anchor, finishes(work, times));
@@ -70,11 +74,12 @@ function temporaryPath({ plan }: Carrying, change: PlannedChange, index: number)
 }
 
 async function makeTemporary(work: Carrying, change: PlannedChange, index: number): Promise<void> {
-  const { anchor, owner, step } = work;
+  const { anchor, owner, step, small } = work;
   const { after, before, path } = change;
   if (!after) return;
   step(`prepare ${path}`);
-  const content = { wanted: after, owner: after.owner ?? before ?? owner, anchor };
+  const bytes = small?.get("after", path);
+  const content = { wanted: after, owner: after.owner ?? before ?? owner, anchor, bytes };
   await anchor.at(temporaryPath(work, change, index), (temporary) => putContent(temporary, content));
 }
 
@@ -159,15 +164,7 @@ async function changeMode(work: Carrying, change: PlannedChange): Promise<void> 
   await expect(work, change);
   step(`mode ${path}`);
   const mode = after?.mode ?? before?.mode ?? 0;
-  await anchor.at(path, async (file) => {
-    const handle = await openToRead(file).catch(() => undefined);
-    // Unreadable before: there is no handle to make it durable with, and nothing but the mode to lose.
-    if (!handle) return chmod(file, mode);
-    await using(handle, async (open) => {
-      await open.chmod(mode);
-      await open.sync();
-    });
-  });
+  await anchor.at(path, (file) => setMode(file, mode));
 }
 
 function finishes({ plan, owner }: Carrying, times: readonly PlannedFolder[] = []): FolderFinish[] {

@@ -1,6 +1,7 @@
 import type { FileConflict } from "@sallyport/engine";
 import type { FileState } from "@sallyport/protocol";
 import type { KnownEntry } from "./entry.ts";
+import type { SmallContents } from "./small-contents.ts";
 
 /** Where the content of a new or changed file is. */
 export type Content =
@@ -39,6 +40,8 @@ export interface ChangeSet {
   bytes: number;
   /** Unchanged paths that others become hard links to; they have to stay as they are. */
   leaders: { path: string; before: KnownEntry }[];
+  /** Contents that were read on the way. */
+  small?: SmallContents;
 }
 
 /** Whether a change only concerns permission bits. */

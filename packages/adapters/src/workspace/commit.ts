@@ -5,9 +5,9 @@ import { DELETED, whatChanged } from "./baseline.ts";
 import { carryOut } from "./carry-out.ts";
 import type { ChangeSet } from "./change.ts";
 import { Disturbed } from "./disturbed.ts";
-import { privateFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
+import { makeFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
 import { type Entry, hashAt, look } from "./entry.ts";
-import { notCommitted, notRestored } from "./failures.ts";
+import { notCommitted, notRestored, outOfTurn } from "./failures.ts";
 import { lookAtFolder } from "./folder-access.ts";
 import type { FolderLog } from "./folder-log.ts";
 import { eachOf } from "./in-turn.ts";
@@ -94,7 +94,7 @@ async function lookAtFolders(
 /** Once this resolves, whatever follows can be taken back after a crash. */
 async function record(anchor: Anchor, { record, step }: CommitOrder, plan: Plan): Promise<void> {
   step("make the record");
-  await privateFolder(record);
+  if (!(await makeFolder(record))) throw outOfTurn(`Call ${plan.callId} has changes on record already.`);
   try {
     await savePreImages({ anchor, record, step }, plan.changes);
     step("write the plan");

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { copyFile, type FileHandle, open } from "node:fs/promises";
-import { using } from "./file-content.ts";
+import { openToRead, readWhole, using } from "./file-content.ts";
 
 const WHOLE = 256 * 1024;
 const CHUNK = 1024 * 1024;
@@ -16,23 +16,27 @@ export interface CopySource {
   blocks: number;
 }
 
+/** What is still to be done with the new file while it is open. */
+export type Finish = (file: FileHandle) => Promise<void>;
+
 /** Writes a file's content to a new file: shared with it where the file system can, with its holes where it has any. */
-export async function copyContent(source: CopySource, target: string): Promise<void> {
-  if (source.bytes <= WHOLE) return copyWhole(source, target);
-  if (source.blocks * 512 < source.bytes - BLOCK) return copyWithHoles(source, target);
-  if (process.platform !== "linux") return copyWithHoles(source, target);
+export async function copyContent(source: CopySource, target: string, finish?: Finish): Promise<void> {
+  if (source.bytes <= WHOLE) return writeWhole(await readWhole(source.handle, source.bytes), target, finish);
+  const hasHoles = source.blocks * 512 < source.bytes - BLOCK;
+  if (hasHoles || process.platform !== "linux") return copyWithHoles(source, target, finish);
   await copyFile(`/proc/self/fd/${source.handle.fd}`, target, COPYFILE_EXCL | COPYFILE_FICLONE);
+  if (finish) await using(await openToRead(target), finish);
 }
 
-async function copyWhole({ handle, bytes }: CopySource, target: string): Promise<void> {
-  const buffer = Buffer.allocUnsafe(bytes + 1);
-  const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+/** Writes a new file. */
+export async function writeWhole(content: Buffer, target: string, finish?: Finish): Promise<void> {
   await using(await open(target, "wx", 0o600), async (to) => {
-    await to.writeFile(buffer.subarray(0, Math.min(bytesRead, bytes)));
+    if (content.length > 0) await to.writeFile(content);
+    await finish?.(to);
   });
 }
 
-async function copyWithHoles({ handle, bytes }: CopySource, target: string): Promise<void> {
+async function copyWithHoles({ handle, bytes }: CopySource, target: string, finish?: Finish): Promise<void> {
   const buffer = Buffer.allocUnsafe(CHUNK);
   await using(await open(target, "wx", 0o600), async (to) => {
     for (let at = 0; at < bytes; ) {
@@ -42,6 +46,7 @@ async function copyWithHoles({ handle, bytes }: CopySource, target: string): Pro
       at += bytesRead;
     }
     await to.truncate(bytes);
+    await finish?.(to);
   });
 }
 

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
-import { lstat, mkdir, open, readFile, rename } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
 import { using } from "./file-content.ts";
 import { hasCode } from "./system-error.ts";
 
@@ -17,6 +17,17 @@ export async function syncFolder(path: string): Promise<void> {
 /** Makes a folder for this user alone, and its parents. */
 export async function privateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
+/** Makes one folder for this user alone; false when it is there. */
+export async function makeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  }
 }
 
 /** Replaces a JSON file in one step; once resolved it is on disk, if that was asked for. */
@@ -36,17 +47,6 @@ export async function readJson<T>(path: string): Promise<T | undefined> {
     return JSON.parse(await readFile(path, "utf8")) as T;
   } catch (error) {
     if (hasCode(error, "ENOENT") || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/** Whether something is there. */
-export async function exists(folder: string, name: string): Promise<boolean> {
-  try {
-    await lstat(join(folder, name));
-    return true;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return false;
     throw error;
   }
 }

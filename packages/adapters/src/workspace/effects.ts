@@ -7,6 +7,7 @@ import { digestOf, stateAfter } from "./proof.ts";
 import { openContent } from "./put-content.ts";
 import { byPath } from "./relative-path.ts";
 import { findRenames } from "./renames.ts";
+import type { SmallContents } from "./small-contents.ts";
 import { hasCode } from "./system-error.ts";
 import { textDiff } from "./text-diff.ts";
 
@@ -40,7 +41,7 @@ export async function effectsOf(
   const moved = new Set(renames.values());
   const shown = set.changes.filter((change) => !moved.has(change));
   const listed = shown.slice(0, bounds.files);
-  const diffs = new Diffs(anchor, bounds);
+  const diffs = new Diffs(anchor, bounds, set.small);
   const files: FileEffect[] = [];
   for (const change of listed) files.push(await effectOf(change, renames.get(change), diffs));
   return {
@@ -90,10 +91,12 @@ class Diffs {
   isCut = false;
   readonly #anchor: Anchor;
   readonly #bounds: EffectBounds;
+  readonly #small: SmallContents | undefined;
   #room: number;
   #reading: number;
 
-  constructor(anchor: Anchor, bounds: EffectBounds) {
+  constructor(anchor: Anchor, bounds: EffectBounds, small: SmallContents | undefined) {
+    this.#small = small;
     this.#anchor = anchor;
     this.#bounds = bounds;
     this.#room = bounds.allDiffBytes;
@@ -136,6 +139,8 @@ class Diffs {
 
   async #old({ before, path }: Change): Promise<Buffer | undefined> {
     if (before?.type !== "file") return Buffer.alloc(0);
+    const known = this.#small?.get("before", path);
+    if (known) return known;
     try {
       return await using(await this.#anchor.at(path, openToRead), (handle) => handle.readFile());
     } catch (error) {
@@ -145,8 +150,10 @@ class Diffs {
     }
   }
 
-  async #fresh({ after }: Change): Promise<Buffer | undefined> {
+  async #fresh({ after, path }: Change): Promise<Buffer | undefined> {
     if (after?.type !== "file" || !after.content) return Buffer.alloc(0);
+    const known = this.#small?.get("after", path);
+    if (known) return known;
     return using(await openContent(after.content, this.#anchor), (handle) => handle.readFile());
   }
 }

@@ -38,13 +38,21 @@ async function openUp(folder: string): Promise<void> {
 /** SHA-256 of what a file holds, in hex. */
 export async function sha256Of(handle: FileHandle, bytes: number): Promise<string> {
   const hash = createHash("sha256");
-  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(CHUNK, bytes + 1)));
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK, bytes + 1));
   for (let at = 0; ; ) {
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, at);
-    if (bytesRead === 0) return hash.digest("hex");
     hash.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
+    // A file gives less than asked for only at its end.
+    if (bytesRead < buffer.length) return hash.digest("hex");
   }
+}
+
+/** All that a file holds, which is about that much. */
+export async function readWhole(handle: FileHandle, bytes: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(bytes + 1);
+  const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+  return bytesRead <= bytes ? buffer.subarray(0, bytesRead) : handle.readFile();
 }
 
 /** SHA-256 of a text or bytes, in hex. */

@@ -35,7 +35,9 @@ export function heldAs(house: House, name: string): string {
 export async function saveHeld(house: House, held: HeldChanges): Promise<void> {
   const final = heldAs(house, held.name);
   const fresh = `${final}.new`;
+  const { step } = house.settings;
   await removeTree(fresh);
+  step("hold the content");
   await privateFolder(join(fresh, "content"));
   const files = held.set.changes.flatMap(({ after }, index) => (after?.content ? [{ after, index }] : []));
   await anchored(held.rules.root, (anchor) =>
@@ -45,8 +47,10 @@ export async function saveHeld(house: House, held: HeldChanges): Promise<void> {
       after.content = { kind: "own", path: name };
     }),
   );
+  step("hold the list");
   await syncFolder(join(fresh, "content"));
   await writeJson(join(fresh, "held.json"), held, { sync: true });
+  step("name what is held");
   await removeTree(final);
   await rename(fresh, final);
   await syncFolder(heldFolder(house));

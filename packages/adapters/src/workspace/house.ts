@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { FolderLog } from "./folder-log.ts";
-import type { FolderTurns } from "./in-turn.ts";
+import type { FolderTurns, Queue } from "./in-turn.ts";
 import type { Settings } from "./options.ts";
 import { keyOf } from "./plan.ts";
 
@@ -9,8 +9,10 @@ export interface House {
   settings: Settings;
   turns: FolderTurns;
   log: FolderLog;
-  /** Names in the staging folder that are in use by this process. */
+  /** Folders of stagings and records that are in use by this process: nothing that an earlier one left. */
   active: Set<string>;
+  /** Undo and expiry keep out of each other's way. */
+  records: Queue;
   /** Whether processes get an overlay here. */
   usesOverlay: () => Promise<boolean>;
 }

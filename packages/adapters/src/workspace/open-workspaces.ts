@@ -9,7 +9,7 @@ import { unusable } from "./failures.ts";
 import { FolderLog } from "./folder-log.ts";
 import { heldAs, readHeld } from "./held.ts";
 import { type House, heldFolder, recordsFolder, stagingFolder } from "./house.ts";
-import { FolderTurns } from "./in-turn.ts";
+import { FolderTurns, Queue } from "./in-turn.ts";
 import type { Settings, WorkspacesOptions } from "./options.ts";
 import { isRoot } from "./owner.ts";
 import { recover } from "./recover.ts";
@@ -34,8 +34,8 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
     },
     dropHeld: (name) => removeTree(heldAs(house, name)),
     recover: (isDone) => recover(house, isDone),
-    undo: (callId) => undo(house, callId),
-    expire: () => expire(house),
+    undo: (callId) => house.records.run(() => undo(house, callId)),
+    expire: () => house.records.run(() => expire(house)),
   };
 }
 
@@ -78,5 +78,12 @@ function makeHouse(settings: Settings): House {
     works ??= settings.overlayWorks();
     return works;
   };
-  return { settings, turns: new FolderTurns(), log: new FolderLog(), active: new Set(), usesOverlay };
+  return {
+    settings,
+    turns: new FolderTurns(),
+    log: new FolderLog(),
+    active: new Set(),
+    records: new Queue(),
+    usesOverlay,
+  };
 }

@@ -1,7 +1,7 @@
 import { lchown, link, lstat, lutimes, symlink } from "node:fs/promises";
 import type { Anchor } from "./anchor.ts";
 import type { Content, Wanted } from "./change.ts";
-import { copyContent } from "./copy-content.ts";
+import { copyContent, type Finish, writeWhole } from "./copy-content.ts";
 import { openOwn, openToRead, using } from "./file-content.ts";
 import { secondsOf } from "./file-times.ts";
 import { isRoot } from "./owner.ts";
@@ -13,32 +13,39 @@ export interface NewContent {
   /** Whose it shall be, when this process can say so. */
   owner: { uid: number; gid: number };
   anchor: Anchor;
+  /** The content, where it is at hand. */
+  bytes?: Buffer | undefined;
 }
 
 /** Makes a file or symbolic link, complete with owner, mode and time; a file is on disk once this resolves. */
 export async function putContent(target: string, content: NewContent): Promise<void> {
-  const { wanted } = content;
+  const { wanted, bytes: known } = content;
   if (wanted.type === "symlink") return putLink(target, content);
+  const finish = finishing(content);
+  if (known) return writeWhole(known, target, finish);
   if (!wanted.content) throw new Error(`no content is known for ${target}`);
   if (wanted.content.kind === "original" && (await adopt(wanted.content.path, target))) {
-    const { mode, mtimeNs } = await lstat(target, { bigint: true });
-    // A pre-image that is the very file is complete; one that had to be copied lacks all but the content.
-    if (Number(mode & 0o7777n) === wanted.mode && `${mtimeNs}` === wanted.mtimeNs) return;
-  } else {
-    const source = await openContent(wanted.content, content.anchor);
-    const { bytes = 0, blocks = Math.ceil(bytes / 512) } = wanted;
-    await using(source, (handle) => copyContent({ handle, bytes, blocks }, target));
+    if (!(await isComplete(target, wanted))) await using(await openToRead(target), finish);
+    return;
   }
-  await finish(target, content);
+  const source = await openContent(wanted.content, content.anchor);
+  const { bytes = 0, blocks = Math.ceil(bytes / 512) } = wanted;
+  await using(source, (handle) => copyContent({ handle, bytes, blocks }, target, finish));
 }
 
-async function finish(target: string, { wanted, owner }: NewContent): Promise<void> {
-  await using(await openToRead(target), async (handle) => {
-    if (isRoot()) await handle.chown(owner.uid, owner.gid);
-    await handle.utimes(secondsOf(wanted.mtimeNs), secondsOf(wanted.mtimeNs));
-    await handle.chmod(wanted.mode);
-    await handle.sync();
-  });
+/** A pre-image that is the very file is complete; one that had to be copied lacks all but the content. */
+async function isComplete(target: string, wanted: NewContent["wanted"]): Promise<boolean> {
+  const { mode, mtimeNs } = await lstat(target, { bigint: true });
+  return Number(mode & 0o7777n) === wanted.mode && `${mtimeNs}` === wanted.mtimeNs;
+}
+
+function finishing({ wanted, owner }: NewContent): Finish {
+  return async (file) => {
+    if (isRoot()) await file.chown(owner.uid, owner.gid);
+    await file.utimes(secondsOf(wanted.mtimeNs), secondsOf(wanted.mtimeNs));
+    await file.chmod(wanted.mode);
+    await file.sync();
+  };
 }
 
 /** Opens content wherever it is. */

@@ -22,7 +22,7 @@ export async function recover(
   const takenBack: TakenBack[] = [];
   for (const name of await namesIn(recordsFolder(house))) {
     const record = join(recordsFolder(house), name);
-    const rollback = await settle(house, record, isDone);
+    const rollback = house.active.has(record) ? undefined : await settle(house, record, isDone);
     if (rollback) takenBack.push(rollback);
   }
   return takenBack;
@@ -71,15 +71,15 @@ async function keepDone(house: House, record: string, plan: Plan): Promise<void>
   await writeStatus(record, { ...status, ...(times && { times }) }, { sync: true });
 }
 
-/** A workspace that is not there now may come back: the record waits for the next time. */
+/** A workspace that is not there or not open now may come back: its record waits, and keeps no other waiting. */
 async function takeBackAnyway(house: House, record: string, plan: Plan): Promise<FileRollback> {
-  const back = await unless(
-    NOTHING_THERE,
-    house.turns.run(plan.root, () => takeBack(house, record, { plan })),
-  );
-  if (back) return back;
-  const left = [{ path: ".", what: "the workspace is not there" }];
-  return { verified: false, hash: proofOf(new Map()), discarded: 0, left };
+  try {
+    return await house.turns.run(plan.root, () => takeBack(house, record, { plan }));
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+    const left = [{ path: ".", what: `the workspace cannot be used: ${error.message}` }];
+    return { verified: false, hash: proofOf(new Map()), discarded: 0, left };
+  }
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -1,9 +1,10 @@
-import { chmod, link, mkdir, rename, rmdir, unlink } from "node:fs/promises";
+import { link, mkdir, rename, rmdir, unlink } from "node:fs/promises";
 import type { FileConflict, FileRollback } from "@sallyport/engine";
 import type { Anchor } from "./anchor.ts";
 import type { StepHook } from "./durable.ts";
 import { type Entry, look, lookInto } from "./entry.ts";
 import { openFound, type Standing, standingOf } from "./examine.ts";
+import { setMode } from "./file-mode.ts";
 import { type FolderFinish, finishFolders, openFolders } from "./folder-access.ts";
 import { matches } from "./matches.ts";
 import { changesInPlace, oldContent, type Plan, type PlannedChange, temporaryName } from "./plan.ts";
@@ -89,7 +90,7 @@ class Restoring {
     const { path, before } = change;
     step(`put back ${path}`);
     if (before?.type === "folder") return anchor.at(path, makeMissing);
-    if (changesInPlace(change)) return anchor.at(path, (file) => chmod(file, before?.mode ?? 0));
+    if (changesInPlace(change)) return anchor.at(path, (file) => setMode(file, before?.mode ?? 0));
     const temporary = below(folderOf(path), temporaryName(this.#order.plan.key, "old", index));
     await anchor.at(temporary, async (safe) => {
       await unless(NOTHING_THERE, unlink(safe));

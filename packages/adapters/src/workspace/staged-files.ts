@@ -35,6 +35,7 @@ export class StagedFiles implements FileAccess {
   readonly #memory = new Map<string, Remembered | undefined>();
   #bytes = 0;
   #blobs = 0;
+  #edits = 0;
 
   constructor(order: StagedFilesOrder) {
     this.#order = order;
@@ -42,6 +43,11 @@ export class StagedFiles implements FileAccess {
 
   get isUnchanged(): boolean {
     return this.#tree.isEmpty;
+  }
+
+  /** How often something was changed. */
+  get edits(): number {
+    return this.#edits;
   }
 
   /** What the call found where it looked. */
@@ -163,6 +169,7 @@ export class StagedFiles implements FileAccess {
   #use<T>(use: "read" | "change", work: (anchor: Anchor) => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       this.#order.guard(use);
+      if (use === "change") this.#edits += 1;
       return anchored(this.#order.root, work);
     });
   }

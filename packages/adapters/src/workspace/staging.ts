@@ -52,6 +52,7 @@ export class Staging implements FileStaging {
   readonly #held: HeldChanges | undefined;
   readonly #queue = new Queue();
   #phase: Phase = "staged";
+  #shown: { set: ChangeSet; effects: FileEffects } | undefined;
   #applied: { plan: Plan; times: PlannedFolder[] } | undefined;
 
   constructor(house: House, order: StagingOrder, held?: HeldChanges) {
@@ -96,6 +97,7 @@ export class Staging implements FileStaging {
       if (this.#applied) {
         const { plan, times } = this.#applied;
         const status = { state: "kept", at: settings.clock.now(), bytes: bytesOf(plan), times } as const;
+        settings.step("write that it is kept");
         // Not forced to disk: lost in a crash, `recover` finds the call done and writes it again.
         await writeStatus(this.#record(), status, { sync: false });
       }
@@ -118,10 +120,18 @@ export class Staging implements FileStaging {
 
   hold(name: string): Promise<void> {
     return this.#in("staged", async () => {
-      const set = structuredClone(await this.#bounded());
-      const { rules, maxBytes } = this.#order;
+      const set = await this.#bounded();
       const effects = await this.#show(set);
-      await saveHeld(this.#house, { version: 1, name, rules, maxBytes, set, effects });
+      const { small: _, ...lasting } = set;
+      const { rules, maxBytes } = this.#order;
+      await saveHeld(this.#house, {
+        version: 1,
+        name,
+        rules,
+        maxBytes,
+        set: structuredClone(lasting),
+        effects,
+      });
       this.#phase = "held";
       if (this.#held?.name !== name) await this.#letGo();
       else this.#forget();
@@ -156,6 +166,7 @@ export class Staging implements FileStaging {
       digest: digestOf(set.changes),
       ...(this.#held && { held: this.#held.name }),
     } as const;
+    this.#house.active.add(this.#record());
     return commit({ set, plan, record: this.#record(), log, step: settings.step });
   }
 
@@ -188,7 +199,11 @@ export class Staging implements FileStaging {
 
   async #show(set: ChangeSet): Promise<FileEffects> {
     if (this.#held) return this.#held.effects;
-    return anchored(this.root, (anchor) => effectsOf(set, anchor, this.#house.settings.bounds));
+    if (this.#shown?.set === set) return this.#shown.effects;
+    const { bounds } = this.#house.settings;
+    const effects = await anchored(this.root, (anchor) => effectsOf(set, anchor, bounds));
+    this.#shown = { set, effects };
+    return effects;
   }
 
   #record(): string {
@@ -209,6 +224,7 @@ export class Staging implements FileStaging {
   }
 
   async #letGo(): Promise<void> {
+    this.#house.settings.step("drop the staging");
     if (this.#held) await removeTree(heldAs(this.#house, this.#held.name));
     await removeTree(this.#folder);
     this.#forget();
@@ -216,6 +232,7 @@ export class Staging implements FileStaging {
 
   #forget(): void {
     this.#house.active.delete(this.#folder);
+    this.#house.active.delete(this.#record());
   }
 }
 

@@ -39,6 +39,8 @@ export class Working {
   #view: Overlay | Copy | undefined;
   /** What a process left is worked out once, when it has ended; from then on it is fixed. */
   #fixed: ChangeSet | undefined;
+  /** What was worked out last, as long as the call changes nothing more. */
+  #latest: { set: ChangeSet; edits: number } | undefined;
 
   constructor(order: WorkingOrder) {
     this.#order = order;
@@ -65,12 +67,15 @@ export class Working {
     if (this.#fixed) return this.#fixed;
     if (!this.#view && this.#order.files.isUnchanged)
       return { changes: [], denied: [], conflicts: [], bytes: 0, leaders: [] };
-    const { root, isDenied } = this.#order;
+    const { root, isDenied, files } = this.#order;
+    const { edits } = files;
+    if (this.#latest?.edits === edits) return this.#latest.set;
     const entries = await this.#entries();
     const set = await anchored(root, (anchor) =>
       changeSetOf({ entries, anchor, baseline: this.#baseline(anchor), isDenied }),
     );
     if (this.#view) this.#fixed = set;
+    else this.#latest = { set, edits };
     return set;
   }
 

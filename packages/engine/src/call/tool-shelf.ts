@@ -50,11 +50,13 @@ export class ToolShelf {
     this.#house = house;
   }
 
-  /** Takes a tool made with `defineTool`, to run in this thread. */
+  /** Takes a tool made with `defineTool`, to run in this thread, or with `defineCommand`, to run in sandboxes. */
   add(tool: DefinedTool, options: Omit<ShelveOptions, "implementation"> = {}): Promise<Registered | Failure> {
+    const { operations, summaries, programs } = tool;
+    const isCommand = Object.keys(programs).length > 0;
     return this.register(tool.manifest, {
       ...options,
-      implementation: { kind: "inline", operations: tool.operations, summaries: tool.summaries },
+      implementation: isCommand ? { kind: "process", programs } : { kind: "inline", operations, summaries },
     });
   }
 
@@ -105,6 +107,7 @@ export class ToolShelf {
     const quarantine = { at: this.#now(), reason, by, ...(callId !== undefined && { callId }) };
     const changed = this.#house.registry.quarantine(tool, version, quarantine);
     if (isFailure(changed) || before.includes(changed)) return changed;
+    await this.#house.runners.script?.retire?.(tool);
     await this.#write([{ change: "quarantined", record: changed, word: { by, because: reason, callId } }]);
     return changed;
   }

@@ -160,6 +160,8 @@ export type RunResult = (
 export interface Runner {
   readonly isolation: Isolation;
   run(job: Job): Promise<RunResult>;
+  /** Ends what waits with a tool's code, because the tool was replaced or is kept apart. Left out: nothing waits. */
+  retire?(tool: string): Promise<void>;
   /** Ends every thread or process the runner holds. */
   close(): Promise<void>;
 }

@@ -11,7 +11,7 @@ export interface RunGroup {
   readonly folders: readonly string[];
   /** Limits that the kernel holds for the whole group. */
   readonly holds: ReadonlySet<LimitName>;
-  read(): Promise<GroupReadings>;
+  read(): GroupReadings;
   /** Call when every process is gone. */
   remove(): Promise<void>;
 }

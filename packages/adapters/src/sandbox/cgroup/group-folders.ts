@@ -1,42 +1,42 @@
-import { mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { GroupSetting } from "./settings.ts";
 
+// Synchronous on purpose: these are calls of microseconds into the kernel's memory, no disk is behind them, and a trip
+// through the thread pool for each would cost a start more than everything else here.
+
 const REMOVE_TRIES = 60;
 
-/** Makes a group and writes its settings. Rejects with the kernel's word when it cannot, and leaves nothing then. */
-export async function makeGroup(folder: string, settings: readonly GroupSetting[]): Promise<void> {
-  await mkdir(folder);
+/** Makes a group and writes its settings. Throws the kernel's word when it cannot, and leaves nothing then. */
+export function makeGroup(folder: string, settings: readonly GroupSetting[]): void {
+  mkdirSync(folder);
   try {
-    await applySettings(folder, settings);
+    applySettings(folder, settings);
   } catch (error) {
-    await rmdir(folder);
+    rmdirSync(folder);
     throw error;
   }
 }
 
 /** Writes settings into a group's files, one after the other: some limits must not cross on the way. */
-export async function applySettings(folder: string, settings: readonly GroupSetting[]): Promise<void> {
-  for (const setting of settings) await writeSetting(folder, setting);
+export function applySettings(folder: string, settings: readonly GroupSetting[]): void {
+  for (const setting of settings) writeSetting(folder, setting);
 }
 
-async function writeSetting(folder: string, setting: GroupSetting): Promise<void> {
-  const written = writeFile(join(folder, setting.file), setting.value);
-  await (setting.optional ? written.catch(ignoreMissing) : written);
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (!["ENOENT", "EACCES", "EPERM", "EOPNOTSUPP"].includes(error.code ?? "")) throw error;
+function writeSetting(folder: string, setting: GroupSetting): void {
+  try {
+    writeFileSync(join(folder, setting.file), setting.value);
+  } catch (error) {
+    const isAbsent = ["ENOENT", "EACCES", "EPERM", "EOPNOTSUPP"].includes(codeOf(error));
+    if (!setting.optional || !isAbsent) throw error;
+  }
 }
 
 /** Removes a group that may still hold a process on its way out. False when it is still busy after seconds. */
 export async function removeGroup(folder: string): Promise<boolean> {
   for (let attempt = 0; attempt < REMOVE_TRIES; attempt++) {
-    const code = await rmdir(folder).then(
-      () => "gone",
-      (error: NodeJS.ErrnoException) => error.code ?? "unknown",
-    );
+    const code = removeOnce(folder);
     if (code === "gone" || code === "ENOENT") return true;
     if (code !== "EBUSY" && code !== "ENOTEMPTY") return false;
     await pause(Math.min(5 * (attempt + 1), 100));
@@ -44,9 +44,31 @@ export async function removeGroup(folder: string): Promise<boolean> {
   return false;
 }
 
-/** Removes a group and those below it, as far as nothing runs in them. */
-export async function removeGroupTree(folder: string): Promise<void> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) if (entry.isDirectory()) await removeGroupTree(join(folder, entry.name));
-  await rmdir(folder).catch(() => undefined);
+function removeOnce(folder: string): string {
+  try {
+    rmdirSync(folder);
+    return "gone";
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+/** Removes a group and those below it, as far as nothing runs in them now. */
+export function removeGroupTree(folder: string): void {
+  for (const name of subfolders(folder)) removeGroupTree(join(folder, name));
+  removeOnce(folder);
+}
+
+function subfolders(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  } catch {
+    // Gone already, which is what was wanted.
+    return [];
+  }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "unknown";
 }

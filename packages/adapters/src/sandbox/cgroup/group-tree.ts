@@ -30,17 +30,18 @@ export class GroupTree implements Cgroups {
     const agent = order.agent && agentFolder(order.agent.name);
     if (order.agent !== undefined) await this.#agent(agent ?? "").use(order.agent.limits);
     const path = join(this.#root, agent ?? "", `run-${randomUUID()}`);
-    const made = await Promise.allSettled(
-      this.#hierarchies.map((one) => makeGroup(join(one.base, path), one.settings(order.limits))),
-    );
-    const failed = made.find((one) => one.status === "rejected");
-    if (failed === undefined) return this.#runGroup(path, order, agent);
-    await this.#removeRun(path, agent);
-    throw failed.reason;
+    const joined = this.#hierarchies.filter((one) => holdsAny(one, order));
+    try {
+      for (const one of joined) makeGroup(join(one.base, path), one.settings(order.limits));
+      return this.#runGroup({ path, joined, order, agent });
+    } catch (error) {
+      await this.#removeRun(path, agent);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#hierarchies.map((one) => removeGroupTree(join(one.base, this.#root))));
+    for (const one of this.#hierarchies) removeGroupTree(join(one.base, this.#root));
     this.#rootMade = undefined;
   }
 
@@ -61,7 +62,7 @@ export class GroupTree implements Cgroups {
     await Promise.all(
       this.#hierarchies.map(async (one) => {
         const folder = join(one.base, path);
-        await makeGroup(folder, one.settings(limits));
+        makeGroup(folder, one.settings(limits));
         const handed = one.controllers.filter((name) => name !== "cpuacct");
         if (this.version === "v2") await handOn(folder, handed);
       }),
@@ -69,9 +70,7 @@ export class GroupTree implements Cgroups {
   }
 
   async #change(path: string, limits: GroupLimits): Promise<void> {
-    await Promise.all(
-      this.#hierarchies.map((one) => applySettings(join(one.base, path), one.settings(limits))),
-    );
+    for (const one of this.#hierarchies) applySettings(join(one.base, path), one.settings(limits));
   }
 
   async #remove(path: string): Promise<void> {
@@ -86,11 +85,11 @@ export class GroupTree implements Cgroups {
     if (!shared.isUsed) this.#agents.delete(agent);
   }
 
-  #runGroup(path: string, order: RunGroupOrder, agent: string | undefined): RunGroup {
+  #runGroup({ path, joined, order, agent }: MadeRun): RunGroup {
     return {
-      folders: this.#hierarchies.map((one) => join(one.base, path)),
+      folders: joined.map((one) => join(one.base, path)),
       holds: this.#held(order.limits),
-      read: () => this.#read(path),
+      read: () => this.#read(path, joined),
       remove: () => this.#removeRun(path, agent),
     };
   }
@@ -103,13 +102,25 @@ export class GroupTree implements Cgroups {
     return held;
   }
 
-  #read(path: string): Promise<GroupReadings> {
+  #read(path: string, joined: readonly Hierarchy[]): GroupReadings {
     const folders: Partial<Record<Controller, string>> = {};
-    for (const one of this.#hierarchies) {
+    for (const one of joined) {
       for (const controller of one.controllers) folders[controller] = join(one.base, path);
     }
     return this.version === "v2" ? readV2(folders.memory ?? "") : readV1(folders);
   }
+}
+
+interface MadeRun {
+  path: string;
+  joined: readonly Hierarchy[];
+  order: RunGroupOrder;
+  agent: string | undefined;
+}
+
+/** Joining a group that holds nothing would cost a start its time, and the run its share of the processors. */
+function holdsAny(hierarchy: Hierarchy, { limits, agent }: RunGroupOrder): boolean {
+  return hierarchy.settings(limits).length > 0 || hierarchy.settings(agent?.limits ?? {}).length > 0;
 }
 
 /** A name that any agent's name gives and no two share. */

@@ -55,12 +55,13 @@ function v1Hierarchies(layout: CgroupLayout): Hierarchy[] {
 /** Nobody may write here, or it is mounted read-only: rlimits and the launcher's watch then hold what they can. */
 async function usable(hierarchy: Hierarchy): Promise<Hierarchy | undefined> {
   const folder = join(hierarchy.base, `${PREFIX}try-${randomUUID()}`);
-  const made = await makeGroup(folder, []).then(
-    () => true,
-    () => false,
-  );
-  if (made) await removeGroup(folder);
-  return made ? hierarchy : undefined;
+  try {
+    makeGroup(folder, []);
+  } catch {
+    return undefined;
+  }
+  await removeGroup(folder);
+  return hierarchy;
 }
 
 /**
@@ -102,7 +103,7 @@ async function swept(version: "v1" | "v2", hierarchies: Hierarchy[]): Promise<Hi
 async function sweep(hierarchy: Hierarchy): Promise<void> {
   const names = await readdir(hierarchy.base).catch(() => []);
   const stale = names.filter((name) => name.startsWith(PREFIX) && !isAlive(ownerOf(name)));
-  for (const name of stale) await removeGroupTree(join(hierarchy.base, name));
+  for (const name of stale) removeGroupTree(join(hierarchy.base, name));
 }
 
 function ownerOf(name: string): number {

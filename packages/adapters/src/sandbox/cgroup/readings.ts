@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Controller } from "./layout.ts";
 
@@ -13,13 +13,13 @@ export interface GroupReadings {
 }
 
 /** Reads version 1 groups, one folder per controller. */
-export async function readV1(folders: Partial<Record<Controller, string>>): Promise<GroupReadings> {
-  const [peak, oom, pids, cpu] = await Promise.all([
+export function readV1(folders: Partial<Record<Controller, string>>): GroupReadings {
+  const [peak, oom, pids, cpu] = [
     text(folders.memory, "memory.max_usage_in_bytes"),
     text(folders.memory, "memory.oom_control"),
     text(folders.pids, "pids.events"),
     text(folders.cpuacct, "cpuacct.usage"),
-  ]);
+  ];
   return {
     memoryPeakBytes: wholeNumber(peak),
     outOfMemory: field(oom, "oom_kill"),
@@ -29,13 +29,13 @@ export async function readV1(folders: Partial<Record<Controller, string>>): Prom
 }
 
 /** Reads a version 2 group. */
-export async function readV2(folder: string): Promise<GroupReadings> {
-  const [peak, memory, pids, cpu] = await Promise.all([
+export function readV2(folder: string): GroupReadings {
+  const [peak, memory, pids, cpu] = [
     text(folder, "memory.peak"),
     text(folder, "memory.events"),
     text(folder, "pids.events"),
     text(folder, "cpu.stat"),
-  ]);
+  ];
   return {
     memoryPeakBytes: wholeNumber(peak),
     outOfMemory: field(memory, "oom_kill"),
@@ -45,9 +45,13 @@ export async function readV2(folder: string): Promise<GroupReadings> {
 }
 
 /** Absent where the kernel is older or the controller is not there: then the launcher's own numbers stand alone. */
-async function text(folder: string | undefined, file: string): Promise<string> {
+function text(folder: string | undefined, file: string): string {
   if (folder === undefined) return "";
-  return readFile(join(folder, file), "utf8").catch(() => "");
+  try {
+    return readFileSync(join(folder, file), "utf8");
+  } catch {
+    return "";
+  }
 }
 
 function wholeNumber(content: string): number {

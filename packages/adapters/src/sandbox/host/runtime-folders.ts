@@ -105,14 +105,26 @@ export class RuntimeFolders {
     await chmod(this.#public, 0o711);
     const base = join(this.#own, "base");
     await mkdir(base);
-    await copyFile(order.launcher, join(base, "launcher"));
-    await chmod(join(base, "launcher"), 0o755);
+    await copyFile(order.launcher, join(base, LAUNCHER));
     for (const [name, bytes] of Object.entries(order.filters)) await writeFile(join(base, name), bytes);
     await Promise.all([
       makeSettingsFolder(this.settings, order.system),
       copyFolder(base, this.guest),
-      mkdir(this.emptyFolder, { mode: 0o555 }),
+      mkdir(this.emptyFolder),
     ]);
+    for (const folder of [base, this.settings, this.guest, this.emptyFolder]) await makeReadable(folder);
+  }
+}
+
+const LAUNCHER = "launcher";
+
+/** Whatever this process's umask says, the sandbox's user has to be able to read it; links need nothing. */
+async function makeReadable(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await makeReadable(path);
+    if (entry.isFile()) await chmod(path, entry.name === LAUNCHER ? 0o755 : 0o644);
   }
 }
 

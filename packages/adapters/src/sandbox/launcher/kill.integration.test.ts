@@ -41,7 +41,7 @@ describe.each(settings())("nothing is left: $name", (setting) => {
     const mark = sleepMark();
     const started = start(setting, { command: ["sh", "-c", `exec sleep ${mark}`] });
     started.kill();
-    expect(["killed", "backend-failed"]).toContain((await started.ended).how);
+    expect(await started.ended).toMatchObject({ how: "killed", left: 0 });
     expect(marked(mark)).toEqual([]);
   });
 
@@ -63,6 +63,18 @@ describe.each(settings())("nothing is left: $name", (setting) => {
     });
     // Inside its own pid namespace init cannot be killed; without one its death ends the run.
     expect(end.how).toBe(setting.wrapped ? "exited" : "backend-failed");
+    expect(marked(mark)).toEqual([]);
+  });
+
+  it("wins against a command that forks without end [FR-EXE-05]", async () => {
+    const mark = sleepMark();
+    // Small enough not to hurt the machine if this should ever fail.
+    const { end } = await run(setting, {
+      command: ["sh", "-c", `exec perl -e 'setpgrp, fork while 1' ${mark}`],
+      init: { rlimits: { nproc: 60 } },
+      supervise: { wallMs: 300 },
+    });
+    expect(end).toMatchObject({ how: "timeout", left: 0 });
     expect(marked(mark)).toEqual([]);
   });
 

@@ -38,7 +38,7 @@ export interface SuperviseHost {
 }
 
 /** A launcher that does not react to being asked is killed itself, and its backend dies with it. */
-const KILL_AFTER_MS = 15_000;
+const KILL_AFTER_MS = 45_000;
 
 /** Runs a backend under the launcher. Never throws: what goes wrong is an ending with `backend-failed`. */
 export function supervise(options: SuperviseOptions, host: SuperviseHost = {}): Supervised {
@@ -76,7 +76,9 @@ function attend(child: ChildProcess, startedAt: number): Supervised {
   // A command may end without reading its input; its ending tells, so the broken pipe says nothing new.
   stdin.on("error", () => stdin.destroy());
   const { started, state, closed } = watchReport(report);
-  const ended = Promise.all([exitOf(child), closed]).then(([how]) => endOf(state, how, startedAt));
+  const ended = Promise.all([exitOf(child), closed]).then(([how]) =>
+    endOf(state, { how, wallMs: Math.round(performance.now() - startedAt), byUs: child.killed }),
+  );
   return { stdin, stdout, stderr, started, ended, kill: () => killLauncher(child) };
 }
 
@@ -84,18 +86,29 @@ function attend(child: ChildProcess, startedAt: number): Supervised {
 function exitOf(child: ChildProcess): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   child.once("exit", (code, signal) => resolve(signal ? `was killed by ${signal}` : `exited with ${code}`));
-  child.once("error", (error) => resolve(`could not be started: ${messageOf(error)}`));
+  child.on("error", (error) => {
+    // Without a pid it never ran; with one a signal could not be sent, and its exit is still to come.
+    if (child.pid === undefined) resolve(`could not be started: ${messageOf(error)}`);
+  });
   return promise;
 }
 
-function endOf({ ending, limit, refused }: ReportState, how: string, startedAt: number): LauncherEnd {
-  const wallMs = Math.round(performance.now() - startedAt);
-  const said = ending ?? endingWithoutReport(`the launcher ${how} without a report`, wallMs);
-  return { ...said, ...(limit && { limit }), refused };
+/** How the launcher's own process ended; `byUs` when it was asked to. */
+interface LauncherExit {
+  how: string;
+  wallMs: number;
+  byUs: boolean;
+}
+
+function endOf({ ending, limit, refused }: ReportState, { how, wallMs, byUs }: LauncherExit): LauncherEnd {
+  const silent = endingWithoutReport(`the launcher ${how} without a report`, wallMs);
+  // Asked to end before it could listen, it had started nothing yet.
+  const asked = byUs && how.endsWith("SIGTERM") ? { ...silent, how: "killed" as const } : silent;
+  return { ...(ending ?? asked), ...(limit && { limit }), refused };
 }
 
 function killLauncher(child: ChildProcess): void {
-  child.kill("SIGTERM");
+  if (child.killed || !child.kill("SIGTERM")) return;
   setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS).unref();
 }
 

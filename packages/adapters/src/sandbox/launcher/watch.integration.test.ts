@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { marked, sleepMark } from "./fixtures/marked-processes.ts";
@@ -37,7 +38,7 @@ describe.each(settings())("watched limits: $name", (setting) => {
   });
 
   it("ends a tree that takes too much processor time, ended children included [FR-EXE-06]", async () => {
-    const short = "1 while times < 0.03";
+    const short = "do { ($u, $s) = times } while $u + $s < 0.03";
     const { end } = await run(setting, {
       command: ["sh", "-c", 'while :; do perl -e "$0"; done', short],
       supervise: { watch: { cpuMs: 400, everyMs: 20 } },
@@ -50,7 +51,7 @@ describe.each(settings())("watched limits: $name", (setting) => {
   it("does not lose the time of children that nobody waits for", async () => {
     const forget = `
       $SIG{CHLD} = "IGNORE";
-      for (1 .. 4) { if (!fork) { 1 while times < 0.1; exit } select undef, undef, undef, 0.12 }
+      for (1 .. 4) { if (!fork) { do { ($u, $s) = times } while $u + $s < 0.1; exit } wait }
     `;
     const { end } = await run(setting, {
       command: ["perl", "-e", forget],
@@ -94,6 +95,44 @@ describe.each(settings())("watched limits: $name", (setting) => {
       supervise: { watch },
     });
     expect(end).toMatchObject({ how: "limit", limit: { limit: "disk" } });
+  });
+
+  it("looks into folders that are closed as soon as they are filled [FR-EXE-06]", async () => {
+    using folder = temporaryFolder();
+    const hide =
+      "i=0; while :; do i=$((i+1)); mkdir d$i; head -c 200000 /dev/zero > d$i/f; chmod 0 d$i; done";
+    const { end } = await run(setting, {
+      command: ["sh", "-c", hide],
+      init: { folder: folder.path },
+      folder: folder.path,
+      supervise: { watch: { everyMs: 10, disk: { bytes: 3 * MB, paths: [folder.path] } } },
+    });
+    expect(end).toMatchObject({ how: "limit", limit: { limit: "disk" } });
+  });
+
+  it("lets a command close a folder of its own", async () => {
+    using folder = temporaryFolder();
+    const { end } = await run(setting, {
+      command: ["sh", "-c", "mkdir d; echo x > d/f; chmod 0 d; sleep 0.2"],
+      init: { folder: folder.path },
+      folder: folder.path,
+      supervise: { watch: { everyMs: 10, disk: { bytes: MB, paths: [folder.path] } } },
+    });
+    expect(end).toMatchObject({ how: "exited", code: 0 });
+  });
+
+  it("does not count its own work as the command's", async () => {
+    using folder = temporaryFolder();
+    for (let i = 0; i < 2_000; i++) writeFileSync(join(folder.path, `${i}`), "");
+    const { end } = await run(setting, {
+      command: ["sleep", "0.5"],
+      folder: folder.path,
+      supervise: {
+        watch: { everyMs: 1, cpuMs: 10_000, disk: { bytes: 2 ** 50, paths: [folder.path] } },
+      },
+    });
+    expect(end).toMatchObject({ how: "exited", code: 0 });
+    expect(end.userMs + end.systemMs).toBeLessThan(40);
   });
 
   it("counts a file with several names once", async () => {

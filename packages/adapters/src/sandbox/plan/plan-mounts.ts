@@ -25,7 +25,7 @@ const MOST_SHARED_MEMORY = 64 * 1024 * 1024;
  */
 export function planMounts(parts: MountParts): PlannedMount[] {
   const system = parts.system.folders.map((path) => asIs(path));
-  const settings: PlannedBind = { ...asIs("/etc"), source: parts.settings };
+  const settings: PlannedBind = { ...asIs("/etc"), source: parts.settings, host: parts.settings };
   const guest: PlannedBind = { ...asIs(GUEST.folder), source: parts.guest, host: parts.guest };
   const ordered = parts.binds.toSorted((a, b) => depth(a.target) - depth(b.target));
   return [

@@ -17,7 +17,7 @@ export async function probeBackend(
   const look = await lookAt(backend);
   if (look.missing.length > 0) return { backend: name, level, available: false, ...look };
   const missing = await tryForbidden(backend, start);
-  const fix = missing.length > 0 ? FIXES[level] : [];
+  const fix = missing.some((one) => one.startsWith(NOT_MADE)) ? FIXES[level] : [];
   return { backend: name, level, available: missing.length === 0, missing, fix, facts: look.facts };
 }
 
@@ -40,10 +40,10 @@ async function tryForbidden(backend: Probed, start: () => Promise<SandboxProcess
     ]);
     const lines = said.split("\n").filter((line) => line !== "");
     const tried = lines.indexOf("tried");
-    if (tried < 0) return [`a sandbox could not be made: ${describe(end.ending)} ${errors.trim()}`.trim()];
+    if (tried < 0) return [`${NOT_MADE}: ${describe(end.ending)} ${errors.trim()}`.trim()];
     return [...lines.slice(0, tried), ...escapes(backend, lines.slice(tried + 1), end.ending.kind)];
   } catch (error) {
-    return [`a sandbox could not be made: ${messageOf(error)}`];
+    return [`${NOT_MADE}: ${messageOf(error)}`];
   }
 }
 
@@ -64,6 +64,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+const NOT_MADE = "a sandbox could not be made";
+
+/** What stands in the way of namespaces on hosts we have met. */
 const FIXES = {
   LEVEL_2: [
     "sysctl -w user.max_user_namespaces=10000",

@@ -1,5 +1,4 @@
 import type { IsolationLevel } from "@sallyport/protocol";
-import { findProgram } from "../host/find-program.ts";
 
 /** A way to run a process without namespaces of its own. */
 export interface PlainBackend {
@@ -12,12 +11,3 @@ export const PROCESS_BACKEND: PlainBackend = { name: "process", level: "LEVEL_1"
 
 /** LEVEL_0: as the host's own user; watched and ended as a whole, but not held. */
 export const NO_BACKEND: PlainBackend = { name: "none", level: "LEVEL_0" };
-
-/**
- * The command that runs `init` with exactly this environment. The launcher itself is started with an empty one, so that
- * no variable can turn it or the program that sets them.
- */
-export function plainArgv(init: readonly string[], env: Readonly<Record<string, string>>): string[] {
-  const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  return [findProgram("env") ?? "env", "-i", ...pairs, ...init];
-}

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { SandboxOrder } from "@sallyport/engine";
 import type { SandboxHost } from "../host/sandbox-host.ts";
@@ -44,5 +44,7 @@ export async function openNetwork(
 async function writeCertificates(guest: string, certificate: string): Promise<void> {
   const bundles = await Promise.all(BUNDLES.map((path) => readFile(path, "utf8").catch(() => "")));
   const known = bundles.find((text) => text !== "") ?? "";
-  await writeFile(join(guest, basename(GUEST.certificate)), `${known}\n${certificate}\n`, { mode: 0o644 });
+  const path = join(guest, basename(GUEST.certificate));
+  await writeFile(path, `${known}\n${certificate}\n`);
+  await chmod(path, 0o644);
 }

@@ -24,7 +24,7 @@ describe("an output meter", () => {
   it("remembers the end of the error output", async () => {
     const meter = new OutputMeter(1e6, () => undefined);
     await buffer(meter.through(chunks("x".repeat(5000), " the end \n"), "stderr"));
-    expect(meter.lastError).toHaveLength(2047);
+    expect(meter.lastError).toHaveLength(2046);
     expect(meter.lastError.endsWith("the end")).toBe(true);
   });
 });

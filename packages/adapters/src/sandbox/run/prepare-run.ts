@@ -17,7 +17,7 @@ import { GUEST } from "../plan/guest-paths.ts";
 import { planMounts } from "../plan/plan-mounts.ts";
 import type { ResolvedOrder } from "../plan/resolve-order.ts";
 import { plainLayout } from "../process/plain-layout.ts";
-import { type PlainBackend, plainArgv } from "../process/process-backend.ts";
+import type { PlainBackend } from "../process/process-backend.ts";
 import { fatalSyscalls, isFilterArch, syscallNumber } from "../seccomp/index.ts";
 import type { Backend } from "./backend.ts";
 import { layOut } from "./lay-out.ts";
@@ -92,13 +92,13 @@ async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepare
     // Memory that no limit on processes sees, so never more than they may have.
     scratchBytes: Math.min(order.limits.diskBytes, order.limits.memoryBytes),
   });
-  const known = ["/", "/tmp", ...layout.binds.map((bind) => bind.target)];
   const command = await backend.command(
     {
       plan: {
         argv: isolatedInit(order, plan, backend),
-        env: { ...baseEnvironment(order), ...order.env, ...proxyEnvironment(order) },
-        cwd: known.includes(order.cwd) ? order.cwd : "/",
+        // Both are the command's and not the backend's: init sets them last.
+        env: {},
+        cwd: "/",
         hostname: "sandbox",
         user: INSIDE_USER,
         mounts,
@@ -117,6 +117,7 @@ async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepare
       ...layout.launcher,
       binds: [...(layout.launcher.binds ?? []), ...(command.binds ?? [])],
       backend: command.argv,
+      env: { ...baseEnvironment(order), PWD: order.cwd, ...order.env, ...proxyEnvironment(order) },
       fatalSyscalls: fatalNumbers(),
       ...(context.options.violationsMax !== undefined && { maxViolations: context.options.violationsMax }),
       ...(backend.channelFd !== undefined && { channelFd: backend.channelFd }),
@@ -143,6 +144,7 @@ function isolatedInit(order: SandboxOrder, plan: LimitPlan, backend: Backend): s
     rlimits: plan.rlimits,
     filter,
     session: true,
+    env: true,
     folder: order.cwd,
     ...(order.egress.length > 0 && { forwards: [{ port: PROXY_PORT, socket: GUEST.socket }] }),
     ...(backend.channelFd !== undefined && { channelFd: backend.channelFd }),
@@ -160,17 +162,18 @@ async function preparePlain(run: RunParts, backend: PlainBackend): Promise<Prepa
     launcher: `${host.folders.guest}/launcher`,
     command: order.argv,
     session: true,
+    env: true,
     folder: order.cwd,
     ...(isHeld && { rlimits: plan.rlimits }),
   });
-  const env = { ...baseEnvironment({ egress: [] }), ...order.env };
   return {
     egress: undefined,
     enforcement: isHeld ? plan.enforcement : { ...plan.enforcement, openFiles: "none", fileSize: "none" },
     supervise: {
       ...(await common(run, plan)),
       ...plainLayout(resolved, host, backend),
-      backend: plainArgv(init, env),
+      backend: init,
+      env: { ...baseEnvironment({ egress: [] }), PWD: order.cwd, ...order.env },
       ...(isHeld && host.isRoot && { user: host.user }),
       ...(group && { cgroups: group.folders }),
     },

@@ -42,7 +42,7 @@ export function runSandbox(run: RunOrder): SandboxProcess {
 async function followToEnd(run: RunOrder, supervised: Supervised, meter: OutputMeter): Promise<SandboxEnd> {
   const { order, prepared, tell } = run;
   const end = await supervised.ended;
-  const readings = await prepared.group?.read();
+  const readings = prepared.group?.read();
   const result = resultOf({ run, end, readings, meter });
   tell({ event: "SANDBOX_EXITED", id: order.id, details: { ending: result.ending.kind } });
   tellTrouble(run, result);

@@ -28,9 +28,15 @@ describe.each(ARCHES)("the seccomp filter for %s", (arch) => {
 
   it.each([
     ...(["ptrace", "kexec_load", "open_by_handle_at", "perf_event_open", "bpf", "userfaultfd"] as const),
-    ...(["io_uring_setup", "mount", "umount2", "pivot_root", "chroot", "unshare", "setns"] as const),
+    ...(["mount", "umount2", "pivot_root", "chroot", "unshare", "setns"] as const),
   ])("refuses %s and lets it be seen (RFC-0002)", (name) => {
     expect(answered(arch, name)).toBe(NOTIFIED);
+  });
+
+  it("knows no io_uring (RFC-0002), and makes no record of libuv asking for it", () => {
+    for (const name of ["io_uring_setup", "io_uring_enter", "io_uring_register"] as const) {
+      expect(answered(arch, name)).toBe(errno("ENOSYS"));
+    }
   });
 
   it("allows what no rule is about", () => {
@@ -120,7 +126,7 @@ describe("the seccomp filter", () => {
   it("calls RFC-0002's attacks critical and what runtimes probe medium", () => {
     expect(fatalSyscalls()).toEqual(expect.arrayContaining(["mount", "ptrace", "unshare", "setns", "bpf"]));
     expect(fatalSyscalls()).not.toContain("clone");
-    expect(syscallSeverity("io_uring_setup")).toBe("MEDIUM");
+    expect(syscallSeverity("userfaultfd")).toBe("MEDIUM");
     expect(syscallSeverity("socket")).toBe("HIGH");
     expect(syscallSeverity(undefined)).toBe("HIGH");
   });

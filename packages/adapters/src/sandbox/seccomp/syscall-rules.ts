@@ -54,11 +54,13 @@ const ADMINISTRATION = notify("HIGH", [
   ...(["pidfd_getfd", "vhangup"] as const),
 ]);
 
-/** Ordinary runtimes probe for these and do without. */
+/** Seldom called, and then a program does without: recorded, and fatal only when it goes on and on. */
 const PROBED = notify("MEDIUM", [
-  ...(["perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register"] as const),
-  ...(["keyctl", "add_key", "request_key", "syslog"] as const),
+  ...(["perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "syslog"] as const),
 ]);
+
+/** Every event loop of libuv tries it, so that Node alone would fill the record: refused as if it did not exist. */
+const IO_URING = quiet("ENOSYS", ["io_uring_setup", "io_uring_enter", "io_uring_register"]);
 
 const ARGUMENTS: SyscallRule[] = [
   // Browsers and other sandboxes try a namespace of their own and fall back: recorded, not fatal at once.
@@ -113,6 +115,7 @@ export const SYSCALL_RULES: readonly SyscallRule[] = [
   ...ATTACKS,
   ...ADMINISTRATION,
   ...PROBED,
+  ...IO_URING,
   ...ARGUMENTS,
   // libc falls back to clone, whose flags can be looked at.
   ...quiet("ENOSYS", ["clone3", "lookup_dcookie", "nfsservctl"]),

@@ -1,7 +1,9 @@
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { FileCommit } from "@sallyport/engine";
 import { openWorkspaces, type WorkspacesOptions } from "../index.ts";
+import { removeTree } from "../remove-tree.ts";
 import { type FileOp, performAll } from "./file-ops.ts";
 import { inFolder, type Workload } from "./random-workload.ts";
 import { snapshot } from "./snapshot.ts";
@@ -17,6 +19,8 @@ export interface Check {
   /** Does operations in a plain folder; what the view shall come to. */
   perform?: (root: string, ops: readonly FileOp[]) => Promise<void>;
   options?: Partial<WorkspacesOptions>;
+  /** Called when the changes were refused because this user may not open or read what they concern. */
+  onRefusal?: () => void;
 }
 
 /** Where the tests keep their trees: in memory if possible, as thousands of them are made. */
@@ -34,7 +38,7 @@ export async function checkWorkloads(check: Check): Promise<string[]> {
   try {
     return await checkIn(base, check);
   } finally {
-    await rm(base, { recursive: true, force: true });
+    await removeTree(base);
   }
 }
 
@@ -62,6 +66,11 @@ async function checkIn(base: string, check: Check): Promise<string[]> {
   await worker.work(call, known, { strict: false });
   if (end !== "rollback staged") {
     const applied = await call.apply();
+    if (!applied.ok && isRefusal(applied)) {
+      check.onRefusal?.();
+      await call.rollback();
+      return differences(before, await snapshot(root, { times: true }));
+    }
     if (!applied.ok) return [`not applied: ${JSON.stringify(applied)}`];
   }
   if (end === "keep" || end === "undo") await call.keep();
@@ -79,6 +88,12 @@ async function checkIn(base: string, check: Check): Promise<string[]> {
   const found = await snapshot(root, { times: end !== "keep" });
   const staged = await readdir(join(base, "state", "staging"));
   return [...differences(expected, found), ...staged.map((name) => `left behind: ${name}`)];
+}
+
+/** A user who is not root may not open every folder; then nothing is applied, which is right too. */
+function isRefusal(applied: FileCommit): boolean {
+  if (process.getuid?.() === 0 || applied.ok || !("denied" in applied)) return false;
+  return applied.denied.every(({ why }) => /cannot be (opened|read)/.test(why));
 }
 
 function differences(expected: Record<string, string>, found: Record<string, string>): string[] {

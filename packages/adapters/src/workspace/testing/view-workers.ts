@@ -92,6 +92,10 @@ function onlyKnown(error: unknown): void {
 }
 
 async function stage({ files }: FileStaging, op: FileOp): Promise<void> {
+  const isLink = (await files.stat(op.path))?.type === "symlink";
+  // As the system's calls are made in `perform`: not through a link.
+  if (isLink && ["write", "append", "truncate", "chmod"].includes(op.do))
+    throw Object.assign(new Error(`ELOOP: ${op.path}`), { code: "ELOOP" });
   switch (op.do) {
     case "write":
       return files.write(op.path, op.content, op.mode === undefined ? {} : { mode: op.mode });

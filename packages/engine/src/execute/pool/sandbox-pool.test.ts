@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { failure } from "@sallyport/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Confinement, Job } from "../../ports/runner.ts";
-import type { FileStaging } from "../../ports/workspace.ts";
 import {
   createFakeSandbox,
   type FakeProgram,
@@ -96,20 +95,6 @@ describe("warm pool", () => {
     await ready(house, 2);
     expect(await house.call(changes)).toEqual({ ok: true, warm: false });
     expect(await house.call()).toEqual({ ok: true, warm: true });
-  });
-
-  it("a call with a workspace starts its own, and leaves none behind [L3-EXE-3]", async () => {
-    const house = createHouse();
-    await house.call();
-    await ready(house, 2);
-    const view = async () => ({ kind: "copy", root: "/w", copy: "/c" }) as const;
-    const staging: Partial<FileStaging> = { root: "/w", view };
-    expect(await house.call(confined({ staging: staging as FileStaging }))).toEqual({
-      ok: true,
-      warm: false,
-    });
-    await sleep(30);
-    expect(house.runner.counts()).toEqual({ live: 2, ready: 2 });
   });
 
   it("a process that waits was ordered like one that is started, but for its time [L3-EXE-3]", async () => {

@@ -1,7 +1,6 @@
 import type { JsonValue } from "@sallyport/protocol";
-import type { FileAccess } from "../../ports/workspace.ts";
 import { CallSignal, type StopReason } from "./call-signal.ts";
-import { decodeFileAnswer, encodeFileOp, type FileAnswer, type FileOp, performFileOp } from "./file-op.ts";
+import { decodeFileAnswer, encodeFileOp, type FileAnswer, type FileOp } from "./file-op.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { encodeFrame, type HostError, monotonicMs } from "./thread-frames.ts";
 import type { ContextChannel, HostQuestion } from "./tool-context.ts";
@@ -30,20 +29,17 @@ export interface EntryChannelOptions {
   call: number;
   deadlineAt: number;
   post: (frame: string) => void;
-  /** The call's workspace, where it is seen from here; otherwise main is asked. */
-  files?: FileAccess | undefined;
 }
 
 /**
  * A call's way to main, seen from inside the thread or process. At most MAX_OPEN_QUESTIONS questions are under way,
- * MAX_OPEN_FILES of them about files, and others wait here; progress leaves at most every 50 ms, the newest one last. Once ended it sends nothing, and
- * whoever still waits is told.
+ * MAX_OPEN_FILES of them about files, and others wait here; progress leaves at most every 50 ms, the newest one last.
+ * Once ended it sends nothing, and whoever still waits is told.
  */
 export class EntryChannel implements ContextChannel {
   readonly #call: number;
   readonly #deadlineAt: number;
   readonly #post: (frame: string) => void;
-  readonly #files: FileAccess | undefined;
   readonly #signal = new CallSignal();
   readonly #asked = new Map<number, Asked>();
   readonly #open = new OpenQuestions();
@@ -59,7 +55,6 @@ export class EntryChannel implements ContextChannel {
     this.#call = options.call;
     this.#deadlineAt = options.deadlineAt;
     this.#post = options.post;
-    this.#files = options.files;
   }
 
   get signal(): AbortSignal {
@@ -91,7 +86,6 @@ export class EntryChannel implements ContextChannel {
   }
 
   async file(path: string, wanted: FileOp): Promise<FileAnswer> {
-    if (this.#files) return await this.#fileHere(this.#files, path, wanted);
     return decodeFileAnswer(await this.ask({ method: "file", subject: path, value: encodeFileOp(wanted) }));
   }
 
@@ -122,11 +116,6 @@ export class EntryChannel implements ContextChannel {
     for (const asked of this.#asked.values()) asked.reject(endedError());
     this.#asked.clear();
     for (const asked of this.#waiting.splice(0)) asked.reject(endedError());
-  }
-
-  async #fileHere(files: FileAccess, path: string, wanted: FileOp): Promise<FileAnswer> {
-    if (this.#ended) throw endedError();
-    return await performFileOp(files, path, wanted);
   }
 
   #sendNext(): void {

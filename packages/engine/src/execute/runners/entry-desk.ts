@@ -1,6 +1,5 @@
 import { types } from "node:util";
 import type { RunFault } from "../../ports/runner.ts";
-import type { FileAccess } from "../../ports/workspace.ts";
 import { describeThrown } from "./describe-thrown.ts";
 import { EntryChannel } from "./entry-channel.ts";
 import { NoSuchTool } from "./find-tool.ts";
@@ -18,8 +17,6 @@ export interface EntryDesk {
   /** The tool's name, for messages. */
   tool: string;
   operations: object;
-  /** The call's workspace, where it is seen from here; otherwise main is asked. */
-  files?: FileAccess | undefined;
   post: (frame: string) => void;
   /** What the thread or process has used so far. */
   readUsage: () => Reading;
@@ -31,7 +28,7 @@ export function createDesk(desk: EntryDesk): (order: Order, body: string) => voi
   return (order, body) => {
     if (order.kind === "run") {
       const { call, deadlineAt } = order;
-      const channel = new EntryChannel({ call, deadlineAt, post: desk.post, files: desk.files });
+      const channel = new EntryChannel({ call, deadlineAt, post: desk.post });
       current = { id: order.call, channel };
       runCall(order, body, { desk, channel });
     } else if (order.call === current?.id) {

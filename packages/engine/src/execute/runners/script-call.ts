@@ -1,6 +1,6 @@
 import type { Job, RunFault } from "../../ports/runner.ts";
 import type { SandboxEnd } from "../../ports/sandbox.ts";
-import { answerFor, type HostReply, tellProgress } from "./ask-host.ts";
+import { answerFor, tellProgress } from "./ask-host.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import type { Decision, Verdict } from "./process-decision.ts";
 import type { Attendance } from "./process-life.ts";
@@ -104,18 +104,10 @@ export class ScriptCall implements LinkListener, Attendance {
       return;
     }
     this.#open.open(method);
-    const { body, ...rest } = await this.#ask(asked);
+    const { body, ...rest } = await answerFor(this.#job.host, asked);
     this.#open.close(method);
     if (this.#decision.verdict) return;
     this.#link.post({ kind: "answer", call: CALL, question, ...rest }, body);
-  }
-
-  /** A process that was given a view of the workspace changes it there, and nobody else may meanwhile. */
-  async #ask(asked: HostQuestion): Promise<HostReply> {
-    const root = this.#job.confinement?.staging?.root;
-    if (asked.method !== "file" || root === undefined) return answerFor(this.#job.host, asked);
-    const message = `this tool's process sees its workspace itself: use node:fs below ${root}`;
-    return { body: "", error: { name: "Error", message, code: "EBUSY" } };
   }
 
   #read(body: string): Verdict {

@@ -1,9 +1,8 @@
 import type { Readable } from "node:stream";
-import type { FileAccess } from "../../ports/workspace.ts";
 import { describeThrown } from "./describe-thrown.ts";
 import { createDesk, loadFault } from "./entry-desk.ts";
 import { loadOperations } from "./find-tool.ts";
-import { FrameReader, type ScriptOrder, type SeenWorkspace, type WorkspaceModule } from "./script-frames.ts";
+import { FrameReader, type ScriptOrder } from "./script-frames.ts";
 import { decodeFrame, encodeFrame, monotonicMs, type Order, type Reading } from "./thread-frames.ts";
 
 // What runs inside a sandboxed process, without the process: `hello` names the tool, its module is loaded, `ready`
@@ -31,9 +30,8 @@ export function serveScript(pipes: ScriptPipes): ScriptDesk {
 
   async function load(hello: Hello): Promise<void> {
     try {
-      const files = hello.workspace && (await openWorkspace(hello.workspace));
       const operations = await loadOperations(hello);
-      take = createDesk({ tool: hello.tool, operations, files, post, readUsage: pipes.readUsage });
+      take = createDesk({ tool: hello.tool, operations, post, readUsage: pipes.readUsage });
       post(encodeFrame({ kind: "ready", threadCpuMs: pipes.readUsage().threadCpuMs }));
     } catch (error) {
       post(encodeFrame({ kind: "unusable", fault: loadFault(error) }));
@@ -60,11 +58,6 @@ export function serveScript(pipes: ScriptPipes): ScriptDesk {
       else post(encodeFrame({ kind: "failed", call, ...pipes.readUsage(), fault }));
     },
   };
-}
-
-async function openWorkspace({ root, filesUrl }: SeenWorkspace): Promise<FileAccess> {
-  const { openFiles }: WorkspaceModule = await import(filesUrl);
-  return openFiles(root);
 }
 
 function withDeadline(order: Exclude<ScriptOrder, { kind: "hello" }>): Order {

@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import type { FileAccess } from "../../ports/workspace.ts";
 import type { WantedTool } from "./find-tool.ts";
 import type { Order } from "./thread-frames.ts";
 
@@ -10,20 +9,9 @@ type RunOrder = Extract<Order, { kind: "run" }>;
 
 /** Main to process: first `hello`, then `run` once it is ready. Its clock is its own, so it is told how long it has. */
 export type ScriptOrder =
-  | ({ kind: "hello"; workspace?: SeenWorkspace } & WantedTool)
+  | ({ kind: "hello" } & WantedTool)
   | (Omit<RunOrder, "deadlineAt"> & { leftMs: number })
   | Exclude<Order, { kind: "run" }>;
-
-/** A workspace that the process sees itself, and the module that gives a tool its files there. */
-export interface SeenWorkspace {
-  root: string;
-  filesUrl: string;
-}
-
-/** What such a module exports. */
-export interface WorkspaceModule {
-  openFiles(root: string): FileAccess;
-}
 
 const { stringify } = JSON;
 

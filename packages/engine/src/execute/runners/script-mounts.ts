@@ -12,13 +12,12 @@ import type { AgentBounds, SandboxMount } from "../../ports/sandbox.ts";
 export function runtimeMounts(
   moduleUrl: string,
   mounts: readonly SandboxMount[],
-  { mounts: shown, staging }: Pick<Confinement, "mounts" | "staging">,
+  { mounts: shown }: Pick<Confinement, "mounts">,
 ): SandboxMount[] {
   const folder = moduleFolder(moduleUrl);
   const wanted: SandboxMount[] = [...mounts, { source: folder, target: folder, mode: "ro" }];
-  const seen = [...shown, ...(staging ? [{ source: staging.root, target: staging.root }] : [])];
   return wanted.filter((mount, index) => {
-    const others = [...seen, ...wanted.slice(0, index)];
+    const others = [...shown, ...wanted.slice(0, index)];
     return !others.some((other) => shows(other, mount));
   });
 }

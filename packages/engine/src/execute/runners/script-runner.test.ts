@@ -3,7 +3,6 @@ import { failure } from "@sallyport/protocol";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Job } from "../../ports/runner.ts";
 import type { SandboxEnding } from "../../ports/sandbox.ts";
-import type { FileStaging, WorkspaceView } from "../../ports/workspace.ts";
 import { createFakeSandbox, type FakeProgram } from "../../testing/fake-sandbox.ts";
 import { createJob, createTestHost } from "./fixtures/job.ts";
 import { confined, FAKE_NODE, runDesk, script } from "./fixtures/script-job.ts";
@@ -209,10 +208,9 @@ describe("script runner: the order", () => {
   });
 
   it("does not cover what the call's own bounds show already", async () => {
-    const view: WorkspaceView = { kind: "copy", root: "/", copy: "/c" };
-    const staging: Partial<FileStaging> = { root: "/", view: async () => view };
-    const { order, result } = await orderOf(confined({ staging: staging as FileStaging }));
-    expect(order).toMatchObject({ workspace: view, mounts: [] });
+    const all = { source: "/", target: "/", mode: "ro" as const };
+    const { order, result } = await orderOf(confined({ mounts: [all] }));
+    expect(order?.mounts).toEqual([all]);
     expect(result).toMatchObject({ ok: true });
   });
 
@@ -234,14 +232,6 @@ describe("script runner: the order", () => {
       order: undefined,
       result: { fault: { kind: "refused", failure: { code: "E3102" } } },
     });
-  });
-
-  it("a process that sees its workspace itself is told to use it there", async () => {
-    const view: WorkspaceView = { kind: "copy", root: "/", copy: "/c" };
-    const staging: Partial<FileStaging> = { root: "/", view: async () => view };
-    const changes = { ...confined({ staging: staging as FileStaging }), operation: "missingFile" };
-    const { result } = await orderOf(changes);
-    expect(result).toMatchObject({ ok: true, output: { code: "EBUSY" } });
   });
 });
 

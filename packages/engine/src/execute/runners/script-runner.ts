@@ -6,9 +6,8 @@ import { ConfinedCalls, refusal } from "./process-calls.ts";
 import type { Decision } from "./process-decision.ts";
 import type { Started } from "./process-life.ts";
 import { ScriptCall } from "./script-call.ts";
-import type { ScriptOrder, SeenWorkspace } from "./script-frames.ts";
 import { ScriptLink } from "./script-link.ts";
-import { type ScriptRuntime, type ScriptSpec, scriptSpec } from "./script-spec.ts";
+import { type ScriptRuntime, scriptSpec } from "./script-spec.ts";
 
 /** What holds while there is no sandbox; the one really in force stands on each result. */
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "script" });
@@ -19,11 +18,6 @@ export interface ScriptRunnerOptions {
   node: { path: string; mounts: readonly SandboxMount[] };
   /** The program that serves a tool; the engine's own when left out. */
   entryUrl?: string;
-  /**
-   * A module with `openFiles(root)`, for processes that see their call's workspace themselves: `context.files` works
-   * there, where nothing but the view can be changed. Left out: such a tool is told to use node:fs.
-   */
-  filesUrl?: string;
   /** How long a result waits for a process that was killed and does not end. */
   patienceMs?: number;
   /** Left out: every call starts a process of its own. */
@@ -40,7 +34,6 @@ export interface ScriptRunner extends Runner {
 interface Parts {
   sandbox: Sandbox;
   runtime: ScriptRuntime;
-  filesUrl: string | undefined;
   pool: SandboxPool | undefined;
   calls: ConfinedCalls;
 }
@@ -53,7 +46,7 @@ export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
   const { sandbox, node, entryUrl = ownEntry(), pool: poolOptions } = options;
   const pool = poolOptions && new SandboxPool(sandbox, poolOptions);
   const calls = new ConfinedCalls(options.patienceMs);
-  const parts = { sandbox, runtime: { ...node, entryUrl }, filesUrl: options.filesUrl, pool, calls };
+  const parts = { sandbox, runtime: { ...node, entryUrl }, pool, calls };
   return {
     isolation: ISOLATION,
     run: (job) => runScript(job, parts),
@@ -81,12 +74,12 @@ interface ScriptJob {
   decision: Decision;
 }
 
-/** A workspace is made for one call, so a process that is to see one cannot have been started before. */
+/** A script reaches its call's workspace through its context, so any process with the same bounds will do. */
 async function startScript(
   { job, moduleUrl, confinement, decision }: ScriptJob,
   parts: Parts,
 ): Promise<Started> {
-  const pool = confinement.staging ? undefined : parts.pool;
+  const { pool } = parts;
   const spec = scriptSpec(job, moduleUrl, { runtime: parts.runtime, confinement });
   const warm = pool?.take(spec);
   if (warm) {
@@ -94,26 +87,16 @@ async function startScript(
     const { link } = warm;
     return { process: link.process, attend: () => new ScriptCall({ job, decision, link, warm }) };
   }
-  const workspace = await confinement.staging?.view();
-  const id = job.facts.executionId;
-  const process = await parts.sandbox.start({ ...spec.order, id, ...(workspace && { workspace }) });
+  const process = await parts.sandbox.start({ ...spec.order, id: job.facts.executionId });
   pool?.want(spec);
-  const hello = helloTo(
-    spec,
-    workspace && parts.filesUrl && { root: workspace.root, filesUrl: parts.filesUrl },
-  );
   return {
     process,
     attend: () => {
       const link = new ScriptLink(process, spec.link);
-      link.post(hello);
+      link.post({ kind: "hello", ...spec.wanted });
       return new ScriptCall({ job, decision, link });
     },
   };
-}
-
-function helloTo({ wanted }: ScriptSpec, workspace: SeenWorkspace | "" | undefined): ScriptOrder {
-  return { kind: "hello", ...wanted, ...(workspace && { workspace }) };
 }
 
 function ownEntry(): string {

@@ -1,0 +1,64 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { findLauncher, type LauncherPlace, launcherPlace } from "./find-launcher.ts";
+import { sourceHash } from "./source-hash.ts";
+
+describe.runIf(process.platform === "linux")("findLauncher", () => {
+  const folders: string[] = [];
+  afterEach(() => {
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+  });
+
+  function place(): LauncherPlace {
+    const folder = mkdtempSync(join(tmpdir(), "sallyport-find-"));
+    folders.push(folder);
+    const sources = join(folder, "native");
+    mkdirSync(sources);
+    writeFileSync(join(sources, "main.c"), "int main(void) { return 0; }\n");
+    return { sources, binary: join(folder, "launcher"), stamp: join(folder, "launcher.sha256") };
+  }
+
+  function build(at: LauncherPlace): LauncherPlace {
+    writeFileSync(at.binary, "");
+    chmodSync(at.binary, 0o755);
+    writeFileSync(at.stamp, `${sourceHash(at.sources)}\n`);
+    return at;
+  }
+
+  it("finds one that was built from its sources", () => {
+    const built = build(place());
+    expect(findLauncher(built)).toEqual({ path: built.binary });
+  });
+
+  it("says how to build one that is not there", () => {
+    expect(findLauncher(place())).toEqual({
+      missing: "the sandbox launcher is not built",
+      fix: "npm run launcher",
+    });
+  });
+
+  it("refuses one whose sources have changed, whatever the change", () => {
+    const stale = { missing: expect.stringContaining("older"), fix: "npm run launcher" };
+    const edited = build(place());
+    writeFileSync(join(edited.sources, "main.c"), "int main(void) { return 1; }\n");
+    expect(findLauncher(edited)).toEqual(stale);
+    const added = build(place());
+    writeFileSync(join(added.sources, "more.h"), "");
+    expect(findLauncher(added)).toEqual(stale);
+    const unstamped = build(place());
+    rmSync(unstamped.stamp);
+    expect(findLauncher(unstamped)).toEqual(stale);
+  });
+
+  it("takes one that came without its sources", () => {
+    const published = build(place());
+    rmSync(published.sources, { recursive: true });
+    expect(findLauncher(published)).toEqual({ path: published.binary });
+  });
+
+  it("looks beside the package's own sources", () => {
+    expect(launcherPlace().binary).toMatch(/native\/build\/linux-\w+\/sallyport-launcher$/);
+  });
+});

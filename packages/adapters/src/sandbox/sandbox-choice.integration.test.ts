@@ -1,0 +1,147 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Sandbox } from "@sallyport/engine";
+import { describe, expect, it } from "vitest";
+import { createSandbox, type SandboxEvent, type SandboxOptions } from "./index.ts";
+import { ran, ranOrder, sampleOrder } from "./testing/sandbox-fixture.ts";
+
+async function withSandbox(
+  options: Omit<SandboxOptions, "runtimeFolder">,
+  test: (sandbox: Sandbox, runtimeFolder: string) => Promise<void>,
+): Promise<void> {
+  const runtimeFolder = await mkdtemp(join(tmpdir(), "sp-"));
+  const sandbox = createSandbox({ runtimeFolder, ...options });
+  try {
+    await test(sandbox, runtimeFolder);
+  } finally {
+    await sandbox.close();
+    await rm(runtimeFolder, { recursive: true, force: true });
+  }
+}
+
+const LEVEL_2 = { level: "LEVEL_2" } as const;
+const refusal = (message: RegExp) => ({
+  failure: { code: "E3101", message: expect.stringMatching(message) },
+});
+
+describe("choosing a backend", () => {
+  it("refuses a level that cannot be had here, never runs weaker [L3-EXE-2]", () =>
+    withSandbox({ backends: ["process"] }, async (sandbox) => {
+      const order = sampleOrder(LEVEL_2, "true");
+      await expect(sandbox.start(order)).rejects.toMatchObject(refusal(/LEVEL_2 cannot be had here/));
+      await expect(sandbox.isolationFor("LEVEL_2")).rejects.toMatchObject(refusal(/LEVEL_2/));
+    }));
+
+  it("says that this runsc is too old, or that it works, but does not half-work [L3-EXE-2]", () =>
+    withSandbox({ backends: ["oci"], ociRuntime: "runsc" }, async (sandbox) => {
+      const [offer] = await sandbox.offers();
+      if (offer?.available) return;
+      expect(offer?.missing.join()).toMatch(/too old|not installed|could not be made/);
+      expect(offer?.fix).not.toEqual([]);
+      await expect(sandbox.start(sampleOrder(LEVEL_2, "true"))).rejects.toMatchObject(refusal(/runsc/));
+    }));
+
+  it("takes the strongest that offers at least the level", () =>
+    withSandbox({}, async (sandbox) => {
+      expect(await sandbox.isolationFor("LEVEL_1")).toEqual({ level: "LEVEL_2", runner: "bubblewrap" });
+      expect(await sandbox.isolationFor("LEVEL_0")).toEqual({ level: "LEVEL_0", runner: "none" });
+    }));
+
+  it("passes over one that is not there", () =>
+    withSandbox({ backends: ["oci", "bubblewrap"], ociRuntime: "/nowhere/crun" }, async (sandbox) => {
+      const offers = await sandbox.offers();
+      expect(offers.map(({ backend, available }) => [backend, available])).toEqual([
+        ["oci-crun", false],
+        ["bubblewrap", true],
+      ]);
+      expect(await sandbox.isolationFor("LEVEL_2")).toEqual({ level: "LEVEL_2", runner: "bubblewrap" });
+    }));
+
+  it("refuses an unusable runtime folder with advice", async () => {
+    const sandbox = createSandbox({ runtimeFolder: `/${"long".repeat(30)}` });
+    const order = sampleOrder({ level: "LEVEL_2" }, "true");
+    await expect(sandbox.start(order)).rejects.toMatchObject(refusal(/runtime folder/));
+    await sandbox.close();
+  });
+
+  it("runs LEVEL_0 as ourselves, but to its end and within its time", () =>
+    withSandbox({ backends: [] }, async (sandbox) => {
+      const { stdout } = await ranOrder(sandbox, { ...sampleOrder(LEVEL_2, "id -u"), level: "LEVEL_0" });
+      expect(Number(stdout)).toBe(process.getuid?.());
+      const slow = {
+        ...sampleOrder(LEVEL_2, "sleep 20", { limits: { wallMs: 300 } }),
+        level: "LEVEL_0" as const,
+      };
+      expect((await ranOrder(sandbox, slow)).end.ending).toEqual({ kind: "timeout" });
+    }));
+});
+
+describe("a sandbox's life", () => {
+  it("is told step by step (RFC-0002)", async () => {
+    const events: SandboxEvent[] = [];
+    await withSandbox(
+      { backends: ["bubblewrap"], onEvent: (event) => events.push(event) },
+      async (sandbox) => {
+        await sandbox.offers();
+        events.length = 0;
+        const { end } = await ran({ sandbox, ...LEVEL_2 }, "unshare -r true");
+        expect(end.ending.kind).toBe("violation");
+      },
+    );
+    expect(events.map(({ event }) => event)).toEqual([
+      ...["SANDBOX_CREATED", "SANDBOX_EXITED", "SYSCALL_BLOCKED", "ESCAPE_ATTEMPT", "SANDBOX_DESTROYED"],
+    ]);
+    expect(events.at(-1)?.details).toEqual({ left: [] });
+  });
+
+  it("ends with close, and takes everything with it", () =>
+    withSandbox({ backends: ["bubblewrap"] }, async (sandbox, folder) => {
+      const running = await sandbox.start(sampleOrder(LEVEL_2, "sleep 60"));
+      await sandbox.close();
+      expect((await running.ended).ending).toEqual({ kind: "killed" });
+      expect(await readdir(folder)).toEqual([]);
+      await expect(sandbox.start(sampleOrder(LEVEL_2, "true"))).rejects.toMatchObject(refusal(/closed/));
+    }));
+
+  it("removes what a process that is no more left in the runtime folder", () =>
+    withSandbox({ backends: ["bubblewrap"] }, async (sandbox, folder) => {
+      await writeFile(join(folder, "4194304-abcdef"), "");
+      await writeFile(join(folder, "notes"), "");
+      await sandbox.isolationFor("LEVEL_2");
+      const left = (await readdir(folder)).filter((name) => !name.startsWith(`${process.pid}-`));
+      expect(left).toEqual(["notes"]);
+    }));
+});
+
+describe("the network of a sandbox", () => {
+  it("leads to allowed hosts only, is counted, and a refusal is on record", async () => {
+    const server = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address ? address.port : 0;
+    try {
+      await withSandbox({ backends: ["bubblewrap"] }, async (sandbox) => {
+        const script = `curl -sS http://localhost:${port}/; curl -sS -o /dev/null -w '%{http_code}' http://other.invalid/`;
+        const order = sampleOrder(LEVEL_2, script, {
+          egress: [{ host: "localhost", port, allowPrivate: true }],
+        });
+        const { stdout, stderr, end } = await ranOrder(sandbox, order);
+        expect({ stdout, stderr }).toEqual({ stdout: "hello403", stderr: "" });
+        expect(end.usage.networkBytesReceived).toBeGreaterThan(5);
+        expect(end.enforcement.connections).toBe("proxy");
+        expect(end.violations).toEqual([
+          expect.objectContaining({
+            type: "NETWORK",
+            severity: "HIGH",
+            subject: "other.invalid:80",
+            times: 1,
+          }),
+        ]);
+      });
+    } finally {
+      server.close();
+    }
+  });
+});

@@ -1,0 +1,37 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect } from "vitest";
+import { createSandbox, type SandboxOptions } from "./index.ts";
+import { type SandboxUnderTest, sandboxContract } from "./testing/sandbox-contract.ts";
+import type { SandboxFixture } from "./testing/sandbox-fixture.ts";
+
+async function make(
+  level: SandboxFixture["level"],
+  options: Omit<SandboxOptions, "runtimeFolder">,
+): Promise<SandboxUnderTest> {
+  const runtimeFolder = await mkdtemp(join(tmpdir(), "sp-"));
+  const sandbox = createSandbox({ runtimeFolder, ...options });
+  return {
+    sandbox,
+    level,
+    dispose: async () => {
+      await sandbox.close();
+      expect(await readdir(runtimeFolder)).toEqual([]);
+      await rm(runtimeFolder, { recursive: true });
+    },
+  };
+}
+
+const who = process.getuid?.() === 0 ? "for root" : "for an unprivileged user";
+
+describe(who, () => {
+  sandboxContract("bubblewrap", "LEVEL_2", () => make("LEVEL_2", { backends: ["bubblewrap"] }));
+  sandboxContract("bubblewrap without cgroups", "LEVEL_2", () =>
+    make("LEVEL_2", { backends: ["bubblewrap"], cgroups: "off" }),
+  );
+  for (const ociRuntime of ["crun", "runc"]) {
+    sandboxContract(`oci-${ociRuntime}`, "LEVEL_2", () => make("LEVEL_2", { backends: ["oci"], ociRuntime }));
+  }
+  sandboxContract("process", "LEVEL_1", () => make("LEVEL_1", { backends: ["process"] }));
+});
