@@ -23,6 +23,15 @@ export default defineConfig({
       {
         test: { name: "crash", include: ["test/crash/**/*.test.ts"], testTimeout: 900_000 },
       },
+      {
+        // By itself after all others: it looks at what is left on the machine.
+        test: {
+          name: "soak",
+          include: ["test/soak/**/*.test.ts"],
+          testTimeout: 120_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

@@ -13,7 +13,12 @@ export function matches(
   if (now.type === "folder") return true;
   if (now.bytes !== state.bytes) return false;
   if (now.sha256 !== undefined && state.sha256 !== undefined) return now.sha256 === state.sha256;
-  return now.mtimeNs === state.mtimeNs;
+  return sameMoment(now.mtimeNs, state.mtimeNs);
+}
+
+/** To the microsecond: finer than that no time can be set from here. */
+function sameMoment(left: string, right: string): boolean {
+  return BigInt(left) / 1_000n === BigInt(right) / 1_000n;
 }
 
 /** Whether it is the same file with the same content, as far as its stamps tell. A new name for it changes nothing. */

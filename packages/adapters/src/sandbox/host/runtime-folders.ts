@@ -112,7 +112,8 @@ export class RuntimeFolders {
       copyFolder(base, this.guest),
       mkdir(this.emptyFolder),
     ]);
-    for (const folder of [base, this.settings, this.guest, this.emptyFolder]) await makeReadable(folder);
+    for (const folder of [base, this.settings, this.guest]) await makeReadable(folder);
+    await chmod(this.emptyFolder, 0o555);
   }
 }
 

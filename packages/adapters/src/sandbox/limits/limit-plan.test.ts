@@ -15,7 +15,7 @@ const LIMITS: SandboxLimits = {
 };
 const ALONE = {
   cgroup: new Set<never>(),
-  ownUserNamespace: true,
+  tasksBeside: 0,
   scratch: "tmpfs",
   writesDisk: false,
   hasNetwork: false,
@@ -51,9 +51,10 @@ describe("limits [MCX-7]", () => {
     expect(plan.enforcement).toMatchObject({ memory: "cgroup", processes: "cgroup", connections: "proxy" });
   });
 
-  it("count no processes of others", () => {
-    expect(limitPlan(LIMITS, { ...ALONE, ownUserNamespace: false }).rlimits.nproc).toBeUndefined();
-    expect(limitPlan(LIMITS, ALONE).rlimits.nproc).toBeGreaterThan(LIMITS.processes);
+  it("count in processes of the same user that are there anyway", () => {
+    const alone = limitPlan(LIMITS, ALONE).rlimits.nproc ?? 0;
+    expect(alone).toBeGreaterThan(LIMITS.processes);
+    expect(limitPlan(LIMITS, { ...ALONE, tasksBeside: 100 }).rlimits.nproc).toBe(alone + 100);
   });
 
   it("say when nothing holds a share of the processors", () => {

@@ -14,8 +14,8 @@ export interface LimitPlan {
 export interface LimitHost {
   /** Limits a cgroup holds for this run. */
   cgroup: ReadonlySet<LimitName>;
-  /** False where processes of the same user outside the sandbox would be counted too. */
-  ownUserNamespace: boolean;
+  /** How many tasks of others the kernel would count with ours: those of the same user, in the same user namespace. */
+  tasksBeside: number;
   /** How much of the file system is private memory. */
   scratch: "tmpfs" | "none";
   /** True when files outside the scratch can be written. */
@@ -79,7 +79,7 @@ function rlimits(limits: SandboxLimits, host: LimitHost): Record<string, number>
     // Not the address space: runtimes reserve far more of it than they use.
     ...(!host.cgroup.has("memory") && { data: 2 * limits.memoryBytes + SPARE_DATA_BYTES }),
     ...(limits.cpuMs !== undefined && { cpu: Math.ceil(limits.cpuMs / 1000) + 1 }),
-    ...(host.ownUserNamespace && { nproc: limits.processes + SPARE_TASKS + OWN_TASKS }),
+    nproc: host.tasksBeside + limits.processes + SPARE_TASKS + OWN_TASKS,
   };
 }
 

@@ -20,6 +20,7 @@ import { plainLayout } from "../process/plain-layout.ts";
 import type { PlainBackend } from "../process/process-backend.ts";
 import { fatalSyscalls, isFilterArch, syscallNumber } from "../seccomp/index.ts";
 import type { Backend } from "./backend.ts";
+import { tasksOf } from "../process/tasks-of.ts";
 import { layOut } from "./lay-out.ts";
 import { openNetwork, type RunNetwork } from "./open-network.ts";
 import { workspaceDisk } from "./workspace-disk.ts";
@@ -82,7 +83,7 @@ async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepare
   const { host } = context;
   const network = await openedNetwork(run);
   const layout = await layOut(resolved, host, network?.guest ?? host.folders.guest);
-  const plan = limitPlan(order.limits, limitHost(run, { isolated: true }));
+  const plan = limitPlan(order.limits, limitHost(run, { isolated: true, tasksBeside: 0 }));
   const mounts = planMounts({
     system: host.system,
     settings: host.folders.settings,
@@ -156,7 +157,7 @@ async function preparePlain(run: RunParts, backend: PlainBackend): Promise<Prepa
   const { order } = resolved;
   const { host } = context;
   if (order.egress.some((rule) => rule.credential !== undefined)) throw noCredentials(backend);
-  const plan = limitPlan(order.limits, limitHost(run, { isolated: false }));
+  const plan = limitPlan(order.limits, limitHost(run, { isolated: false, tasksBeside: await tasksOf(host.user.uid) }));
   const isHeld = backend.level === "LEVEL_1";
   const init = initArgv({
     launcher: `${host.folders.guest}/launcher`,
@@ -192,10 +193,13 @@ async function common({ resolved, context }: RunParts, plan: LimitPlan) {
 
 const WATCH_MS = 25;
 
-function limitHost({ resolved, group }: RunParts, { isolated }: { isolated: boolean }): LimitHost {
+function limitHost(
+  { resolved, group }: RunParts,
+  { isolated, tasksBeside }: { isolated: boolean; tasksBeside: number },
+): LimitHost {
   return {
     cgroup: group?.holds ?? new Set(),
-    ownUserNamespace: isolated,
+    tasksBeside,
     scratch: isolated ? "tmpfs" : "none",
     writesDisk: resolved.order.workspace !== undefined,
     hasNetwork: isolated && resolved.order.egress.length > 0,

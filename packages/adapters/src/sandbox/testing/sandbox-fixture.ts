@@ -83,6 +83,8 @@ export async function inOpenFolder(test: (folder: string) => Promise<void>): Pro
   try {
     await test(folder);
   } finally {
+    // An unprivileged overlay leaves a folder that even its owner cannot look into.
+    await chmod(join(folder, "work", "work"), 0o700).catch(() => undefined);
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -1,0 +1,54 @@
+import type { Job, ToolHost } from "@sallyport/engine";
+import { BOUNDS } from "./sandbox-orders.ts";
+
+const SUBJECT = new URL("./sandbox-subject.ts", import.meta.url).href;
+
+/** One call of the script tool. */
+export function sumJob(): Job {
+  const { limits } = BOUNDS;
+  return {
+    tool: "bench.sum",
+    version: "1.0.0",
+    operation: "run",
+    implementation: { kind: "script", moduleUrl: SUBJECT },
+    input: { a: 2, b: 3 },
+    facts: {
+      callId: "bench",
+      executionId: crypto.randomUUID(),
+      attempt: 1,
+      tenant: "bench",
+      agent: "bench",
+      deadlineAt: Date.now() + limits.wallMs,
+    },
+    host: NO_HOST,
+    timeoutMs: limits.wallMs,
+    memoryBytes: limits.memoryBytes,
+    maxOutputBytes: limits.outputBytes,
+    signal: new AbortController().signal,
+    confinement: BOUNDS,
+  };
+}
+
+const unused = async () => {
+  throw new Error("the tool of the benchmark asks for nothing");
+};
+
+const NO_HOST: ToolHost = {
+  get: unused,
+  put: unused,
+  delete: unused,
+  keys: unused,
+  use: unused,
+  progress: () => undefined,
+  files: {
+    read: unused,
+    write: unused,
+    remove: unused,
+    rename: unused,
+    makeFolder: unused,
+    link: unused,
+    setMode: unused,
+    list: unused,
+    stat: unused,
+  },
+};

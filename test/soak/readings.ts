@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join, relative } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** What this process holds while nothing runs, in words that compare. */
+export interface AtRest {
+  /** Descriptors by what they lead to, numbers taken out. */
+  descriptors: string[];
+  children: string[];
+  /** Below the folder given. */
+  files: string[];
+}
+
+/** Looks at this process and its folder after it has had a moment to come to rest. */
+export async function readAtRest(folder: string): Promise<AtRest> {
+  await pause(300);
+  globalThis.gc?.();
+  return { descriptors: descriptors(), children: children(), files: filesIn(folder) };
+}
+
+/** That a call can no longer be undone: a bounded number of these stays by design. */
+const EXPIRED = /^state\/undo\/[^/]+(\/status\.json)?$/;
+
+/** Every path below a folder, random parts of names taken out. */
+export function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+  return paths
+    .filter((path) => !EXPIRED.test(path))
+    .map(anonymous)
+    .sort();
+}
+
+/** Resident memory in MiB, garbage taken out where that can be asked for. */
+export function residentMib(): number {
+  globalThis.gc?.();
+  return process.memoryUsage.rss() / 2 ** 20;
+}
+
+function descriptors(): string[] {
+  return readdirSync("/proc/self/fd")
+    .flatMap((number) => linkOf(`/proc/self/fd/${number}`))
+    .filter((leadsTo) => !/^\/proc\/\d+\/fd$/.test(leadsTo))
+    .map((leadsTo) => leadsTo.replace(/\[\d+\]/, "[…]"))
+    .sort();
+}
+
+function linkOf(path: string): string[] {
+  try {
+    return [readlinkSync(path)];
+  } catch {
+    // The descriptor of the listing itself is closed by now.
+    return [];
+  }
+}
+
+function children(): string[] {
+  const threads = readdirSync("/proc/self/task");
+  return threads.flatMap((thread) =>
+    readFileSync(`/proc/self/task/${thread}/children`, "utf8").split(" ").filter(Boolean),
+  );
+}
+
+function anonymous(path: string): string {
+  return path
+    .replaceAll(/\d+-[0-9a-f]{6}\b/g, "PID-RANDOM")
+    .replaceAll(/sallyport-\w{6}\b/g, "sallyport-RANDOM");
+}
