@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { nodeRuntime } from "@sallyport/adapters/sandbox-runners";
 import { createScriptRunner, type Sandbox } from "@sallyport/engine";
-import { nodeRuntime } from "../../packages/adapters/src/sandbox-runners/index.ts";
 import { sumJob } from "./sandbox-job.ts";
 import { runInside } from "./sandbox-orders.ts";
 import { type Racer, type RaceSize, race } from "./sandbox-race.ts";

@@ -20,7 +20,7 @@ import { type Ran, startBare } from "./start-bare.ts";
  * environment, in its arguments and as open files.
  */
 
-const AT_ONCE = 4;
+const AT_ONCE = 6;
 
 interface Pass extends PassOrder {
   /** Undefined when nothing is to hold the attacks. */

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createSandbox } from "@sallyport/adapters/sandbox";
+import { nodeRuntime } from "@sallyport/adapters/sandbox-runners";
 import { openWorkspaces } from "@sallyport/adapters/workspace";
 import { createScriptRunner, type Sandbox, type Workspaces } from "@sallyport/engine";
-import { nodeRuntime } from "../../packages/adapters/src/sandbox-runners/index.ts";
 
 /** Everything that runs are made with, below one folder. */
 export interface Ground {

@@ -119,4 +119,5 @@ async function touch(): Promise<void> {
   say({ report: "touched", wrong: tally.wrong });
 }
 
-await { close: liveTwice, hold, touch }[plan.end]();
+const ENDS: Record<LifePlan["end"], () => Promise<void>> = { close: liveTwice, hold, touch };
+await ENDS[plan.end]();

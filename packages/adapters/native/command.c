@@ -134,6 +134,10 @@ _Noreturn void run_command(const struct init_options *options) {
   if (options->chdir != NULL && chdir(options->chdir) != 0) fail(options, WORD_EXEC_FAILED, "enter its folder");
   if (!drop_inheritable_capabilities()) fail(options, WORD_SETUP_FAILED, "drop capabilities");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(options, WORD_SETUP_FAILED, "renounce new privileges");
+  /* A higher number is a lower priority; what is lower already stays so. */
+  if (options->nice > getpriority(PRIO_PROCESS, 0) && setpriority(PRIO_PROCESS, 0, options->nice) != 0) {
+    fail(options, WORD_SETUP_FAILED, "lower its priority");
+  }
   if (!set_rlimits(options)) fail(options, WORD_SETUP_FAILED, "set its limits");
   reset_signals();
   if (options->filter != NULL) install_filter(options, &program);

@@ -64,6 +64,8 @@ static bool take_option(struct args *args, struct init_options *options) {
     options->environment = true;
   } else if (args_next_is(args, "--session")) {
     options->session = true;
+  } else if (args_next_is(args, "--nice")) {
+    options->nice = (int)args_take_number(args, "--nice", 19);
   } else if (args_next_is(args, "--chdir")) {
     options->chdir = args_take(args, "--chdir");
   } else if (args_next_is(args, "--channel-fd")) {

@@ -4,39 +4,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-
 static const int64_t GRACE_MS = 1000;
-static const int64_t GIVE_UP_MS = 30000;
+static const int64_t GIVE_UP_MS = 120000;
+static const int64_t STUCK_MS = 10000;
 static const int64_t ROUND_MS = 200;
-
-/*
- * Signals exactly the process that was seen: the descriptor pins whoever has the number now, and the start time tells
- * whether that is still the same one. A number used again by a stranger is left alone.
- */
-static void signal_seen(const struct process *seen, int number) {
-  struct process now;
-  int handle = (int)syscall(SYS_pidfd_open, seen->pid, 0);
-  if (handle < 0 && errno != ENOSYS) return;
-  if (read_process(seen->pid, &now) && now.start == seen->start) {
-    if (handle >= 0) {
-      syscall(SYS_pidfd_send_signal, handle, number, NULL, 0);
-    } else {
-      kill(seen->pid, number);
-    }
-  }
-  if (handle >= 0) close(handle);
-}
 
 static uint64_t microseconds(struct timeval time) { return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec; }
 
@@ -94,36 +69,52 @@ static void hurry(void) {
 
 /*
  * Killed one by one, a tree that forks all the time makes new processes in the room that the dead ones leave. So all are
- * stopped first, again and again until no new one turns up: what is stopped cannot fork.
+ * stopped first, each before its children are looked for: what is stopped cannot fork. Again, until no new one turns up.
  */
 static void stop_all(struct tree *tree, int64_t end) {
   struct inodes stopped = {0};
+  tree->signal = SIGSTOP;
   for (bool any = true; any && now_ms() < end;) {
     any = false;
     tree_collect(tree);
     for (size_t i = 0; i < tree->count; i++) {
-      const struct process *process = &tree->items[i];
-      if (!inodes_add(&stopped, process->start, (uint64_t)process->pid)) continue;
-      signal_seen(process, SIGSTOP);
-      any = true;
+      if (inodes_add(&stopped, tree->items[i].start, (uint64_t)tree->items[i].pid)) any = true;
     }
   }
+  tree->signal = 0;
   inodes_free(&stopped);
+}
+
+/* True when there was one that had not been killed before. */
+static bool kill_all(const struct tree *tree, struct inodes *killed) {
+  bool any = false;
+  for (size_t i = 0; i < tree->count; i++) {
+    signal_seen(&tree->items[i], SIGKILL);
+    if (inodes_add(killed, tree->items[i].start, (uint64_t)tree->items[i].pid)) any = true;
+  }
+  return any;
+}
+
+/* Goes on as long as it gets anywhere; processes that the kernel holds do not die, whatever we do. */
+static void kill_in_rounds(struct reaper *reaper, struct tree *tree) {
+  struct inodes killed = {0};
+  int64_t end = now_ms() + GIVE_UP_MS, stuck_at = now_ms() + STUCK_MS;
+  while (reap_ended(reaper) && now_ms() < end && now_ms() < stuck_at) {
+    stop_all(tree, end);
+    if (kill_all(tree, &killed)) stuck_at = now_ms() + STUCK_MS;
+    int64_t round_end = now_ms() + ROUND_MS;
+    while (reap_ended(reaper) && now_ms() < round_end) wait_for_child(5);
+  }
+  inodes_free(&killed);
 }
 
 size_t kill_everything(struct reaper *reaper) {
   struct tree tree = {0};
-  int64_t end = now_ms() + GIVE_UP_MS;
   if (!reap_ended(reaper)) return 0;
   hurry();
   /* A runtime that sees its container die takes its own leavings away; give it the time. */
   if (kill_namespaces(&tree)) await_main(reaper);
-  while (reap_ended(reaper) && now_ms() < end) {
-    stop_all(&tree, end);
-    for (size_t i = 0; i < tree.count; i++) signal_seen(&tree.items[i], SIGKILL);
-    int64_t round_end = now_ms() + ROUND_MS;
-    while (reap_ended(reaper) && now_ms() < round_end) wait_for_child(5);
-  }
+  kill_in_rounds(reaper, &tree);
   bool any = reap_ended(reaper);
   if (any) tree_collect(&tree);
   size_t left = any ? tree.count : 0;

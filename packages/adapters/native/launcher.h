@@ -151,10 +151,17 @@ struct process {
 struct tree {
   struct process *items;
   size_t count, room;
-  bool cut; /* there were more than we are willing to hold */
+  size_t most; /* collect no more than this; 0: as many as we are willing to hold */
+  bool cut; /* there were more */
+  int signal; /* sent to each as it is found and before its children are looked for; 0: none */
 };
 
 bool tree_collect(struct tree *tree);
+/*
+ * Signals exactly the process that was seen: the descriptor pins whoever has the number now, and the start time tells
+ * whether that is still the same one. A number used again by a stranger is left alone.
+ */
+void signal_seen(const struct process *seen, int number);
 void tree_free(struct tree *tree);
 bool read_process(pid_t pid, struct process *process);
 /* True for the first process of a pid namespace below ours: when it dies, the kernel ends all others in it. */
@@ -283,6 +290,7 @@ struct init_options {
   size_t rlimit_count;
   const char *filter;
   bool notify, session, environment;
+  int nice;
   const char *chdir;
   struct forward forwards[MAX_FORWARDS];
   size_t forward_count;

@@ -46,8 +46,11 @@ static void add_usage(const struct run *run, struct ending *ending) {
 
 void finish_run(struct run *run) {
   struct ending ending = {0};
-  /* Its init ends and counts everything better than we can from outside; what it does not do in time, we do. */
-  if (!run->reaper.ended && run->init != 0 && run->channel >= 0 && channel_send(run->channel, WORD_END, 0, -1)) {
+  /*
+   * In a pid namespace its init ends and counts everything better than we can from outside; what it does not do in time,
+   * we do. Without one it has no advantage, and to wait would only give a fork bomb time.
+   */
+  if (!run->reaper.ended && run->in_namespace && run->channel >= 0 && channel_send(run->channel, WORD_END, 0, -1)) {
     await_main(&run->reaper);
   }
   ending.left = kill_everything(&run->reaper);

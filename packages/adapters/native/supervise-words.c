@@ -21,6 +21,7 @@ static void on_word(struct run *run, const struct received *received) {
     case WORD_HELLO:
       if (run->init != 0 || received->sender <= 0) return;
       run->init = received->sender;
+      run->in_namespace = is_namespace_init(run->init);
       report_started(run->report, run->init);
       return;
     case WORD_FORWARDER:

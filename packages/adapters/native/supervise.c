@@ -16,7 +16,8 @@
  */
 
 static const uint64_t MOST_REPORTED_VIOLATIONS = 50;
-static const int64_t EXIT_GRACE_MS = 2000;
+/* Its init should be gone at once after its last word; without a pid namespace something may be in its way. */
+static const int64_t EXIT_GRACE_MS = 2000, SHORT_GRACE_MS = 200;
 
 static void set_cause(struct run *run, enum how cause) {
   if (run->has_cause || run->has_word) return;
@@ -60,11 +61,15 @@ static void on_time(struct run *run) {
 
 /* ---- the loop */
 
+static int64_t grace_end(const struct run *run) {
+  return run->word_at + (run->in_namespace ? EXIT_GRACE_MS : SHORT_GRACE_MS);
+}
+
 static int wait_ms(const struct run *run) {
   int64_t wait = run->init == 0 || run->has_word ? -1 : watch_wait_ms(run->watch);
   int64_t now = now_ms();
   if (run->has_word) {
-    int64_t rest = run->word_at + EXIT_GRACE_MS - now;
+    int64_t rest = grace_end(run) - now;
     wait = rest < 0 ? 0 : rest;
   } else if (run->options->wall_ms != 0) {
     int64_t rest = run->started_at + (int64_t)run->options->wall_ms - now;
@@ -76,8 +81,7 @@ static int wait_ms(const struct run *run) {
 
 static bool is_over(const struct run *run) {
   if (run->has_cause || run->reaper.ended) return true;
-  /* Its init should be gone at once after its last word. */
-  return run->has_word && now_ms() - run->word_at >= EXIT_GRACE_MS;
+  return run->has_word && now_ms() >= grace_end(run);
 }
 
 static void step(struct run *run) {

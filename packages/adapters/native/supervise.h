@@ -15,6 +15,7 @@ struct run {
   struct watch *watch;
   int channel, signals, status, listener;
   pid_t parent, init, forwarder;
+  bool in_namespace; /* init is the first process of a pid namespace */
   int64_t started_at, word_at;
   struct reaper reaper; /* its main child is the backend */
   bool has_cause;

@@ -3,9 +3,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 
 static const size_t MOST_PROCESSES = 1 << 16;
 
@@ -43,7 +52,7 @@ bool read_process(pid_t pid, struct process *process) {
 }
 
 static bool add(struct tree *tree, const struct process *process) {
-  if (tree->count >= MOST_PROCESSES) {
+  if (tree->count >= (tree->most == 0 ? MOST_PROCESSES : tree->most)) {
     tree->cut = true;
     return false;
   }
@@ -61,10 +70,32 @@ static bool add(struct tree *tree, const struct process *process) {
   return true;
 }
 
+static void send_signal(int handle, pid_t pid, int number) {
+  if (handle >= 0) {
+    syscall(SYS_pidfd_send_signal, handle, number, NULL, 0);
+  } else {
+    kill(pid, number);
+  }
+}
+
+void signal_seen(const struct process *seen, int number) {
+  struct process now;
+  int handle = (int)syscall(SYS_pidfd_open, seen->pid, 0);
+  if (handle < 0 && errno != ENOSYS) return;
+  if (read_process(seen->pid, &now) && now.start == seen->start) send_signal(handle, seen->pid, number);
+  if (handle >= 0) close(handle);
+}
+
 /* Takes a pid into the tree, unless it is no child of that parent any more: numbers are used again. */
 static void add_child(struct tree *tree, pid_t parent, pid_t pid) {
   struct process process;
-  if (read_process(pid, &process) && process.parent == parent) add(tree, &process);
+  int handle = tree->signal == 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+  bool gone = tree->signal != 0 && handle < 0 && errno != ENOSYS;
+  if (!gone && read_process(pid, &process) && process.parent == parent) {
+    if (tree->signal != 0) send_signal(handle, pid, tree->signal);
+    add(tree, &process);
+  }
+  if (handle >= 0) close(handle);
 }
 
 static bool add_listed(struct tree *tree, pid_t parent, const char *path) {
@@ -127,7 +158,8 @@ static bool collect_by_parents(struct tree *tree) {
       struct process process;
       if (!is_number(entry->d_name) || !read_process((pid_t)atoi(entry->d_name), &process)) continue;
       if (process.parent != self && !holds(tree, process.parent)) continue;
-      if (!holds(tree, process.pid)) add(tree, &process);
+      if (holds(tree, process.pid) || !add(tree, &process)) continue;
+      if (tree->signal != 0) signal_seen(&process, tree->signal);
     }
     closedir(all);
   }

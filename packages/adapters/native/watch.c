@@ -68,10 +68,16 @@ static void leave_out(struct tree *tree, pid_t helper) {
   }
 }
 
+/* To count a fork bomb to its end would only give it time. Some are the backend's, some may be zombies. */
+static size_t most_of_interest(const struct supervise_options *options) {
+  return options->watch_processes == 0 ? 0 : (size_t)options->watch_processes * 4 + 64;
+}
+
 static void look(struct watch *watch) {
   struct tree old = watch->before;
   watch->before = watch->now;
   watch->now = old;
+  watch->now.most = most_of_interest(watch->options);
   tree_collect(&watch->now);
   leave_out(&watch->now, watch->reaper->helper);
   if (watch->now.count > 1) qsort(watch->now.items, watch->now.count, sizeof *watch->now.items, by_pid);
@@ -177,6 +183,10 @@ static enum watch_limit measured(struct watch *watch, pid_t init, pid_t forwarde
   const struct supervise_options *options = watch->options;
   look(watch);
   *value = tree_cpu_ms(watch);
+  if (watch->now.cut && options->watch_processes != 0) {
+    *value = watch->now.count;
+    return LIMIT_PROCESSES;
+  }
   if (options->watch_cpu_ms != 0 && *value > options->watch_cpu_ms) return LIMIT_CPU;
   if (options->watch_memory != 0 && (*value = tree_memory(watch)) > options->watch_memory) return LIMIT_MEMORY;
   if (options->watch_processes == 0) return LIMIT_NONE;

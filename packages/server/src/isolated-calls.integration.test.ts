@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -106,6 +106,8 @@ describe("a command tool, through the whole passage", () => {
   });
 
   it("runs weaker only by explicit policy, and says so", async () => {
+    // Without namespaces the way to the folder is the host's: whoever the tool runs as must be let through.
+    chmodSync(folder, 0o755);
     await open(`sandbox:
   backends: [process]
   weaker: [{ tools: [shell], level: LEVEL_1, because: a test }]

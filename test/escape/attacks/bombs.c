@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The harness allows 32 processes, 128 MiB and half a second of processor time. */
+/* The harness allows 32 processes, 128 MiB and a quarter of a second of processor time. */
 enum { TOO_MANY = 128, STOP_AT = 1000 };
 static const size_t MIB = 1 << 20, TOO_MUCH_MIB = 1024;
 

@@ -14,7 +14,7 @@ export const FORK_BOMBS: Attempt[] = [
   forks.attack("children of init", "fork_siblings", TOO_MANY),
   forks.attack("zombies", "zombies", [CONTAINED, TOO_MANY]),
   forks.attack("a chain of vforks", "vfork_chain", [CONTAINED, TOO_MANY]),
-  forks.attack("a storm of short lives", "fork_storm", [TIMEOUT, TOO_MANY, limit("cpu")]),
+  forks.attack("a storm of short lives", "fork_storm", [TIMEOUT, TOO_MANY, limit("cpu"), limit("memory")]),
   forks.script("the shell's classic", 'bomb() { bomb | bomb & }; bomb; sleep 2; echo "CONTAINED the shell"', [
     TOO_MANY,
     CONTAINED,
@@ -34,8 +34,8 @@ export const MEMORY_BOMBS: Attempt[] = [
   memory.attack("many children, each within bounds", "memory_children", TOO_MUCH, { core: true }),
   memory.attack("memory files", "memory_file", TOO_MUCH),
   memory.attack("the stack", "memory_stack", [TOO_MUCH, signalled("SIGSEGV")]),
-  memory.attack("System V segments nobody holds", "memory_system_v", [TOO_MUCH, CONTAINED], { bites: true }),
-  memory.attack("messages nobody takes", "memory_messages", [TOO_MUCH, CONTAINED], { bites: true }),
+  memory.attack("System V segments nobody holds", "memory_system_v", [TOO_MUCH, CONTAINED]),
+  memory.attack("messages nobody takes", "memory_messages", [TOO_MUCH, CONTAINED]),
   memory.attack("page tables", "memory_page_tables", TOO_MUCH),
   memory.attack("full sockets", "memory_sockets", [TOO_MUCH, CONTAINED]),
   memory.attack("full pipes", "memory_pipes", CONTAINED),
@@ -112,23 +112,23 @@ export const DISK_FILLERS: Attempt[] = [
 
 const processor = familyOf("processor time");
 const USED_UP = limit("cpu");
-const HALF_A_SECOND = { cpuMs: 500 };
+const LITTLE = { cpuMs: 250 };
 
 export const PROCESSOR_TIME: Attempt[] = [
   processor.attack("one burner that ignores signals", "burn_alone", USED_UP, {
-    limits: HALF_A_SECOND,
+    limits: LITTLE,
     core: true,
   }),
-  processor.attack("threads", "burn_threads", USED_UP, { limits: HALF_A_SECOND }),
-  processor.attack("children", "burn_children", USED_UP, { limits: HALF_A_SECOND }),
-  processor.attack("daemons", "burn_daemons", USED_UP, { limits: HALF_A_SECOND, core: true }),
+  processor.attack("threads", "burn_threads", USED_UP, { limits: LITTLE }),
+  processor.attack("children", "burn_children", USED_UP, { limits: LITTLE }),
+  processor.attack("daemons", "burn_daemons", USED_UP, { limits: LITTLE, core: true }),
   processor.attack("short lives that nobody waits for", "burn_in_short_lives", USED_UP, {
-    limits: HALF_A_SECOND,
+    limits: LITTLE,
   }),
   processor.attack("raising its own limits", "raise_own_limits", refused("EPERM", "EINVAL"), {
-    limits: HALF_A_SECOND,
+    limits: LITTLE,
   }),
-  processor.script("a shell that spins", "while :; do :; done", USED_UP, { limits: HALF_A_SECOND }),
+  processor.script("a shell that spins", "while :; do :; done", USED_UP, { limits: LITTLE }),
 ];
 
 const streams = familyOf("descriptors and output");
@@ -143,7 +143,7 @@ export const DESCRIPTORS: Attempt[] = [
     "descriptors_under_way",
     refused("EAGAIN", "ETOOMANYREFS", "ENOBUFS"),
   ),
-  streams.attack("flooding stdout", "flood_output", limit("output"), { core: true, bites: true }),
+  streams.attack("flooding stdout", "flood_output", limit("output"), { core: true }),
   streams.attack("flooding stderr", "flood_errors", limit("output")),
   streams.attack("flooding both, ignoring signals", "flood_both_ignoring_signals", limit("output")),
   streams.script("a line without end", "yes | tr -d '\\n'", limit("output")),

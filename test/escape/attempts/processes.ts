@@ -55,7 +55,7 @@ export const SIGNALS: Attempt[] = [
     refused("ESRCH"),
   ),
   signals.attack("signals by way of input", "signals_by_input", refused("ESRCH")),
-  signals.attack("a higher priority", "raise_priority", refused("EACCES", "EPERM"), { bites: true }),
+  signals.attack("a higher priority", "raise_priority", refused("EACCES", "EPERM")),
 ];
 
 const namespaces = familyOf("namespaces");

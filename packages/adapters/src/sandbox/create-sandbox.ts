@@ -121,7 +121,9 @@ function rank(level: IsolationLevel): number {
 }
 
 function cannotBeHad(level: IsolationLevel, refused: readonly SandboxOffer[]): SallyportError {
-  const reasons = refused.map(({ backend, missing }) => `${backend}: ${missing.join(", ")}`);
+  const reasons = refused.map(
+    ({ backend, missing }) => `${backend}: ${missing.join(", ").replace(/\.+$/, "")}`,
+  );
   const why = reasons.length > 0 ? reasons.join("; ") : "no backend that is switched on offers it";
   return unavailable(
     `${level} cannot be had here. ${why}.`,

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -105,13 +105,16 @@ describe("a sandbox's life", () => {
       await expect(sandbox.start(sampleOrder(LEVEL_2, "true"))).rejects.toMatchObject(refusal(/closed/));
     }));
 
-  it("removes what a process that is no more left in the runtime folder", () =>
+  it("removes what a process that is no more left behind", () =>
     withSandbox({ backends: ["bubblewrap"] }, async (sandbox, folder) => {
-      await writeFile(join(folder, "4194304-abcdef"), "");
+      const shared = await mkdtemp(join(tmpdir(), "sallyport-"));
+      await mkdir(join(folder, "4194304-abcdef"));
+      await symlink(shared, join(folder, "4194304-abcdef", "public"));
       await writeFile(join(folder, "notes"), "");
       await sandbox.isolationFor("LEVEL_2");
       const left = (await readdir(folder)).filter((name) => !name.startsWith(`${process.pid}-`));
       expect(left).toEqual(["notes"]);
+      await expect(readdir(shared)).rejects.toThrow("ENOENT");
     }));
 });
 

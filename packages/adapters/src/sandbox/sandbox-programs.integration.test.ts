@@ -28,7 +28,11 @@ const SCRIPTS: Record<string, { needs: string; script: string; says: string }> =
       "cd /tmp; mkdir d; cp -r /usr/share/doc/bash d 2>/dev/null; ls -lR d > l; sort l | head -1 | wc -l; df /tmp > /dev/null; date > /dev/null; stat / > /dev/null; timeout 1 true; nice true; rm -rf d",
     says: "1\n",
   },
-  bash: { needs: "bash", script: "bash -c 'a=(1 2 3); echo $((a[1] + a[2])); cat <(echo sub)'", says: "5\nsub\n" },
+  bash: {
+    needs: "bash",
+    script: "bash -c 'a=(1 2 3); echo $((a[1] + a[2])); cat <(echo sub)'",
+    says: "5\nsub\n",
+  },
   git: {
     needs: "git",
     script:

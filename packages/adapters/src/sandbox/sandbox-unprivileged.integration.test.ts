@@ -36,7 +36,13 @@ async function runSuite(folder: string, launcher: string) {
     launcher,
     user: DEFAULT_USER,
     binds: [{ source: REPOSITORY, target: view }],
-    backend: initArgv({ launcher: inside, command: suiteCommand(view), folder: view, env: true, session: true }),
+    backend: initArgv({
+      launcher: inside,
+      command: suiteCommand(view),
+      folder: view,
+      env: true,
+      session: true,
+    }),
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/tmp", ...requirement() },
     wallMs: 580_000,
   });
@@ -48,7 +54,11 @@ async function runSuite(folder: string, launcher: string) {
 function suiteCommand(view: string): string[] {
   const node = join(view, relative(REPOSITORY, process.execPath));
   return [
-    ...[process.execPath.startsWith(REPOSITORY) ? node : process.execPath, "node_modules/vitest/vitest.mjs", "run"],
+    ...[
+      process.execPath.startsWith(REPOSITORY) ? node : process.execPath,
+      "node_modules/vitest/vitest.mjs",
+      "run",
+    ],
     // The usual way of reading the configuration writes a file beside it, which this user cannot.
     ...["--configLoader", "native", "--project", "integration", "--no-color"],
     join(HERE, "sandbox.integration.test.ts"),

@@ -40,7 +40,9 @@ describe(process.getuid?.() === 0 ? "for root" : "for an unprivileged user", () 
   });
   for (const ociRuntime of ["crun", "runc"]) {
     withProgram(ociRuntime, () => {
-      sandboxContract(`oci-${ociRuntime}`, "LEVEL_2", () => make("LEVEL_2", { backends: ["oci"], ociRuntime }));
+      sandboxContract(`oci-${ociRuntime}`, "LEVEL_2", () =>
+        make("LEVEL_2", { backends: ["oci"], ociRuntime }),
+      );
     });
   }
   sandboxContract("process", "LEVEL_1", () => make("LEVEL_1", { backends: ["process"] }));

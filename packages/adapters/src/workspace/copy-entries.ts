@@ -15,9 +15,15 @@ export function copyEntries(copy: string, copied: ReadonlyMap<string, Copied>): 
     const present = await survey(anchor, unfit);
     const isFolder = (path: string) => path === "" || present.get(path)?.type === "folder";
     const missing = [...copied.keys()].filter((path) => !present.has(path) && isFolder(folderOf(path)));
+    const standIns = new Map(
+      [...copied.values()].filter(({ standIn }) => standIn).map((one) => [one.copy.inode, one]),
+    );
     const entries = [...present].flatMap(([path, entry]) => {
       const before = copied.get(path);
-      return before && isUntouched(before, entry) ? [] : [stagedOf({ copy, path }, entry, before)];
+      if (before && isUntouched(before, entry)) return [];
+      const staged = stagedOf({ copy, path }, entry, before);
+      const isMoved = before?.copy.inode !== entry.inode && isStandIn(entry, standIns.get(entry.inode));
+      return [isMoved ? { ...staged, unfit: "is a file that cannot be read, under another name" } : staged];
     });
     return [...entries, ...missing.map(whiteout), ...unfit].sort(byPath);
   });
@@ -71,9 +77,13 @@ function stagedOf(
     content: { kind: "own", path: join(copy, path) },
     ...(entry.nlink > 1 && { inode: entry.inode }),
   };
-  const isStandIn = before?.standIn && bytes === 0 && mtimeNs === before.copy.mtimeNs;
-  if (!isStandIn) return file;
+  if (!before || !isStandIn(entry, before)) return file;
   return { ...file, bytes: before.original.bytes ?? 0, mtimeNs: before.original.mtimeNs };
+}
+
+/** Whether it is still the empty file that stands for one this user may not read. */
+function isStandIn(entry: Entry, copied: Copied | undefined): boolean {
+  return copied?.standIn === true && entry.bytes === 0 && entry.mtimeNs === copied.copy.mtimeNs;
 }
 
 function whiteout(path: string): StagedEntry {

@@ -30,6 +30,8 @@ export const DEFAULT_BOUNDS: EffectBounds = {
 
 /** How much is read for diffs, in multiples of the largest file that is compared. */
 const MOST_READING = 16;
+/** How many diffs may turn out to be more work than they are worth. */
+const MOST_COSTLY = 10;
 
 /** What a call changes, as it is shown and recorded. The digest covers everything, also what is left out. */
 export async function effectsOf(
@@ -94,6 +96,7 @@ class Diffs {
   readonly #small: SmallContents | undefined;
   #room: number;
   #reading: number;
+  #costly = 0;
 
   constructor(anchor: Anchor, bounds: EffectBounds, small: SmallContents | undefined) {
     this.#small = small;
@@ -109,7 +112,7 @@ class Diffs {
     if (!isAboutContent(change) || bytes === 0) return {};
     if (Math.max(before?.bytes ?? 0, after?.bytes ?? 0) > this.#bounds.comparedBytes)
       return { note: "too large to compare" };
-    if (this.#room <= 0 || bytes > this.#reading) return this.#cut();
+    if (this.#room <= 0 || bytes > this.#reading || this.#costly >= MOST_COSTLY) return this.#cut();
     this.#reading -= bytes;
     const [old, fresh] = [await this.#old(change), await this.#fresh(change)];
     if (!old || !fresh) return {};
@@ -118,8 +121,9 @@ class Diffs {
       { content: fresh, ...(after?.type === "file" && { path }) },
     );
     if (result.kind === "binary") return {};
-    if (result.kind === "too different") return { note: "too different to compare" };
-    return this.#fit(result.diff);
+    if (result.kind === "text") return this.#fit(result.diff);
+    this.#costly += 1;
+    return { note: "replaced as a whole", ...this.#fit(result.diff) };
   }
 
   #fit(diff: string): { diff?: string; note?: string } {

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { chmod, open } from "node:fs/promises";
+import { chmod, type FileHandle, open } from "node:fs/promises";
 import type { Anchor } from "./anchor.ts";
 import type { StepHook } from "./durable.ts";
 import { look } from "./entry.ts";
@@ -8,14 +8,15 @@ import { secondsOf } from "./file-times.ts";
 import { eachOf } from "./in-turn.ts";
 import { isRoot } from "./owner.ts";
 import type { PlannedFolder } from "./plan.ts";
+import { hasCode } from "./system-error.ts";
 
-const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
 const AT_ONCE = 16;
 
 /** How a folder is left at the end of the work. */
 export interface FolderFinish {
   path: string;
-  mode?: number;
+  mode: number;
   mtimeNs?: string;
   owner?: { uid: number; gid: number };
 }
@@ -39,7 +40,7 @@ export async function openFolders(
   for (const { path, mode } of folders) {
     if (openMode(mode) === mode) continue;
     step(`open ${path}`);
-    await anchor.within(path, (safe) => chmod(`${safe}/.`, openMode(mode)));
+    await anchor.within(path, (safe) => chmod(safe, openMode(mode)));
   }
 }
 
@@ -50,15 +51,26 @@ export async function finishFolders(anchor: Anchor, folders: readonly FolderFini
     await eachOf(byDepth.get(depth) ?? [], AT_ONCE, (folder) => finishFolder(anchor, folder));
 }
 
+/** Through a handle that is held already, so no link is followed. Its mode comes right afterwards. */
+async function openInAnyMode(safe: string): Promise<FileHandle> {
+  try {
+    return await open(safe, FOLDER);
+  } catch (error) {
+    if (!hasCode(error, "EACCES")) throw error;
+    await chmod(safe, 0o700);
+    return open(safe, FOLDER);
+  }
+}
+
 /** Gives a folder its owner, mode and time, and sees that it and the names in it are on disk. */
 async function finishFolder(anchor: Anchor, { path, mode, mtimeNs, owner }: FolderFinish): Promise<void> {
-  const handle = await anchor.within(path, (safe) => open(`${safe}/.`, FOLDER));
+  const handle = await anchor.within(path, openInAnyMode);
   await using(handle, async (folder) => {
     if (owner && isRoot()) await folder.chown(owner.uid, owner.gid);
     if (mtimeNs !== undefined) await folder.utimes(secondsOf(mtimeNs), secondsOf(mtimeNs));
-    if (mode !== undefined) await folder.chmod(mode);
+    await folder.chmod(mode);
     await folder.sync();
     const now = Number((await folder.stat()).mode) & 0o7777;
-    if (mode !== undefined && now !== mode) throw new Error(`the mode of ${path} cannot be set`);
+    if (now !== mode) throw new Error(`the mode of ${path} cannot be set`);
   });
 }

@@ -1,9 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { redactText } from "@sallyport/engine";
-import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { createTwoFilesPatch, FILE_HEADERS_ONLY, formatPatch } from "diff";
 
-/** How many lines may differ before working the difference out costs more than it shows. */
-const MOST_EDITS = 4_000;
+/** How many lines may differ before working the smallest difference out costs more than it shows. */
+const MOST_EDITS = 1_000;
+const NO_NEWLINE = "\\ No newline at end of file";
 
 /** A file's name and content on one side; no name where it is not there. */
 export interface DiffSide {
@@ -11,7 +12,8 @@ export interface DiffSide {
   content: Buffer;
 }
 
-export type TextDiff = { kind: "text"; diff: string } | { kind: "binary" } | { kind: "too different" };
+/** `whole`: the texts have so little in common that one is shown as taken away and the other as put in its place. */
+export type TextDiff = { kind: "text" | "whole"; diff: string } | { kind: "binary" };
 
 /**
  * The difference of two texts in the usual form, secrets taken out. They are taken out of the texts before they are
@@ -19,21 +21,15 @@ export type TextDiff = { kind: "text"; diff: string } | { kind: "binary" } | { k
  */
 export function textDiff(before: DiffSide, after: DiffSide): TextDiff {
   if (!isText(before.content) || !isText(after.content)) return { kind: "binary" };
-  const [old, fresh] = [before, after].map(({ content }) => redactText(content.toString()));
-  const diff = createTwoFilesPatch(
-    side("a", before),
-    side("b", after),
-    old ?? "",
-    fresh ?? "",
-    undefined,
-    undefined,
-    {
-      context: 3,
-      maxEditLength: MOST_EDITS,
-      headerOptions: FILE_HEADERS_ONLY,
-    },
-  );
-  return diff === undefined ? { kind: "too different" } : { kind: "text", diff: redactText(diff) };
+  const old = { name: sideName("a", before), text: redactText(before.content.toString()) };
+  const fresh = { name: sideName("b", after), text: redactText(after.content.toString()) };
+  const diff = createTwoFilesPatch(old.name, fresh.name, old.text, fresh.text, undefined, undefined, {
+    context: 3,
+    maxEditLength: MOST_EDITS,
+    headerOptions: FILE_HEADERS_ONLY,
+  });
+  if (diff !== undefined) return { kind: "text", diff: redactText(diff) };
+  return { kind: "whole", diff: redactText(wholeDiff(old, fresh)) };
 }
 
 /** Text that is not UTF-8 counts as binary. */
@@ -41,8 +37,39 @@ function isText(content: Buffer): boolean {
   return isUtf8(content) && !content.includes(0);
 }
 
-function side(prefix: string, { path }: DiffSide): string {
-  return path === undefined
-    ? "/dev/null"
-    : `${prefix}/${path.replaceAll("\n", "\\n").replaceAll("\r", "\\r")}`;
+function sideName(prefix: string, { path }: DiffSide): string {
+  return path === undefined ? "/dev/null" : `${prefix}/${path}`;
+}
+
+interface Named {
+  name: string;
+  text: string;
+}
+
+function wholeDiff(old: Named, fresh: Named): string {
+  const [gone, come] = [marked("-", old.text), marked("+", fresh.text)];
+  const [oldLines, newLines] = [countLines(gone), countLines(come)];
+  const hunk = { oldStart: oldLines > 0 ? 1 : 0, oldLines, newStart: newLines > 0 ? 1 : 0, newLines };
+  return formatPatch(
+    {
+      oldFileName: old.name,
+      newFileName: fresh.name,
+      oldHeader: undefined,
+      newHeader: undefined,
+      hunks: [{ ...hunk, lines: [...gone, ...come] }],
+    },
+    FILE_HEADERS_ONLY,
+  );
+}
+
+function marked(mark: string, text: string): string[] {
+  if (text === "") return [];
+  const lines = text.split("\n");
+  const isEnded = lines.at(-1) === "";
+  const shown = (isEnded ? lines.slice(0, -1) : lines).map((line) => `${mark}${line}`);
+  return isEnded ? shown : [...shown, NO_NEWLINE];
+}
+
+function countLines(lines: readonly string[]): number {
+  return lines.at(-1) === NO_NEWLINE ? lines.length - 1 : lines.length;
 }

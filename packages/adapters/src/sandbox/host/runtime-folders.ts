@@ -1,5 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { chmod, copyFile, link, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failure, SallyportError } from "@sallyport/protocol";
@@ -43,7 +54,9 @@ export class RuntimeFolders {
       await sweep(order.runtimeFolder);
       const own = join(order.runtimeFolder, `${process.pid}-${randomBytes(3).toString("hex")}`);
       await mkdir(own, { mode: 0o700 });
-      const open = order.isShared ? await mkdtemp(join(tmpdir(), "sallyport-")) : join(own, "public");
+      const open = order.isShared ? await mkdtemp(SHARED_PREFIX) : join(own, PUBLIC);
+      // So that whoever comes after a crash finds it.
+      if (order.isShared) await symlink(open, join(own, PUBLIC));
       const folders = new RuntimeFolders(own, open);
       await folders.#fill(order);
       return folders;
@@ -139,10 +152,19 @@ async function copyFolder(from: string, to: string): Promise<void> {
   await Promise.all((await readdir(from)).map((name) => copyFile(join(from, name), join(to, name))));
 }
 
-/** Removes what processes that are no more left in the runtime folder. */
+const PUBLIC = "public";
+const SHARED_PREFIX = join(tmpdir(), "sallyport-");
+
+/** Removes what processes that are no more left behind. */
 async function sweep(folder: string): Promise<void> {
   const stale = (await readdir(folder)).filter((name) => /^\d+-[0-9a-f]{6}$/.test(name) && !isAlive(name));
-  await Promise.all(stale.map((name) => rm(join(folder, name), { recursive: true, force: true })));
+  await Promise.all(
+    stale.map(async (name) => {
+      const shared = await readlink(join(folder, name, PUBLIC)).catch(() => "");
+      if (shared.startsWith(SHARED_PREFIX)) await rm(shared, { recursive: true, force: true });
+      await rm(join(folder, name), { recursive: true, force: true });
+    }),
+  );
 }
 
 function isAlive(name: string): boolean {

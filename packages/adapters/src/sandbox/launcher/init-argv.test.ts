@@ -24,13 +24,14 @@ describe("initArgv", () => {
         { port: 1080, socket: "/run/b" },
       ],
       env: true,
+      nice: 10,
       session: true,
       folder: "/ws",
       channelFd: 5,
     });
     expect(argv.join(" ")).toBe(
       "/l init --channel-fd 5 --rlimit as=1099511627776 --rlimit cpu=3 --rlimit nofile=64 --filter /f --notify " +
-        "--forward 3128=/run/a --forward 1080=/run/b --env --session --chdir /ws -- sh",
+        "--forward 3128=/run/a --forward 1080=/run/b --env --nice 10 --session --chdir /ws -- sh",
     );
   });
 

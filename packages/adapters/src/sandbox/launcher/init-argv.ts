@@ -32,6 +32,11 @@ export interface InitOptions {
   forwards?: readonly { port: number; socket: string }[];
   /** Takes the command's environment from SuperviseOptions.env; without it, it is what the backend gave `init`. */
   env?: boolean;
+  /**
+   * Lowers the command's priority, 19 at most. Whoever supervises it then keeps the upper hand over a fork bomb, also
+   * where there is neither a pid namespace nor a cgroup.
+   */
+  nice?: number;
   /** Gives the command a session of its own, away from any terminal. */
   session?: boolean;
   folder?: string;
@@ -50,6 +55,7 @@ export function initArgv(options: InitOptions): string[] {
     ...(options.filter?.notify ? ["--notify"] : []),
     ...(options.forwards ?? []).flatMap(({ port, socket }) => ["--forward", `${port}=${socket}`]),
     ...(options.env ? ["--env"] : []),
+    ...(options.nice === undefined ? [] : ["--nice", `${options.nice}`]),
     ...(options.session ? ["--session"] : []),
     ...(options.folder === undefined ? [] : ["--chdir", options.folder]),
     "--",

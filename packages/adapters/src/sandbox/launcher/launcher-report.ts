@@ -40,7 +40,7 @@ export interface LauncherEnding {
   wallMs: number;
   /** All refused system calls, also those not listed one by one. */
   violations: number;
-  /** Processes that could not be killed within half a minute; 0 unless the kernel holds them. */
+  /** Processes that could not be killed; 0 unless the kernel holds them. */
   left: number;
   /** What could not be done, such as `mount the overlay`. */
   message?: string;

@@ -38,7 +38,7 @@ export interface SuperviseHost {
 }
 
 /** A launcher that does not react to being asked is killed itself, and its backend dies with it. */
-const KILL_AFTER_MS = 45_000;
+const KILL_AFTER_MS = 150_000;
 
 /** Runs a backend under the launcher. Never throws: what goes wrong is an ending with `backend-failed`. */
 export function supervise(options: SuperviseOptions, host: SuperviseHost = {}): Supervised {

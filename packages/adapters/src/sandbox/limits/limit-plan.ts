@@ -25,6 +25,8 @@ export interface LimitHost {
 
 /** A tree may be over its limit for a moment before the watch sees it; here the kernel itself stops it. */
 const SPARE_TASKS = 8;
+/** A refused fork tells nobody but the program itself, so the watch gets the time to see the tree grow before that. */
+const UNTOLD_SPARE_TASKS = 256;
 const SPARE_DATA_BYTES = 256 * 1024 * 1024;
 /** Our own processes inside: backend, init, forwarder. */
 const OWN_TASKS = 8;
@@ -79,7 +81,7 @@ function rlimits(limits: SandboxLimits, host: LimitHost): Record<string, number>
     // Not the address space: runtimes reserve far more of it than they use.
     ...(!host.cgroup.has("memory") && { data: 2 * limits.memoryBytes + SPARE_DATA_BYTES }),
     ...(limits.cpuMs !== undefined && { cpu: Math.ceil(limits.cpuMs / 1000) + 1 }),
-    nproc: host.tasksBeside + limits.processes + SPARE_TASKS + OWN_TASKS,
+    nproc: host.tasksBeside + limits.processes + UNTOLD_SPARE_TASKS,
   };
 }
 

@@ -18,9 +18,9 @@ import { planMounts } from "../plan/plan-mounts.ts";
 import type { ResolvedOrder } from "../plan/resolve-order.ts";
 import { plainLayout } from "../process/plain-layout.ts";
 import type { PlainBackend } from "../process/process-backend.ts";
+import { tasksOf } from "../process/tasks-of.ts";
 import { fatalSyscalls, isFilterArch, syscallNumber } from "../seccomp/index.ts";
 import type { Backend } from "./backend.ts";
-import { tasksOf } from "../process/tasks-of.ts";
 import { layOut } from "./lay-out.ts";
 import { openNetwork, type RunNetwork } from "./open-network.ts";
 import { workspaceDisk } from "./workspace-disk.ts";
@@ -157,7 +157,10 @@ async function preparePlain(run: RunParts, backend: PlainBackend): Promise<Prepa
   const { order } = resolved;
   const { host } = context;
   if (order.egress.some((rule) => rule.credential !== undefined)) throw noCredentials(backend);
-  const plan = limitPlan(order.limits, limitHost(run, { isolated: false, tasksBeside: await tasksOf(host.user.uid) }));
+  const plan = limitPlan(
+    order.limits,
+    limitHost(run, { isolated: false, tasksBeside: await tasksOf(host.user.uid) }),
+  );
   const isHeld = backend.level === "LEVEL_1";
   const init = initArgv({
     launcher: `${host.folders.guest}/launcher`,

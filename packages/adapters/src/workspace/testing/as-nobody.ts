@@ -1,12 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { findLauncher, superviseArgv } from "../../sandbox/launcher/index.ts";
 import { readUpperLine } from "../../sandbox/launcher/upper-entry.ts";
 import type { ScanUpper } from "../index.ts";
-import { removeTree } from "../remove-tree.ts";
 import { checkWorkloads, type WorkloadEnd } from "./check-workload.ts";
 import type { FileOp } from "./file-ops.ts";
 import { type Workload, workload } from "./random-workload.ts";
@@ -19,6 +17,8 @@ import { inCopy, type ViewWorker } from "./view-workers.ts";
  */
 
 interface Orders {
+  /** Where the launcher's copy goes; whoever gave the orders removes it. */
+  folder: string;
   runs: number;
   batch: number;
   seed: number;
@@ -26,7 +26,7 @@ interface Orders {
 
 const NOBODY = 65_534;
 const ENDS: WorkloadEnd[] = ["keep", "keep", "rollback applied", "undo"];
-const { runs, batch, seed } = JSON.parse(process.argv[2] ?? "{}") as Orders;
+const { folder, runs, batch, seed } = JSON.parse(process.argv[2] ?? "{}") as Orders;
 
 /** A launcher that anybody may run. */
 function sharedLauncher(folder: string): string {
@@ -101,8 +101,6 @@ function plain({ tree, ops }: Workload): Workload {
   return { tree: tree.map(without), ops: ops.map(without) };
 }
 
-const folder = mkdtempSync(join(tmpdir(), "sallyport-nobody-"));
-chmodSync(folder, 0o755);
 const launcher = sharedLauncher(folder);
 const batches = fc.sample(
   fc.tuple(fc.array(workload.map(plain), { minLength: batch, maxLength: batch }), fc.constantFrom(...ENDS)),
@@ -129,5 +127,3 @@ async function inCopyShell(...[staging, ops]: Parameters<ViewWorker["work"]>): P
   if (view.kind !== "copy") throw new Error("a copy was asked for");
   await inShell(view.copy, ops);
 }
-
-await removeTree(folder).catch(() => undefined);
