@@ -78,6 +78,9 @@ for (const name of ORDER) {
   for (const extra of ["LICENSE", join(folder, "README.md")]) {
     if (existsSync(extra)) cpSync(extra, join(dist, extra.split("/").at(-1) ?? extra));
   }
+  // The sandbox launcher: its sources, and the program itself where it was built.
+  const native = join(folder, "native");
+  if (existsSync(native)) cpSync(native, join(dist, "native"), { recursive: true });
   console.log(
     `${original.name} ${original.version}: ${readdirSync(dist, { recursive: true }).length} files in ${dist}`,
   );

@@ -18,7 +18,10 @@ function install(): void {
   cpSync(join(ROOT, "packages/server/dist"), join(modules, "sallyport"), { recursive: true });
   for (const name of readdirSync(join(ROOT, "node_modules"))) {
     const ours = name === "@sallyport" || name === "sallyport" || name.startsWith(".");
-    if (!ours) symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+    if (ours) continue;
+    // A sandbox sees this folder and not where a link out of it leads; real installations have no such links.
+    if (name === "semver") cpSync(join(ROOT, "node_modules", name), join(modules, name), { recursive: true });
+    else symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
   }
 }
 
@@ -54,6 +57,17 @@ describe("the published packages", () => {
   it("run a tool in a thread, keep the record and verify it", () => {
     expect(JSON.parse(sallyport("call", "greet", '{"name":"Ada"}'))).toBe("Hello, Ada");
     expect(JSON.parse(sallyport("audit", "verify", "--json"))).toMatchObject({ intact: true });
+  });
+
+  it("run the same tool, and any command, in a sandbox [L3-EXE-2]", () => {
+    const config = join(folder, "isolated.yaml");
+    writeFileSync(
+      config,
+      "state: isolated\ntools: [{ module: ./greet.js, runner: script }]\ngrants: [{ id: g, tools: [greet] }]\n",
+    );
+    const answer = sallyport("call", "greet", '{"name":"Ada"}', "--json", "--config", config);
+    expect(JSON.parse(answer)).toMatchObject({ result: "Hello, Ada", isolation: { level: "LEVEL_2" } });
+    expect(sallyport("run", "--config", config, "--", "echo", "isolated")).toBe("isolated\n");
   });
 
   it("can be imported by every name they export", () => {
