@@ -32,6 +32,15 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
+      {
+        // By itself too: limits on time and processors are attacked, and the host is compared before and after.
+        test: {
+          name: "escape",
+          include: ["test/escape/**/*.test.ts"],
+          testTimeout: 300_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
     ],
   },
 });

@@ -1,4 +1,4 @@
-import { lstat, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -239,7 +239,7 @@ describe("old records", () => {
         expect(await workspaces.undo("two")).toEqual({ ok: false, reason: "expired" });
         expect(await workspaces.undo("three")).toEqual({ ok: false, reason: "already_undone" });
       },
-      { clock, keepMs: 50_000, keepBytes: 7_000 },
+      { clock, keepMs: 50_000, keepBytes: 6_001 },
     );
   });
 });
@@ -280,7 +280,6 @@ describe("recovery", () => {
       const call = begin();
       await call.files.write("a.txt", "x");
       await call.apply();
-      const { rename } = await import("node:fs/promises");
       await rename(root, join(base, "elsewhere"));
       const next = await reopen();
       expect(await next.recover(async () => false)).toMatchObject([{ rollback: { verified: false } }]);

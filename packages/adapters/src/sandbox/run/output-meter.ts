@@ -42,7 +42,7 @@ export class OutputMeter {
     const room = Math.max(0, this.#limit - this.#bytes);
     const wasExceeded = this.isExceeded;
     this.#bytes += chunk.length;
-    
+    if (this.isExceeded && !wasExceeded) this.#onExceeded();
     return chunk.length <= room ? chunk : chunk.subarray(0, room);
   }
 }

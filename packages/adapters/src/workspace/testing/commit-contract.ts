@@ -1,7 +1,7 @@
 import { lstat, mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_DENIED } from "../index.ts";
+import { DEFAULT_DENIED, openWorkspaces } from "../index.ts";
 import { type FileOp, perform } from "./file-ops.ts";
 import { snapshot } from "./snapshot.ts";
 import type { ViewWorker } from "./view-workers.ts";
@@ -153,7 +153,6 @@ export function commitContract(worker: ViewWorker): void {
       inRoom(worker, TREE, async ({ root, base, reopen }) => {
         const before = await snapshot(root, { times: true });
         let steps = 0;
-        const { openWorkspaces } = await import("../index.ts");
         const onStep = (next: string) => {
           if (next.startsWith("place") && ++steps === 2)
             throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
