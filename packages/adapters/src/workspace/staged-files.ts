@@ -31,8 +31,10 @@ export interface StagedFilesOrder {
 export class StagedFiles implements FileAccess {
   readonly #order: StagedFilesOrder;
   readonly #queue = new Queue();
-  readonly #tree = new StagedTree();
   readonly #memory = new Map<string, Remembered | undefined>();
+  readonly #tree = new StagedTree((path, folder) => {
+    if (!this.#memory.has(path)) this.#memory.set(path, folder);
+  });
   #bytes = 0;
   #blobs = 0;
   #edits = 0;

@@ -42,6 +42,13 @@ export type Visible = { staged: Exclude<StagedNode, Gone> } | { real: Entry };
 export class StagedTree {
   readonly #top: StagedFolder = { type: "folder", mode: 0, mtimeNs: "0", opaque: false, children: new Map() };
 
+  readonly #adopted: (path: string, folder: Entry) => void;
+
+  /** `adopted` hears of every folder of the workspace in which something is staged: it has to stay there. */
+  constructor(adopted: (path: string, folder: Entry) => void) {
+    this.#adopted = adopted;
+  }
+
   get isEmpty(): boolean {
     return this.#top.children.size === 0;
   }
@@ -125,6 +132,7 @@ export class StagedTree {
   async #adopt(anchor: Anchor, folder: StagedFolder, parts: readonly string[]): Promise<StagedFolder> {
     const found = folder.opaque ? undefined : await real(anchor, parts);
     if (found?.real.type !== "folder") throw systemError("ENOENT", parts.join("/"));
+    this.#adopted(parts.join("/"), found.real);
     const { mode, mtimeNs } = found.real;
     const child: StagedFolder = { type: "folder", mode, mtimeNs, opaque: false, children: new Map() };
     folder.children.set(parts.at(-1) ?? "", child);

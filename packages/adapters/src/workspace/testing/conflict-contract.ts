@@ -45,6 +45,12 @@ const CASES: { name: string; call: FileOp[]; others: FileOp[]; conflicts: [strin
     conflicts: [["a.txt", "edited by someone else"]],
   },
   {
+    name: "a folder the call made something in was deleted",
+    call: [{ do: "write", path: "d/new.txt", content: "x" }],
+    others: [{ do: "delete tree", path: "d" }],
+    conflicts: [["d", "by someone else"]],
+  },
+  {
     name: "something was put into a folder the call deleted",
     call: [{ do: "delete tree", path: "d" }],
     others: [{ do: "write", path: "d/x.txt", content: "x" }],

@@ -94,7 +94,7 @@ async function run(argv: string[], options: RunOptions, io: Io): Promise<number>
     async ({ engine }) => await inSandbox(engine, { argv, options, asks, session }),
     { grants: [GRANT] },
   );
-  tell(answer, { options, session });
+  tell(answer, { options, session, isShown: asks });
   return exitCodeFor(answer);
 }
 
@@ -165,20 +165,27 @@ function boundsOf(options: RunOptions, { io }: Session): RunBounds {
   };
 }
 
-function tell(answer: CallAnswer, { options, session }: { options: RunOptions; session: Session }): void {
+interface Telling {
+  options: RunOptions;
+  session: Session;
+  /** The person has seen the changes already, when asked about them. */
+  isShown: boolean;
+}
+
+function tell(answer: CallAnswer, { options, session, isShown }: Telling): void {
   const { output } = session;
   if (output.json) {
     output.result(answerDocument(answer), () => "");
     return;
   }
-  if (answer.effects) output.note(effectsText(answer.effects, output, { diff: options.diff === true }));
+  if (answer.effects && !isShown)
+    output.note(effectsText(answer.effects, output, { diff: options.diff === true }));
   output.note(answerSummary(answer, output));
   if (answer.status !== "success") output.note(failureText(answer.error, output));
-  else output.note(whatBecame(answer));
+  else if (answer.effects && answer.effects.files.length > 0) output.note(whatBecame(answer));
 }
 
-function whatBecame({ dryRun, effects, callId }: CallAnswer): string {
-  if (!effects || effects.files.length === 0) return "";
+function whatBecame({ dryRun, callId }: CallAnswer): string {
   return dryRun
     ? "Nothing was kept. Add --commit to keep it."
     : `Committed. To take it back: sallyport undo ${callId}`;
