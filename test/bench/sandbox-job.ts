@@ -1,16 +1,17 @@
 import type { Job, ToolHost } from "@sallyport/engine";
 import { BOUNDS } from "./sandbox-orders.ts";
 
-const SUBJECT = new URL("./sandbox-subject.ts", import.meta.url).href;
+/** The tool's module as it stands. */
+export const SUBJECT = new URL("./sandbox-subject.ts", import.meta.url).href;
 
 /** One call of the script tool. */
-export function sumJob(): Job {
+export function sumJob(moduleUrl: string = SUBJECT): Job {
   const { limits } = BOUNDS;
   return {
     tool: "bench.sum",
     version: "1.0.0",
     operation: "run",
-    implementation: { kind: "script", moduleUrl: SUBJECT },
+    implementation: { kind: "script", moduleUrl },
     input: { a: 2, b: 3 },
     facts: {
       callId: "bench",

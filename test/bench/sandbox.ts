@@ -26,7 +26,8 @@ interface Ground {
 
 const RACES: Record<string, (ground: Ground) => Promise<RaceReport>> = {
   cold: ({ sandbox }) => raceCold(sandbox, { rounds: ROUNDS, runs: 10 }),
-  warm: ({ sandbox }) => raceWarm(sandbox, { rounds: ROUNDS, runs: 4 }),
+  warm: ({ sandbox, folder }) =>
+    raceWarm({ sandbox, folder: join(folder, "script") }, { rounds: ROUNDS, runs: 4 }),
   commits: (ground) => raceCommits(ground, { rounds: ROUNDS, runs: 3 }),
   views: (ground) => raceViews(ground, { rounds: ROUNDS, runs: 6 }),
   guarded: ({ folder, ...ground }) =>

@@ -39,7 +39,7 @@ export interface Attempt {
   /** Any of these endings proves it harmless; every other one fails. */
   expect: readonly Expectation[];
   /** How the workspace is seen. `overlay` unless said otherwise, as in the product. */
-  workspace?: "overlay" | "copy" | "bind";
+  workspace?: "overlay" | "copy";
   /** More that is mounted: the folder with device nodes and a setuid program of root's, or that with sockets. */
   extra?: "devices" | "sockets";
   /** A file of this many bytes is in the workspace. */

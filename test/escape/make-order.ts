@@ -80,5 +80,5 @@ function argvOf({ run }: Attempt, places: Places): string[] {
 
 function extraMounts({ attempt, extra }: OrderParts): SandboxMount[] {
   const folder = attempt.extra === undefined ? undefined : extra[attempt.extra];
-  return folder === undefined ? [] : [{ source: folder, target: folder, mode: "rw" }];
+  return folder === undefined ? [] : [{ source: folder, target: folder, mode: "ro" }];
 }

@@ -32,14 +32,14 @@ export interface SiteOrder {
  * Everything is open to everybody on the host: what keeps an attack from a canary must be the sandbox, not a mode.
  */
 export async function makeSite(order: SiteOrder): Promise<Site> {
-  const { folder, attempt } = order;
+  const { folder } = order;
   const workspace = join(folder, "workspace");
   const out = join(folder, "outside");
   const readOnly = join(folder, "read-only");
   await Promise.all([fillWorkspace(workspace, order), fillOutside(out, order.token), fillReadOnly(readOnly)]);
   const hidden = [".env", ".git/hooks", ".sallyport"].map((name) => join(workspace, name));
   const { given, written } = await giveWorkspace(workspace, order);
-  const watched = [out, readOnly, ...(attempt.workspace === "bind" ? hidden : [workspace])];
+  const watched = [out, readOnly, workspace];
   return {
     folder,
     workspace,
@@ -79,9 +79,6 @@ async function fillReadOnly(folder: string): Promise<void> {
 
 async function giveWorkspace(workspace: string, order: SiteOrder): Promise<Pick<Site, "given" | "written">> {
   const { folder, attempt } = order;
-  if (attempt.workspace === "bind") {
-    return { given: { mounts: [{ source: workspace, target: workspace, mode: "rw" }] }, written: workspace };
-  }
   if (attempt.workspace === "copy") {
     const copy = join(folder, "copy");
     await cp(workspace, copy, { recursive: true, preserveTimestamps: true });

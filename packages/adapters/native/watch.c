@@ -125,7 +125,8 @@ static uint64_t tree_memory(const struct watch *watch) {
   for (size_t i = 0; i < watch->now.count; i++) {
     snprintf(path, sizeof path, "/proc/%d/status", (int)watch->now.items[i].pid);
     if (read_small_file(path, status, sizeof status) <= 0) continue;
-    private += kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nVmSwap:");
+    /* Page tables too: a tree can fill memory with them alone. */
+    private += kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nVmSwap:") + kilobytes(status, "\nVmPTE:");
     shared += kilobytes(status, "\nRssShmem:");
   }
   /* A memory file may be held without being mapped; mapped it is counted already. */

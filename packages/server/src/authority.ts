@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { createAbacPolicy } from "@sallyport/adapters/abac";
 import { createOpaPolicy } from "@sallyport/adapters/opa";
 import {
@@ -47,7 +48,7 @@ export function openAuthority(
   const tokens = tokensOf(config);
   const authority = new HouseAuthority({
     grants: [...config.grants, ...grants],
-    agents: config.agents.map(profileOf),
+    agents: config.agents.map((agent) => profileOf(agent, resolve(config.folder, config.workspace))),
     policies: policiesOf(config, { rules, bus }),
     shelf,
     project: config.folder,
@@ -84,14 +85,19 @@ function tokensOf(config: LoadedConfig): TokenChecker | undefined {
   throw new SallyportError(failure("E3227", { message, advice }));
 }
 
-function profileOf({ permissions, limits, ...rest }: LoadedConfig["agents"][number]): AgentProfile {
+/** Paths of an agent start where those of its tools do. */
+function profileOf(
+  { permissions, limits, ...rest }: LoadedConfig["agents"][number],
+  root: string,
+): AgentProfile {
   const profile = { ...rest, ...(limits && { limits: defined(limits) }) };
   if (!permissions) return profile;
   const network = permissions.network.map(({ host, port }) => ({
     host,
     ...(port !== undefined && { port }),
   }));
-  return { ...profile, permissions: { ...permissions, network } };
+  const filesystem = permissions.filesystem.map(({ path, mode }) => ({ path: resolve(root, path), mode }));
+  return { ...profile, permissions: { ...permissions, filesystem, network } };
 }
 
 function capabilitiesOf(config: LoadedConfig): CapabilityTree {

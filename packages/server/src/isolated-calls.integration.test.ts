@@ -141,6 +141,97 @@ describe("a command tool, through the whole passage", () => {
   });
 });
 
+describe("what decides and what is secret", () => {
+  it("is out of reach of functions too, wherever it is kept", async () => {
+    writeFileSync(join(folder, "token.txt"), "s3cr3t-value\n", { mode: 0o600 });
+    writeFileSync(join(folder, "rules.yaml"), "version: 1\ndefault: allow\nrules: []\n");
+    await open(`state: kept
+policy: { files: [rules.yaml] }
+credentials: { upstream: { host: localhost, secret: { file: token.txt } } }
+`);
+    for (const path of ["token.txt", "kept/keys/grants.key", "sallyport.yaml", "rules.yaml"]) {
+      expect(codeOf(await call("snoop", { path }))).not.toBe("success");
+      expect(codeOf(await call("snoop", { path, write: true }))).not.toBe("success");
+    }
+    expect(readFileSync(join(folder, "token.txt"), "utf8")).toBe("s3cr3t-value\n");
+    expect(codeOf(await call("snoop", { path: "work/kept.txt" }))).toBe("success");
+  });
+
+  it("a folder inside the state folder is no workspace", async () => {
+    await open("state: work\n");
+    expect(codeOf(await sh("ls"))).toBe("E3105");
+  });
+});
+
+describe("a try-out that nobody approved", () => {
+  const preview = `policy: { files: [rules.yaml] }
+sandbox: { warm: { perTool: 0 } }
+`;
+  const rules = (effect: string, more = "") =>
+    writeFileSync(
+      join(folder, "rules.yaml"),
+      `version: 1
+default: allow
+rules:
+  - { id: r, effect: ${effect}, reason: r, ${more} match: { tools: [shell] }, examples: { match: [{ tool: shell }], not: [{ tool: x }] } }
+`,
+    );
+
+  it("is not committed when the policy no longer asks: the call runs as it is now", async () => {
+    rules("ask", "preview: true,");
+    await open(preview);
+    const asked = await sh("cat kept.txt > copy.txt");
+    expect(asked.status).toBe("pending_approval");
+    await house.close();
+    rules("allow");
+    writeFileSync(join(folder, "work", "kept.txt"), "changed since\n");
+    await open(preview);
+    const done = await house.engine.resume(asked.callId);
+    expect(done).toMatchObject({ status: "success" });
+    expect(readFileSync(join(folder, "work", "copy.txt"), "utf8")).toBe("changed since\n");
+  });
+
+  it("is dropped when the question is put anew, and the new one is about the call as it is", async () => {
+    rules("ask", "preview: true,");
+    await open(preview);
+    const asked = await sh("echo tried > made.txt");
+    await house.close();
+    rules("ask");
+    await open(preview);
+    const again = await house.engine.resume(asked.callId);
+    expect(again).toMatchObject({ status: "pending_approval" });
+    const approvalId = "approval" in again ? (again.approval?.approvalId ?? "") : "";
+    const question = await house.engine.approvals.get(approvalId);
+    expect(question?.effects).toBeUndefined();
+    await house.engine.approvals.approve(approvalId, { by: "ada" });
+    const done = await house.engine.resume(asked.callId);
+    expect(done).toMatchObject({ status: "success", isolation: { level: "LEVEL_2" } });
+    expect(readFileSync(join(folder, "work", "made.txt"), "utf8")).toBe("tried\n");
+  });
+
+  it("is not made for a tool that reaches hosts, which would do something else without them", async () => {
+    await open("sandbox: { privateHosts: [localhost] }\n");
+    const asked = await call(
+      "fetcher",
+      { command: ["true"] },
+      { requireApproval: true, preview: true, onApproval: "pending" },
+    );
+    const record = await house.engine.approvals.get(asked.approval?.approvalId ?? "");
+    expect(record).toBeDefined();
+    expect(record?.effects).toBeUndefined();
+  });
+
+  it("ends, rolled back, when a dry run wrote more than it may", async () => {
+    await open();
+    const answer = await sh("head -c 2000000 /dev/zero > big", {
+      dryRun: true,
+      limits: { maxDiskBytes: 1_000_000 },
+    });
+    expect(codeOf(answer)).toBe("E3102");
+    expect(answer.rollback).toMatchObject({ verified: true });
+  });
+});
+
 describe("a script tool in a sandboxed process", () => {
   it("is somebody else there, and has its state and files through the host [L3-EXE-2]", async () => {
     await open();

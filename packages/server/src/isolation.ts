@@ -11,6 +11,7 @@ import {
   type IsolationRules,
   type Runner,
 } from "@sallyport/engine";
+import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "./config/load.ts";
 import { configuredSecrets } from "./configured-secrets.ts";
 
@@ -26,12 +27,8 @@ const DAY_MS = 86_400_000;
 /** Makes ready; whether a sandbox can be had is found out when the first one is needed. */
 export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation> {
   const { sandbox: settings, effects, stateFolder } = config;
-  const root = realpathSync(resolve(config.folder, config.workspace));
-  const hidden = [
-    stateFolder,
-    ...(config.file ? [config.file] : []),
-    ...settings.hidden.map((path) => resolve(config.folder, path)),
-  ];
+  const root = workspaceRoot(config);
+  const hidden = hiddenPaths(config);
   const sandbox = createSandbox({
     runtimeFolder: join(stateFolder, "run"),
     backends: settings.backends,
@@ -69,6 +66,33 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     maxCopyBytes: effects.copyBytes,
   };
   return { rules, runners, close: () => sandbox.close() };
+}
+
+function workspaceRoot(config: LoadedConfig): string {
+  const path = resolve(config.folder, config.workspace);
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SallyportError(failure("E3919", { message: `The workspace ${path} cannot be used: ${why}.` }));
+  }
+}
+
+/** What no tool may see: everything that is kept, what decides, and the files of secrets. */
+function hiddenPaths(config: LoadedConfig): string[] {
+  const { stateFolder, file, folder, sandbox, credentials, policy } = config;
+  const secrets = Object.values(credentials).flatMap(({ secret }) => ("file" in secret ? [secret.file] : []));
+  const given = [...sandbox.hidden, ...secrets, ...policy.files].map((path) => resolve(folder, path));
+  return [stateFolder, ...(file ? [file] : []), ...given].map(canonical);
+}
+
+/** Where a path really is; one that does not exist yet is taken as it is written. */
+function canonical(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 function credentialsOf({ credentials }: LoadedConfig): Record<string, HostCredential> {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { removeTree } from "../../../packages/adapters/src/workspace/remove-tree.ts";
 import { workload } from "../../../packages/adapters/src/workspace/testing/random-workload.ts";
 import { type Snapshot, snapshot } from "../../../packages/adapters/src/workspace/testing/snapshot.ts";
 import { seeded } from "../seeded.ts";
@@ -29,20 +30,20 @@ interface Outlook {
 /** Lives the life to its end in another place: what it starts from, what it comes to, and how many steps it takes. */
 async function foresee(scenario: Scenario): Promise<Outlook> {
   const twin = { ...scenario, base: `${scenario.base}-twin` };
+  const ws = join(twin.base, "ws");
   let steps = 0;
-  await layOut(twin);
-  await prepare(twin);
-  const before = await snapshot(join(twin.base, "ws"));
-  await live(
-    twin,
-    () => {
-      steps += 1;
-    },
-    () => undefined,
-  );
-  const after = await snapshot(join(twin.base, "ws"));
-  await rm(twin.base, { recursive: true });
-  return { before, after, steps };
+  const count = () => {
+    steps += 1;
+  };
+  try {
+    await layOut(twin);
+    await prepare(twin);
+    const before = await snapshot(ws);
+    await live(twin, count, () => undefined);
+    return { before, after: await snapshot(ws), steps };
+  } finally {
+    await removeTree(twin.base);
+  }
 }
 
 function withoutTimes(tree: Snapshot): Snapshot {
@@ -130,13 +131,10 @@ describe("a process killed while it changes files", () => {
           const story = STORIES[turn % STORIES.length] ?? "apply";
           const way = random() < 0.5 ? "copy" : "in process";
           const what = `seed ${SEED}, family ${family}, turn ${turn}: ${story} ${way}`;
-          const tally = await oneTurn(
-            { story, way, base, tree, ops },
-            { random, cache, twice: turn % 3 === 0, what },
-          );
+          const how = { random, cache, twice: turn % 3 === 0, what };
+          const tally = await oneTurn({ story, way, base, tree, ops }, how).finally(() => removeTree(base));
           for (const key of ["kills", "before", "after", "takenBack"] as const)
             total[key] += tally?.[key] ?? 0;
-          await rm(base, { recursive: true });
         }
       } finally {
         await rm(cache, { recursive: true });

@@ -14,7 +14,7 @@ const MASKED = refused(
   "ENOTDIR",
   "ENXIO",
 );
-const EACH_VIEW = ["overlay", "bind", "copy"] as const;
+const EACH_VIEW = ["overlay", "copy"] as const;
 
 export const HIDDEN: Attempt[] = [
   ...EACH_VIEW.flatMap((workspace) => [
@@ -51,7 +51,7 @@ export const HIDDEN: Attempt[] = [
   ]),
   hidden.attack("hidden files by odd names", "odd_names_of_hidden", MASKED),
   hidden.attack("swapping a hidden folder's parent in a race", "race_parent_of_hidden", NOTHING, {
-    workspace: "bind",
+    workspace: "overlay",
   }),
   hidden.attack(
     "a hidden socket in a mounted folder",

@@ -148,7 +148,7 @@ export const KERNEL_FILES: Attempt[] = [
     "projects, which quotas go by",
     "take_project",
     refused("EPERM", "EACCES", "EINVAL", "ENOTTY", "EOPNOTSUPP"),
-    { workspace: "bind" },
+    { workspace: "overlay" },
   ),
   kernel.attack("user and group maps", "write_user_maps", refused("EPERM", "EACCES", "EROFS", "EINVAL"), {
     core: true,

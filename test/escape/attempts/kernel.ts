@@ -94,7 +94,7 @@ export const DEVICES: Attempt[] = [
     "making device nodes in a mounted folder",
     'mknod "$X_WS/mem" c 1 1 && echo ESCAPED; mknod "$X_WS/disk" b 254 0 && echo ESCAPED; echo "REFUSED mknod EPERM"',
     CLOSED,
-    { workspace: "bind" },
+    { workspace: "overlay" },
   ),
   devices.attack(
     "memory and ports",

@@ -70,7 +70,9 @@ export const DISK_FILLERS: Attempt[] = [
   disk.attack("many files in a copied workspace", ["fill_folder", "{workspace}"], FULL, {
     workspace: "copy",
   }),
-  disk.attack("many files in a mounted folder", ["fill_folder", "{workspace}"], FULL, { workspace: "bind" }),
+  disk.attack("many files in a mounted folder", ["fill_folder", "{workspace}"], FULL, {
+    workspace: "overlay",
+  }),
   disk.attack("files without a name", ["fill_with_unlinked_files", "{workspace}"], FULL),
   disk.attack("one large file", "fill_one_file", limit("fileSize"), { core: true, bites: true }),
   disk.attack("one large file, ignoring signals", "fill_one_file_ignoring_signals", refused("EFBIG")),

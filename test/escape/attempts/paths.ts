@@ -39,7 +39,7 @@ export const PATHS: Attempt[] = [
     bites: true,
   }),
   paths.attack("a symbolic link out of a mounted folder", "link_out_of_the_workspace", NOT_THERE, {
-    workspace: "bind",
+    workspace: "overlay",
   }),
   paths.attack("symbolic links through /proc", "link_through_proc", NOT_THERE),
   paths.script(
@@ -55,22 +55,22 @@ export const PATHS: Attempt[] = [
     "swapping a folder and a link in a race, in a mounted folder",
     "race_folder_against_link",
     NOTHING,
-    { workspace: "bind" },
+    { workspace: "overlay" },
   ),
   paths.attack("moving a folder while climbing from it", "race_moves_against_dots", NOTHING, {
-    workspace: "bind",
+    workspace: "overlay",
   }),
   paths.attack(
     "a hard link to a read-only file",
     "hard_link_to_read_only",
     refused("EXDEV", "EPERM", "ENOENT", "EROFS", "EACCES"),
-    { workspace: "bind" },
+    { workspace: "overlay" },
   ),
   paths.attack(
     "renaming over mount points",
     "rename_over_mount_points",
     refused("EBUSY", "EXDEV", "EROFS", "EACCES", "EPERM"),
-    { workspace: "bind" },
+    { workspace: "overlay" },
   ),
   paths.attack("changing a read-only mount in every way", "change_read_only_mount", READ_ONLY, {
     core: true,

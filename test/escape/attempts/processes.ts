@@ -135,7 +135,7 @@ export const PRIVILEGES: Attempt[] = [
     "a setuid copy of itself in a mounted folder",
     "setuid_copy_of_ourselves",
     refused("EPERM", "EACCES"),
-    { workspace: "bind" },
+    { workspace: "overlay" },
   ),
   privileges.attack(
     "a setuid program of root's in a mounted folder",

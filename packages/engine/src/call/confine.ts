@@ -9,7 +9,7 @@ import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
 import { demandedLevel, type IsolationRules } from "./isolation-rules.ts";
 import { effectiveLimits } from "./job.ts";
-import { permittedFolders } from "./permitted-folders.ts";
+import { type PermittedFolders, permittedFolders } from "./permitted-folders.ts";
 
 const MIB = 1024 * 1024;
 
@@ -37,7 +37,9 @@ export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Con
   if (!rules) return level ? noSandbox(id) : { confinement: undefined, staging: undefined };
   const folders = permittedFolders(permissions, rules.root);
   if (isFailure(folders)) return folders;
-  const staging = stage({ attempt, tool, folders }, rules);
+  const limits = sandboxLimits(attempt, tool, house);
+  const staging = stage({ attempt, tool, folders, maxBytes: limits.diskBytes }, rules);
+  if (staging && isFailure(staging)) return staging;
   if (attempt.request.dryRun && level !== "LEVEL_2") return notIsolated(id);
   if (!level) return { confinement: undefined, staging };
   const bounds = attempt.facts.decision?.bounds;
@@ -46,7 +48,7 @@ export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Con
     mounts: folders.readable.map((path) => ({ source: path, target: path, mode: "ro" as const })),
     hidden: rules.hidden,
     egress: attempt.request.dryRun ? [] : egressOf(tool, rules),
-    limits: sandboxLimits(attempt, tool, house),
+    limits,
     cwd: (isCommand(tool) ? folders.writable : undefined) ?? folders.readable[0] ?? "/tmp",
     ...(bounds && { bounds }),
     // A command sees the folder itself; a function asks the host for files, the same in every runner.
@@ -76,23 +78,45 @@ function isCommand({ implementation }: ResolvedTool): boolean {
   return implementation?.kind === "process";
 }
 
+interface Staged {
+  attempt: Attempt;
+  tool: ResolvedTool;
+  folders: PermittedFolders;
+  maxBytes: number;
+}
+
 /** A folder that may only be read is staged too for a function, which has no other way to read it. */
 function stage(
-  {
-    attempt,
-    tool,
-    folders,
-  }: { attempt: Attempt; tool: ResolvedTool; folders: { writable: string | undefined; readable: string[] } },
+  { attempt, tool, folders, maxBytes }: Staged,
   rules: IsolationRules,
-): FileStaging | undefined {
+): FileStaging | Failure | undefined {
   const root = folders.writable ?? (isCommand(tool) ? undefined : folders.readable[0]);
   if (root === undefined) return undefined;
+  const inside = rules.hidden.find((path) => isWithin(root, path));
+  if (inside !== undefined) {
+    return failure("E3105", { message: `${root} is in ${inside}, which no tool may see.` });
+  }
   const writable = folders.writable !== undefined && tool.conduct.sideEffects !== "none";
   return rules.workspaces.begin({
     callId: attempt.callId,
-    rules: { root, writable, denied: rules.denied },
-    maxBytes: tool.limits.maxDiskBytes ?? UNSTATED.diskBytes,
+    rules: { root, writable, denied: [...rules.denied, ...hiddenBelow(root, rules.hidden)] },
+    maxBytes,
   });
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+}
+
+/** What no process sees is not read or changed through a staging either, which works outside every sandbox. */
+function hiddenBelow(root: string, hidden: readonly string[]): string[] {
+  const below = hidden.filter((path) => isWithin(path, root)).map((path) => path.slice(root.length + 1));
+  return below.flatMap((path) => [literally(path), `${literally(path)}/**`]);
+}
+
+/** A path as a pattern that means only itself. */
+function literally(path: string): string {
+  return path.replaceAll(/[*?]/g, "?");
 }
 
 /** The hosts of the manifest, each with the credential the tool declares for it. */
@@ -122,7 +146,7 @@ function credentialFor(
 ) {
   const wanted = readHostPattern(host);
   for (const name of names) {
-    const known = credentials[name];
+    const known = Object.hasOwn(credentials, name) ? credentials[name] : undefined;
     const good = known && readHost(known.host);
     if (!known || !good || !wanted) continue;
     const within = hostsWithin(
@@ -142,18 +166,20 @@ function sandboxLimits(attempt: Attempt, tool: ResolvedTool, house: House): Sand
     const given = [attempt.request.limits?.[name], tool.limits[name]].filter((one) => one !== undefined);
     return given.length === 0 ? undefined : Math.min(...given);
   };
-  const cpuMs = tightest("cpuTimeMs");
-  const cpuMillicores = tightest("cpuMillicores");
+  const agents: Partial<SandboxLimits> = attempt.facts.decision?.bounds?.limits ?? {};
+  const unstated = (name: keyof typeof UNSTATED) => Math.min(UNSTATED[name], agents[name] ?? Infinity);
+  const cpuMs = tightest("cpuTimeMs") ?? agents.cpuMs;
+  const cpuMillicores = tightest("cpuMillicores") ?? agents.cpuMillicores;
   return {
     wallMs: timeoutMs,
     memoryBytes,
     outputBytes: maxOutputBytes,
     ...(cpuMs !== undefined && { cpuMs }),
     ...(cpuMillicores !== undefined && { cpuMillicores }),
-    processes: tightest("maxProcesses") ?? UNSTATED.processes,
-    openFiles: tightest("maxOpenFiles") ?? UNSTATED.openFiles,
-    fileBytes: tightest("maxFileBytes") ?? UNSTATED.fileBytes,
-    diskBytes: tightest("maxDiskBytes") ?? UNSTATED.diskBytes,
-    connections: tightest("maxConnections") ?? UNSTATED.connections,
+    processes: tightest("maxProcesses") ?? unstated("processes"),
+    openFiles: tightest("maxOpenFiles") ?? unstated("openFiles"),
+    fileBytes: tightest("maxFileBytes") ?? unstated("fileBytes"),
+    diskBytes: tightest("maxDiskBytes") ?? unstated("diskBytes"),
+    connections: tightest("maxConnections") ?? unstated("connections"),
   };
 }

@@ -48,6 +48,8 @@ export async function showEffects(
   if (isFailure(confined)) return confined;
   // Only full isolation makes a try-out harmless; any other tool is asked about before it runs.
   if (confined.confinement?.level !== "LEVEL_2") return NOT_SHOWN;
+  // Without its hosts it would do something else than it will; what it would do there cannot be shown beforehand.
+  if (confined.confinement.egress.length > 0) return NOT_SHOWN;
   const place = await house.admission.enter({
     agent: JSON.stringify([attempt.request.caller.tenant, attempt.request.caller.agent]),
     tool: tool.manifest.id,
@@ -90,19 +92,31 @@ async function tryOut(
   const result = await runSafely(runnerOf(tool, house), job);
   attempt.usage = result.usage;
   noteSandbox(attempt, result.sandbox);
-  const problem = problemOf(at, { result, job });
+  const problem = problemOf(at, { result, job, now: house.clock.now() });
   if (problem || !result.ok) {
     await transaction.rollback();
     return problem ?? failure("E3900");
   }
-  return await hold(at, { result, transaction, name });
+  try {
+    return await hold(at, { result, transaction, name });
+  } catch (error) {
+    await transaction.rollback();
+    throw error;
+  }
 }
 
-function problemOf(at: Weighed, { result, job }: { result: RunResult; job: Job }): Failure | undefined {
+function problemOf(
+  at: Weighed,
+  { result, job, now }: { result: RunResult; job: Job; now: number },
+): Failure | undefined {
   const { attempt, tool } = at;
   const breakout = escapeOf(at, result);
   if (breakout) attempt.violate(breakout);
-  if (attempt.violation) return attempt.violation;
+  if (attempt.violation) {
+    attempt.facts.error = attempt.violation;
+    if (breakout) attempt.record("ESCAPE_ATTEMPT", now);
+    return attempt.violation;
+  }
   if (result.ok) return undefined;
   const failed = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
   return { ...failed, message: redactText(failed.message) };

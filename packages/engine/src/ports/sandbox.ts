@@ -2,13 +2,16 @@ import type { Readable, Writable } from "node:stream";
 import type { Enforcement, Isolation, IsolationLevel, LimitName, Violation } from "@sallyport/protocol";
 import type { WorkspaceView } from "./workspace.ts";
 
-/** A part of the host's file system that the process sees at the same or another path. */
+/**
+ * A part of the host's file system that the process sees, at the same or another path. Never writable: what a process
+ * may change is its workspace, which is staged, measured, and cannot leave a program behind that runs as its owner.
+ */
 export interface SandboxMount {
   /** Absolute path on the host; it must exist. */
   source: string;
   /** Absolute path inside. */
   target: string;
-  mode: "ro" | "rw";
+  mode: "ro";
 }
 
 /** A host the process may reach through the egress proxy. */

@@ -19,7 +19,7 @@ export async function askToCommit(pending: CallAnswer, asking: Asking): Promise<
   const record = await engine.approvals.get(approvalId);
   const changes = record && isFileEffects(record.effects) ? record.effects : undefined;
   const by = session.caller({}).user ?? "operator";
-  const isWanted = changes === undefined || changes.files.length === 0 || (await isAgreed(changes, asking));
+  const isWanted = changes ? await isAgreedOrNothing(changes, asking) : await mayRunUnseen(asking);
   const settled = isWanted
     ? await engine.approvals.approve(approvalId, { by, ...(record && { digest: record.digest }) })
     : await engine.approvals.deny(approvalId, { by, reason: "the changes were not wanted" });
@@ -29,27 +29,47 @@ export async function askToCommit(pending: CallAnswer, asking: Asking): Promise<
   return answer;
 }
 
+async function isAgreedOrNothing(
+  changes: Parameters<typeof effectsText>[0],
+  asking: Asking,
+): Promise<boolean> {
+  return (changes.files.length === 0 && changes.omitted === 0) || (await isAgreed(changes, asking));
+}
+
+/** It was not tried out, because it does not run fully isolated here: then the question is whether to run it at all. */
+async function mayRunUnseen({ session, signal }: Asking): Promise<boolean> {
+  const text =
+    "It cannot be tried out first (weaker isolation). Run it, and keep what it changes? [y]es, [n]o: ";
+  return isYes(await ask(text, { session, signal }));
+}
+
 async function isAgreed(
   changes: Parameters<typeof effectsText>[0],
   { session, diff, signal }: Asking,
 ): Promise<boolean> {
   session.output.note(effectsText(changes, session.output, { diff }));
+  for (;;) {
+    const choice = await ask("Keep these changes? [y]es, [n]o, [d]iff: ", { session, signal });
+    if (choice !== "d") return isYes(choice);
+    session.output.note(effectsText(changes, session.output, { diff: true }));
+  }
+}
+
+function isYes(choice: string): boolean {
+  return choice === "y" || choice === "yes";
+}
+
+/** What the person types; the end of the input, or Ctrl-C, is no answer, and no answer is a no. */
+async function ask(text: string, { session, signal }: Pick<Asking, "session" | "signal">): Promise<string> {
   const lines = createInterface({ input: session.io.stdin, output: session.io.stderr });
   lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
   const ended = new AbortController();
   lines.once("close", () => ended.abort());
   try {
-    for (;;) {
-      const text = await lines.question("Keep these changes? [y]es, [n]o, [d]iff: ", {
-        signal: AbortSignal.any([signal, ended.signal]),
-      });
-      const choice = text.trim().toLowerCase();
-      if (choice === "d") session.output.note(effectsText(changes, session.output, { diff: true }));
-      else return choice === "y" || choice === "yes";
-    }
+    const answer = await lines.question(text, { signal: AbortSignal.any([signal, ended.signal]) });
+    return answer.trim().toLowerCase();
   } catch (error) {
-    // No answer is a no.
-    if (signal.aborted || ended.signal.aborted) return false;
+    if (signal.aborted || ended.signal.aborted) return "";
     throw error;
   } finally {
     lines.close();

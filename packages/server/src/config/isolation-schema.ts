@@ -64,10 +64,6 @@ const sandbox = z
       .array(z.string().min(1))
       .default([])
       .describe("Further paths and patterns that no call changes."),
-    environmentDenylist: z
-      .array(z.string().min(1))
-      .default([])
-      .describe("Further patterns of environment variables that are never passed on."),
     privateHosts: z
       .array(z.string().min(1))
       .default([])

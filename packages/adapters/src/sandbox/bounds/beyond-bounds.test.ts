@@ -67,24 +67,13 @@ describe("an order within its agent's bounds [L3-EXE-1]", () => {
       { path: "/ws", mode: "rw" },
       { path: "/ws/fixed", mode: "ro" },
     ] as const;
-    const mount = (source: string, mode: "ro" | "rw") =>
-      asked({ filesystem: [...filesystem] }, { mounts: [{ source, target: "/m", mode }] });
-    for (const fine of [
-      mount("/data", "ro"),
-      mount("/data/x", "ro"),
-      mount("/ws/a", "rw"),
-      mount("/ws", "ro"),
-    ]) {
-      expect(fine).toBeUndefined();
+    const mount = (source: string) =>
+      asked({ filesystem: [...filesystem] }, { mounts: [{ source, target: "/m", mode: "ro" }] });
+    for (const fine of ["/data", "/data/x", "/ws/a", "/ws", "/ws/fixed/deep"]) {
+      expect(mount(fine)).toBeUndefined();
     }
-    for (const beyond of [
-      mount("/data", "rw"),
-      mount("/database", "ro"),
-      mount("/", "ro"),
-      mount("/ws/fixed/deep", "rw"),
-      mount("/ws", "rw"),
-    ]) {
-      expect(beyond).toMatchObject({ code: "E3105" });
+    for (const beyond of ["/database", "/"]) {
+      expect(mount(beyond)).toMatchObject({ code: "E3105" });
     }
   });
 

@@ -1,6 +1,5 @@
 import type { AgentBounds, SandboxLimits, SandboxOrder } from "@sallyport/engine";
 import { type Failure, failure } from "@sallyport/protocol";
-import { isWithin } from "../plan/paths.ts";
 import { boundMode } from "./bound-mode.ts";
 import { coversHost } from "./covered-host.ts";
 
@@ -90,13 +89,9 @@ function beyondFilesystem(order: Bounded, bounds: AgentBounds): Failure | undefi
   });
 }
 
-/** A folder that may be written must not hold one that the agent may only read. */
 function staysWithin(
-  asked: { source: string; mode: "ro" | "rw" },
+  { source }: { source: string },
   filesystem: NonNullable<AgentBounds["filesystem"]>,
 ): boolean {
-  const mode = boundMode(asked.source, filesystem);
-  if (mode === undefined || asked.mode === "ro") return mode !== undefined;
-  const readOnlyBelow = filesystem.some((bound) => bound.mode === "ro" && isWithin(bound.path, asked.source));
-  return mode === "rw" && !readOnlyBelow;
+  return boundMode(source, filesystem) !== undefined;
 }

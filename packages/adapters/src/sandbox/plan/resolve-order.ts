@@ -9,7 +9,6 @@ import { isCanonical, isWithin } from "./paths.ts";
 /** A mount whose source was looked at: no link leads anywhere else than the rules were checked for. */
 export interface ResolvedMount extends SandboxMount {
   isFolder: boolean;
-  owner: HostUser;
 }
 
 /** An order whose paths are canonical and within its bounds. */
@@ -66,6 +65,7 @@ function isMissing(error: unknown): boolean {
 }
 
 function resolveMount(mount: SandboxMount, hidden: readonly HiddenPath[]): ResolvedMount {
+  if (mount.mode !== "ro") throw refusedPath(mount.source, "would be writable: only a workspace is");
   if (!isCanonical(mount.target) || mount.target === "/") {
     throw refusedPath(mount.target, "is no absolute path in its plain form");
   }

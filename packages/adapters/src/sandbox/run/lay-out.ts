@@ -53,8 +53,7 @@ async function layOutAsRoot(resolved: ResolvedOrder, host: SandboxHost, guest: s
   if (resolved.mounts.length > MOST_MOUNTS) throw tooMany(resolved.mounts.length);
   for (const [index, mount] of resolved.mounts.entries()) {
     const target = await host.folders.point(`mount-${index}`, mount.isFolder ? "folder" : "file");
-    const isMapped = mount.mode === "rw" && isSame(mount.owner, idmap);
-    launcherBinds.push({ source: mount.source, target, ...(isMapped && { idmap: true }) });
+    launcherBinds.push({ source: mount.source, target });
     binds.push(plannedMount(mount, target));
   }
   const workspace = await workspaceAsRoot(resolved, host, idmap);
@@ -87,11 +86,11 @@ async function workspaceAsRoot(resolved: ResolvedOrder, host: SandboxHost, idmap
   return { bind, overlay: { lower: workspace.root, upper: workspace.upper, work: workspace.work, target } };
 }
 
-/** Whose files become the sandbox's own: there can be one owner only, and the workspace's comes first. */
+/** Whose files become the sandbox's own: the workspace's. */
 function mappedOwner(resolved: ResolvedOrder, host: SandboxHost): HostUser | undefined {
   const { workspace } = resolved.order;
   const copy = workspace?.kind === "copy" ? ownerOf(workspace.copy) : undefined;
-  const owner = copy ?? resolved.workspaceOwner ?? resolved.mounts.find((one) => one.mode === "rw")?.owner;
+  const owner = copy ?? resolved.workspaceOwner;
   return owner && !isSame(owner, host.user) ? owner : undefined;
 }
 

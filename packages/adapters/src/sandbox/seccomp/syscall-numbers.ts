@@ -35,6 +35,8 @@ const NUMBERS = {
   kexec_load: [246, 104],
   keyctl: [250, 219],
   lookup_dcookie: [212, 18],
+  msgget: [68, 186],
+  shmget: [29, 194],
   mount: [165, 40],
   mount_setattr: [442, 442],
   move_mount: [429, 429],

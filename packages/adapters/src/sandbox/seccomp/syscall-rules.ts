@@ -118,6 +118,8 @@ export const SYSCALL_RULES: readonly SyscallRule[] = [
   ...IO_URING,
   ...ARGUMENTS,
   // libc falls back to clone, whose flags can be looked at.
+  // Memory that belongs to nobody: where no cgroup counts it, nothing would.
+  ...quiet("ENOSYS", ["shmget", "msgget"]),
   ...quiet("ENOSYS", ["clone3", "lookup_dcookie", "nfsservctl"]),
   ...quiet("EPERM", ["adjtimex", "clock_adjtime", "fanotify_init", "kcmp"]),
 ];

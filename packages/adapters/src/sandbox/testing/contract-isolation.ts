@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { inOpenFolder, type OpenSandbox, ran } from "./sandbox-fixture.ts";
+import { inOpenFolder, makeView, type OpenSandbox, ran } from "./sandbox-fixture.ts";
 
 /** What every level keeps from a process. */
 export function cleanlinessContract(open: OpenSandbox): void {
@@ -119,26 +119,28 @@ export function isolationContract(open: OpenSandbox): void {
     inOpenFolder(async (folder) => {
       await mkdir(join(folder, "in"));
       await writeFile(join(folder, "in", "a"), "A");
-      await mkdir(join(folder, "out"));
       await symlink("in", join(folder, "link"));
-      const { stdout } = await ran(
-        open(),
-        "cat /in/a /l/a; ( : > /in/b ) 2>/dev/null && echo wrote; echo done > /out/b",
-        {
-          mounts: [
-            { source: join(folder, "in"), target: "/in", mode: "ro" },
-            { source: join(folder, "out"), target: "/out", mode: "rw" },
-            { source: join(folder, "link"), target: "/l", mode: "ro" },
-          ],
-        },
-      );
+      const { stdout } = await ran(open(), "cat /in/a /l/a; ( : > /in/b ) 2>/dev/null && echo wrote", {
+        mounts: [
+          { source: join(folder, "in"), target: "/in", mode: "ro" },
+          { source: join(folder, "link"), target: "/l", mode: "ro" },
+        ],
+      });
       expect(stdout).toBe("AA");
-      expect(await readFile(join(folder, "out", "b"), "utf8")).toBe("done\n");
+    }));
+
+  it("is given nothing writable but a workspace", () =>
+    inOpenFolder(async (folder) => {
+      const writable = { source: folder, target: "/m", mode: "rw" as never };
+      await expect(ran(open(), "true", { mounts: [writable] })).rejects.toMatchObject({
+        failure: { code: "E3105" },
+      });
     }));
 
   it("does not see hidden paths, nor puts anything in their place", () =>
     inOpenFolder(async (folder) => {
-      const home = join(folder, "home");
+      const workspace = await makeView(folder);
+      const home = workspace.root;
       await mkdir(join(home, "sub", ".ssh"), { recursive: true });
       await writeFile(join(home, "sub", ".ssh", "key"), "SECRET");
       await writeFile(join(home, "sub", ".env"), "SECRET");
@@ -147,9 +149,9 @@ export function isolationContract(open: OpenSandbox): void {
         ...["mv sub sub2 && echo moved; rm -rf sub; cat sub/.env; echo fine > sub/ok && cat sub/ok"],
       ].join("; ");
       const { stdout, stderr } = await ran(open(), script, {
-        mounts: [{ source: home, target: "/home", mode: "rw" }],
+        workspace,
         hidden: [join(home, "sub", ".ssh"), join(home, "sub", ".env"), join(home, "absent")],
-        cwd: "/home",
+        cwd: home,
       });
       expect(stdout).toBe("fine\n");
       expect(stderr).not.toContain("SECRET");

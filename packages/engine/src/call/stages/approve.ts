@@ -45,11 +45,18 @@ async function goOn(
     const standing = standingAt(record, house.clock.now());
     if (isFinal(standing.state)) return new Asked(record);
     const isAgreed = isUnspent(standing) && digestOf(at) === record.digest;
-    if (!because && !isAgreed) return allow(at);
+    if (!because && !isAgreed) return await allowAnew(at, record, house);
     const next = await spend(at, { record, because: because ?? record.because }, house);
     if (next) return next;
   }
   return deny(at, failure("E3222", { message: `Approval ${approvalId} is being changed by others.` }));
+}
+
+/** Nobody has to be asked any more: it runs as it is now, and what was tried out under the question is dropped. */
+async function allowAnew(at: Weighed, record: ApprovalRecord, house: House): Promise<Allowed> {
+  at.attempt.held = undefined;
+  await dropShown(record, house);
+  return allow(at);
 }
 
 /** Undefined when the record was changed by somebody else meanwhile. */
@@ -82,6 +89,8 @@ async function againOrDeny(
   house: House,
 ): Promise<Asked | Ending | undefined> {
   const round = record.round + 1;
+  // What an earlier question showed says nothing about the call as it is now.
+  at.attempt.held = undefined;
   const shown = await showEffects(at, { round }, house);
   if (isFailure(shown)) return abortUnstarted(at, shown);
   const asked = await askAgain(at, { record, because, effects: shown.effects }, house);

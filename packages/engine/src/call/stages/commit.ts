@@ -18,7 +18,11 @@ export async function commit(at: ResultAccepted, house: House): Promise<Ending> 
 /** A dry run completes with what it would have changed, after dropping all of it. */
 async function dropEffects(at: ResultAccepted, house: House): Promise<Ending> {
   const { attempt, transaction } = at;
-  attempt.effects = await transaction.files?.effects();
+  try {
+    attempt.effects = await transaction.files?.effects();
+  } catch (error) {
+    return await rollBack(at, knownFailure(error, attempt, house), house);
+  }
   const proof = await transaction.rollback();
   if (!proof.verified) return await rollBack(at, failure("E3912"), house);
   attempt.facts.rollback = proof;
@@ -76,13 +80,17 @@ async function applyFiles(at: ResultAccepted, house: House): Promise<Ending | un
     const applied = await transaction.applyFiles();
     if (applied && !applied.ok) return await rollBack(at, fileRefusal(applied), house);
   } catch (error) {
-    house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "apply files" });
-    const known = error instanceof SallyportError ? error.failure : failure("E3900");
-    return await rollBack(at, known, house);
+    return await rollBack(at, knownFailure(error, attempt, house), house);
   }
   attempt.effects = transaction.effects;
   attempt.facts.effectsHash = transaction.effects?.digest;
   return undefined;
+}
+
+function knownFailure(error: unknown, { callId }: ResultAccepted["attempt"], house: House): Failure {
+  const known = error instanceof SallyportError ? error.failure : failure("E3900");
+  house.errors.report({ error, code: known.code, callId, stage: "files" });
+  return known;
 }
 
 /** The outcome stands; what could not be tidied up after it is reported and goes at the next start. */

@@ -13,7 +13,10 @@ import type { Ending, Intended, Ran } from "../steps.ts";
 /** Runs the tool. Whatever happens in there comes out as a result or as a rolled-back call. */
 export async function execute(at: Intended, house: House): Promise<Ran | Ending> {
   const { attempt, tool } = at;
-  if (attempt.held) return committingHeld(at, attempt.held);
+  if (attempt.held) {
+    begun(at, house);
+    return committingHeld(at, attempt.held);
+  }
   if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
   const job = jobOf(at, tool.implementation, house);
   attempt.ran = true;

@@ -31,9 +31,9 @@ async function afterHooks(at: Admitted, hooks: HookRunner, house: House): Promis
 
 function open(at: Admitted, house: House): Intended | Ending | Promise<Intended | Ending> {
   const { attempt, tool } = at;
+  if (attempt.held) return openHeld(at, attempt.held, house);
   const confined = confine(attempt, tool, house);
   if (isFailure(confined)) return abortUnstarted(at, confined);
-  if (attempt.held) return openHeld(at, attempt.held, house);
   if (confined.confinement) return openIsolated(at, confined, house);
   attempt.facts.isolation = runnerOf(tool, house).isolation;
   return begin(at, confined, house);
