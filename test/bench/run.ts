@@ -7,6 +7,7 @@ import { floorContender } from "./floor.ts";
 import { effectful, forgetful, guardedContender, inMemory, onDisk } from "./guarded.ts";
 import { mcpContender } from "./mcp.ts";
 import { type Contender, MANY_CALLERS, measure, median, type Reading } from "./measure.ts";
+import { benchIsolation } from "./sandbox.ts";
 import { add } from "./subject.ts";
 import { printTokens } from "./tokens.ts";
 
@@ -16,6 +17,8 @@ import { printTokens } from "./tokens.ts";
  */
 
 const ROUNDS = Number(process.env.SALLYPORT_BENCH_ROUNDS ?? 3);
+// First, while this process is small: the larger it is, the longer the kernel takes to start another from it.
+const isolation = await benchIsolation();
 const folder = mkdtempSync(join(tmpdir(), "sallyport-bench-"));
 const bytes = await bytesPerCall();
 const durable = { one: 1_500, many: 40_000 };
@@ -133,6 +136,9 @@ const out = process.argv.find((argument) => argument.startsWith("--out="))?.slic
 if (out)
   writeFileSync(
     out,
-    `${JSON.stringify({ node: process.versions.node, rounds: ROUNDS, bytes, rows }, null, 2)}\n`,
+    `${JSON.stringify({ node: process.versions.node, rounds: ROUNDS, bytes, rows, isolation }, null, 2)}\n`,
   );
-else console.log(JSON.stringify(rows));
+else {
+  console.log(JSON.stringify(isolation));
+  console.log(JSON.stringify(rows));
+}

@@ -1,6 +1,6 @@
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type House, recordsFolder } from "./house.ts";
+import { type House, heldFolder, recordsFolder } from "./house.ts";
 import { dropContent, type RecordStatus, readStatus, writeStatus } from "./records.ts";
 import { removeTree } from "./remove-tree.ts";
 import { NOTHING_THERE, unless } from "./system-error.ts";
@@ -29,6 +29,18 @@ export async function expire(house: House): Promise<void> {
   const remains = records.filter((kept) => !isFull(kept));
   for (const { record } of remains.slice(0, Math.max(0, remains.length - MOST_REMAINS)))
     await removeTree(record);
+  await expireHeld(house);
+}
+
+/** No question is open that long: whoever held these changes is gone. */
+async function expireHeld(house: House): Promise<void> {
+  const folder = heldFolder(house);
+  const { keepMs, clock } = house.settings;
+  for (const name of (await unless(NOTHING_THERE, readdir(folder))) ?? []) {
+    const held = join(folder, name);
+    const found = await unless(NOTHING_THERE, stat(held));
+    if (found && found.mtimeMs + keepMs < clock.now()) await removeTree(held);
+  }
 }
 
 /** Oldest first. */

@@ -215,6 +215,25 @@ describe("an overlay view", () => {
 });
 
 describe("old records", () => {
+  it("held changes go with age too, whoever forgot them", () => {
+    let now = Date.now();
+    return inRoom(
+      inProcess,
+      TREE,
+      async ({ begin, workspaces }) => {
+        const call = begin("one");
+        await call.files.write("new.txt", "x");
+        await call.hold("one.1");
+        await workspaces.expire();
+        expect(await workspaces.resumeHeld("one.1", "one")).toBeDefined();
+        now += 100_000;
+        await workspaces.expire();
+        expect(await workspaces.resumeHeld("one.1", "two")).toBeUndefined();
+      },
+      { clock: { now: () => now }, keepMs: 50_000 },
+    );
+  });
+
   it("expire by age and, oldest first, by size", () => {
     let now = Date.now();
     const clock = { now: () => now };

@@ -8,7 +8,7 @@ import type {
   WorkspaceRules,
   WorkspaceView,
 } from "@sallyport/engine";
-import type { FileEffects } from "@sallyport/protocol";
+import { type FileEffects, SallyportError } from "@sallyport/protocol";
 import { anchored } from "./anchor.ts";
 import type { ChangeSet } from "./change.ts";
 import { type Committed, commit } from "./commit.ts";
@@ -52,6 +52,7 @@ export class Staging implements FileStaging {
   readonly #held: HeldChanges | undefined;
   readonly #queue = new Queue();
   #phase: Phase = "staged";
+  #isHalfDone = false;
   #shown: { set: ChangeSet; effects: FileEffects } | undefined;
   #applied: { plan: Plan; times: PlannedFolder[] } | undefined;
 
@@ -111,6 +112,8 @@ export class Staging implements FileStaging {
       if (this.#phase === "rolled back") return NOTHING;
       if (this.#phase === "kept" || this.#phase === "held")
         throw outOfTurn(`The changes of call ${this.callId} are ${this.#phase}.`);
+      // What could not be restored is finished by `recover`; until then nothing may be called undone.
+      if (this.#isHalfDone) return { ...NOTHING, verified: false };
       const done = this.#phase === "applied" ? await this.#takeBack() : await this.#discard();
       this.#phase = "rolled back";
       await this.#letGo();
@@ -149,7 +152,10 @@ export class Staging implements FileStaging {
       const committed = await this.#commit(set);
       if (!committed.ok) return committed;
       const { plan } = committed;
-      this.#applied = { plan, times: await anchored(this.root, (anchor) => timesNow(anchor, plan)) };
+      // From here on the files are in place, whatever fails: a rollback has to take them back.
+      this.#applied = { plan, times: [] };
+      this.#phase = "applied";
+      this.#applied.times = await anchored(this.root, (anchor) => timesNow(anchor, plan));
     }
     this.#phase = "applied";
     return { ok: true, effects };
@@ -167,7 +173,11 @@ export class Staging implements FileStaging {
       ...(this.#held && { held: this.#held.name }),
     } as const;
     this.#house.active.add(this.#record());
-    return commit({ set, plan, record: this.#record(), log, step: settings.step });
+    const committed = commit({ set, plan, record: this.#record(), log, step: settings.step });
+    return committed.catch((error: unknown) => {
+      this.#isHalfDone = error instanceof SallyportError && error.failure.code === "E3912";
+      throw error;
+    });
   }
 
   #takeBack(): Promise<FileRollback> {
