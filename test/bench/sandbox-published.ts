@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { SandboxMount } from "@sallyport/engine";
-import ts from "typescript";
 
 const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const ENTRY = "node_modules/@sallyport/engine/src/execute/runners/script-entry.js";
@@ -48,12 +48,7 @@ function publish(from: string, to: string): void {
   writeFileSync(join(to, "package.json"), about.replaceAll('.ts"', '.js"'));
 }
 
-const COMPILER: ts.CompilerOptions = {
-  target: ts.ScriptTarget.ESNext,
-  module: ts.ModuleKind.ESNext,
-  rewriteRelativeImportExtensions: true,
-};
-
+/** Without a compiler in this process: the more it holds, the slower are the starts it measures. */
 function compiled(file: string): string {
-  return ts.transpileModule(readFileSync(file, "utf8"), { compilerOptions: COMPILER }).outputText;
+  return stripTypeScriptTypes(readFileSync(file, "utf8")).replaceAll(/("\.{1,2}\/[^"]*)\.ts"/g, '$1.js"');
 }

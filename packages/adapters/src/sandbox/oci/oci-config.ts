@@ -108,7 +108,10 @@ function asItself(plan: SandboxPlan): FirstProcess {
  */
 function asRuncsRoot(plan: SandboxPlan): FirstProcess {
   const { uid, gid } = plan.user;
-  const enter = ["/usr/bin/unshare", "--user", `--map-user=${uid}`, `--map-group=${gid}`, "--"];
+  // Its capabilities go along so that the launcher can give up even the bounds of them.
+  const enter = [
+    ...["/usr/bin/unshare", "--user", `--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps", "--"],
+  ];
   const one = ["CAP_SETFCAP"];
   return {
     user: { uid: 0, gid: 0 },

@@ -52,8 +52,8 @@ describe("an OCI configuration", () => {
     const runc = ociConfig(SAMPLE_PLAN, { runtime: "runc", user: USER });
     expect(runc.process.user).toEqual({ uid: 0, gid: 0 });
     expect(runc.linux.uidMappings).toEqual([{ containerID: 0, hostID: 65_534, size: 1 }]);
-    expect(runc.process.args.slice(0, 5)).toEqual([
-      ...["/usr/bin/unshare", "--user", "--map-user=1000", "--map-group=1000", "--"],
+    expect(runc.process.args.slice(0, 6)).toEqual([
+      ...["/usr/bin/unshare", "--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "--"],
     ]);
   });
 });
