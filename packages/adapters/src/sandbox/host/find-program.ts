@@ -1,5 +1,5 @@
-import { accessSync, constants } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { isExecutable } from "../launcher/is-executable.ts";
 
 /** Where system programs are; not PATH, which could name a folder that somebody else can write. */
 const FOLDERS = [
@@ -11,14 +11,4 @@ const FOLDERS = [
 export function findProgram(program: string): string | undefined {
   const places = isAbsolute(program) ? [program] : FOLDERS.map((folder) => join(folder, program));
   return places.find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    // Absent or not for us: either way it is not a program we can use.
-    return false;
-  }
 }

@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isExecutable } from "./is-executable.ts";
 import { sourceFiles, sourceHash } from "./source-hash.ts";
 
 /** Where a launcher and what it is made of are kept. */
@@ -44,14 +45,4 @@ export function findLauncher(place: LauncherPlace = launcherPlace()): FoundLaunc
 export function isStale({ sources, stamp }: LauncherPlace): boolean {
   if (!existsSync(sources) || sourceFiles(sources).length === 0) return false;
   return !existsSync(stamp) || readFileSync(stamp, "utf8").trim() !== sourceHash(sources);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    // Absent or not executable: either way it has to be built.
-    return false;
-  }
 }

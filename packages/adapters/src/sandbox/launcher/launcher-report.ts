@@ -1,3 +1,4 @@
+import { type Fields, parseObject } from "./parse-object.ts";
 export const LAUNCHER_HOWS = [
   "exited",
   "signalled",
@@ -68,18 +69,6 @@ export function readLauncherLine(line: Buffer): LauncherEvent | undefined {
       return readEnding(fields);
     default:
       return undefined;
-  }
-}
-
-type Fields = Record<string, unknown>;
-
-function parseObject(line: Buffer): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line.toString("utf8"));
-    return typeof value === "object" && value !== null ? { ...value } : undefined;
-  } catch {
-    // Not JSON is an answer here: the caller treats it as no report.
-    return undefined;
   }
 }
 

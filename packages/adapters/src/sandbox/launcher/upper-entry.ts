@@ -1,3 +1,4 @@
+import { type Fields, parseObject } from "./parse-object.ts";
 export const UPPER_TYPES = ["file", "folder", "symlink", "whiteout", "fifo", "socket", "device"] as const;
 /** `whiteout`: what has this name in the lower layer is deleted. */
 export type UpperType = (typeof UPPER_TYPES)[number];
@@ -27,8 +28,6 @@ export interface UpperEntry {
   opaque: boolean;
 }
 
-type Fields = Record<string, unknown>;
-
 /** Reads one line of the launcher's `scan`; undefined when it is not one. */
 export function readUpperLine(line: Buffer): UpperEntry | undefined {
   const fields = parseObject(line);
@@ -49,16 +48,6 @@ export function readUpperLine(line: Buffer): UpperEntry | undefined {
     ...(target?.bytes && { targetBytes: target.bytes }),
     opaque: fields.opaque === true,
   };
-}
-
-function parseObject(line: Buffer): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line.toString("utf8"));
-    return typeof value === "object" && value !== null ? { ...value } : undefined;
-  } catch {
-    // Not JSON is an answer here: the scan then fails as a whole.
-    return undefined;
-  }
 }
 
 function readName(text: unknown, base64: unknown): { text: string; bytes?: Buffer } | undefined {
