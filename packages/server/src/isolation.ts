@@ -1,4 +1,5 @@
-import { realpathSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { openEgress } from "@sallyport/adapters/egress";
 import { createSandbox } from "@sallyport/adapters/sandbox";
@@ -66,6 +67,25 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     maxCopyBytes: effects.copyBytes,
   };
   return { rules, runners, close: () => sandbox.close() };
+}
+
+/** The same for those who only look: what it keeps is in a folder of its own, and gone afterwards. */
+export async function tryIsolation<Result>(
+  config: LoadedConfig,
+  use: (isolation: OpenIsolation) => Promise<Result>,
+): Promise<Result> {
+  const stateFolder = mkdtempSync(join(tmpdir(), "sallyport-try-"));
+  try {
+    const isolation = await openIsolation({ ...config, stateFolder });
+    try {
+      return await use(isolation);
+    } finally {
+      await Promise.all(Object.values(isolation.runners).map((runner) => runner.close()));
+      await isolation.close();
+    }
+  } finally {
+    rmSync(stateFolder, { recursive: true, force: true });
+  }
 }
 
 function workspaceRoot(config: LoadedConfig): string {

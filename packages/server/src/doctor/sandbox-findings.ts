@@ -1,19 +1,14 @@
 import type { SandboxOffer } from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { openIsolation } from "../isolation.ts";
+import { tryIsolation } from "../isolation.ts";
 import type { Finding } from "./diagnose.ts";
 
 /** What this host offers for tools in processes of their own, found out by running real sandboxes. */
 export async function sandboxFindings(config: LoadedConfig): Promise<Finding[]> {
   try {
-    const isolation = await openIsolation(config);
-    try {
-      const offers = await isolation.rules.sandbox.offers();
-      return [...offers.map(offered), ...summary(offers), ...config.sandbox.weaker.map(weaker)];
-    } finally {
-      await isolation.close();
-    }
+    const offers = await tryIsolation(config, ({ rules }) => rules.sandbox.offers());
+    return [...offers.map(offered), ...summary(offers), ...config.sandbox.weaker.map(weaker)];
   } catch (error) {
     const detail = error instanceof SallyportError ? error.failure.message : String(error);
     return [{ what: "sandbox", verdict: "problem", detail }];

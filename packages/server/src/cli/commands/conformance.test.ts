@@ -39,10 +39,11 @@ describe("sallyport conformance", () => {
   it("prints each box by section, writes nothing and exits 0 [R1-9]", async () => {
     const { code, out } = await run();
     expect(out).toMatch(/^\[x\] 9\.2\.1 .+ — .+$/m);
-    expect(out).toMatch(/^\[ \] 9\.3\.5 .+ — not in this version: .*LEVEL_0/m);
+    // Ticked where this host can isolate; otherwise open, saying what is missing.
+    expect(out).toMatch(/^\[x\] 9\.3\.5 .+ LEVEL_2$|^\[ \] 9\.3\.5 .+ — .*E3101/m);
     expect(out).toMatch(/no tools to check/);
-    expect(out).toMatch(/^\d+ of 13 boxes \(not in this version: .*9\.3\.5\)$/m);
-    expect(code).toBe(0);
+    expect(out).toMatch(/^1[23] of 13 boxes/m);
+    expect(code).toBe(out.includes("13 of 13 boxes") ? 0 : 1);
     expect(readdirSync(cwd)).toEqual([]);
   }, 20_000);
 

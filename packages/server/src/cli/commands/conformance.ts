@@ -1,6 +1,6 @@
 import { type Box, grantAuthority, integrationBoxes, runtimeBoxes, toolBoxes } from "@sallyport/engine";
 import { Command } from "commander";
-import { openIsolation } from "../../isolation.ts";
+import { tryIsolation } from "../../isolation.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -41,14 +41,11 @@ export function conformanceCommand(io: Io, finish: (code: number) => void): Comm
 async function allBoxes(session: Session): Promise<Box[]> {
   const ofTools = await session.inCatalogue((tools) => toolBoxes(tools));
   const ofRuntime = await runtimeBoxes();
-  const { rules, runners, close } = await openIsolation(session.config);
-  try {
-    const authority = grantAuthority(session.config.grants);
-    const ofIntegration = await integrationBoxes({ authority, sandbox: { isolation: rules, runners } });
-    return [...ofTools, ...ofRuntime, ...ofIntegration];
-  } finally {
-    await close();
-  }
+  const authority = grantAuthority(session.config.grants);
+  const ofIntegration = await tryIsolation(session.config, ({ rules, runners }) =>
+    integrationBoxes({ authority, sandbox: { isolation: rules, runners } }),
+  );
+  return [...ofTools, ...ofRuntime, ...ofIntegration];
 }
 
 function holds({ passed, notInThisVersion }: Box): boolean {
