@@ -109,7 +109,9 @@ function endOf({ ending, limit, refused }: ReportState, { how, wallMs, byUs }: L
 
 function killLauncher(child: ChildProcess): void {
   if (child.killed || !child.kill("SIGTERM")) return;
-  setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS).unref();
+  const patience = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS).unref();
+  // Or everything about the run would be kept in memory until then.
+  child.once("exit", () => clearTimeout(patience));
 }
 
 function notStarted(message: string | Promise<string>): Supervised {
