@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { BOUNDS } from "../bench/sandbox-orders.ts";
 import { type Ground, openGround } from "./ground.ts";
+import { type Memory, readMemory } from "./memory.ts";
 import { KINDS, TURN } from "./mix.ts";
 import type { LifePlan, LifeReport } from "./protocol.ts";
-import { readAtRest, residentMib } from "./readings.ts";
+import { readAtRest } from "./readings.ts";
 
 /* A process that does nothing but run sandboxes, looks at itself before and after, and says what it found. */
 
@@ -55,23 +56,23 @@ async function liveOnce(runs: number) {
   await runMany(ground, tally, TURN.length);
   await comeToRest(ground);
   const before = await readAtRest(plan.folder);
-  const residents: number[] = [];
+  const memory: Memory[] = [];
   for (let tenth = 1; tenth <= TENTHS && runs > tally.runs; tenth += 1) {
     const share = (runs - tally.runs) / (TENTHS - tenth + 1);
     await runMany(ground, tally, Math.ceil(share));
-    residents.push(residentMib());
+    memory.push(readMemory());
   }
   await comeToRest(ground);
   const after = await readAtRest(plan.folder);
   await ground.close();
-  return { tally, rest: { before, after }, residents };
+  return { tally, rest: { before, after }, memory };
 }
 
 async function liveTwice(): Promise<void> {
   // Once without looking: what Node and the kernel make on first use is no leak.
   const first = await liveOnce(0);
   const before = await readAtRest(plan.folder);
-  const { tally, rest, residents } = await liveOnce(plan.runs - first.tally.runs);
+  const { tally, rest, memory } = await liveOnce(plan.runs - first.tally.runs);
   const after = await readAtRest(plan.folder);
   say({
     report: "done",
@@ -81,7 +82,7 @@ async function liveTwice(): Promise<void> {
     wrong: [...first.tally.wrong, ...tally.wrong],
     rest,
     closed: { before, after },
-    residentMib: residents,
+    memory,
   });
 }
 

@@ -1,3 +1,4 @@
+import type { Memory } from "./memory.ts";
 import type { AtRest } from "./readings.ts";
 
 /** What a life is told to do. */
@@ -26,6 +27,6 @@ export type LifeReport =
       rest: { before: AtRest; after: AtRest };
       /** Before anything was opened for the runs, and after everything was closed again. */
       closed: { before: AtRest; after: AtRest };
-      /** Resident memory after each tenth. */
-      residentMib: number[];
+      /** After each tenth. */
+      memory: Memory[];
     };

@@ -1,12 +1,16 @@
+import { ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { queryObjects } from "node:v8";
 
 /** What this process holds while nothing runs, in words that compare. */
 export interface AtRest {
   /** Descriptors by what they lead to, numbers taken out. */
   descriptors: string[];
   children: string[];
+  /** Processes that somebody here still holds on to, though they have ended. */
+  heldProcesses: number;
   /** Below the folder given. */
   files: string[];
 }
@@ -15,7 +19,12 @@ export interface AtRest {
 export async function readAtRest(folder: string): Promise<AtRest> {
   await pause(300);
   globalThis.gc?.();
-  return { descriptors: descriptors(), children: children(), files: filesIn(folder) };
+  return {
+    descriptors: descriptors(),
+    children: children(),
+    heldProcesses: queryObjects(ChildProcess, { format: "count" }),
+    files: filesIn(folder),
+  };
 }
 
 /** That a call can no longer be undone: a bounded number of these stays by design. */
@@ -29,12 +38,6 @@ export function filesIn(folder: string): string[] {
     .filter((path) => !EXPIRED.test(path))
     .map(anonymous)
     .sort();
-}
-
-/** Resident memory in MiB, garbage taken out where that can be asked for. */
-export function residentMib(): number {
-  globalThis.gc?.();
-  return process.memoryUsage.rss() / 2 ** 20;
 }
 
 function descriptors(): string[] {

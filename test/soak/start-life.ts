@@ -8,6 +8,8 @@ import type { LifePlan, LifeReport } from "./protocol.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const LIFE = "test/soak/life.ts";
+/** Memory is looked at, which Node calls experimental. */
+const NODE_OPTIONS = ["--expose-gc", "--disable-warning=ExperimentalWarning"];
 const NOBODY = 65_534;
 
 export interface StartedLife {
@@ -57,7 +59,7 @@ async function* reportsOf({ stdout }: ChildProcess): AsyncIterable<LifeReport> {
 }
 
 function asSelf(plan: LifePlan): string[] {
-  return [process.execPath, "--expose-gc", join(REPOSITORY, LIFE), JSON.stringify(plan)];
+  return [process.execPath, ...NODE_OPTIONS, join(REPOSITORY, LIFE), JSON.stringify(plan)];
 }
 
 /**
@@ -83,6 +85,6 @@ function asNobody(folder: string, plan: LifePlan): string[] {
       repository,
     ],
     ...["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups", "--"],
-    ...[node, "--expose-gc", join(repository, LIFE), JSON.stringify(plan)],
+    ...[node, ...NODE_OPTIONS, join(repository, LIFE), JSON.stringify(plan)],
   ];
 }
