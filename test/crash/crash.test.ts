@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { breaches, Ledger } from "./ledger.ts";
+import { breaches, Ledger, unfinished } from "./ledger.ts";
 import { live } from "./life.ts";
 import type { Death } from "./protocol.ts";
 import { seeded } from "./seeded.ts";
@@ -28,7 +28,7 @@ function deathFor(random: () => number, turn: number): Death {
 
 describe("a process killed at any moment", () => {
   it.concurrent.each(Array.from({ length: FAMILIES }, (_, family) => family))(
-    "loses no acknowledged outcome, does nothing twice and nothing unrecorded (family %i) [NFR-REL-04] [FR-RES-04] [D-4]",
+    "loses no acknowledged outcome and no accepted call, does nothing twice and nothing unrecorded (family %i) [NFR-REL-04] [FR-RES-04] [L3-EXE-5] [D-4]",
     async (family) => {
       const folder = mkdtempSync(join(tmpdir(), "sallyport-crash-"));
       const files = { folder: join(folder, "state"), witness: join(folder, "witness.jsonl") };
@@ -50,15 +50,21 @@ describe("a process killed at any moment", () => {
         if (turn % 25 === 24)
           expect(await breaches(files, ledger), `seed ${SEED}, family ${family}, turn ${turn}`).toEqual([]);
       }
+      const plan = { ...files, durability: "process" as const, lanes: 0, from: ledger.lastNumber + 1 };
+      const last = await live({ ...plan, unanswered: ledger.unanswered(), death: { kind: "of age" } });
+      expect(last.signal, last.stderr).toBeNull();
+      ledger.take(last);
       expect(await breaches(files, ledger), `seed ${SEED}, family ${family}`).toEqual([]);
+      expect(await unfinished(files)).toEqual([]);
       const answers = [...ledger.answered.values()];
       console.log(
         `family ${family}: ${kills} kills, ${answers.length} answers, ` +
           `${answers.filter(({ status }) => status === "success").length} successes, ` +
-          `${answers.filter(({ replayed }) => replayed).length} replayed, ${ledger.unknown} unknown, ${ledger.undone} undone`,
+          `${answers.filter(({ replayed }) => replayed).length} replayed, ${ledger.accepted.size} accepted, ${ledger.unknown} unknown, ${ledger.undone} undone`,
       );
       expect(answers.some(({ status }) => status === "success")).toBe(true);
       expect(ledger.unknown).toBeGreaterThan(0);
+      expect(ledger.accepted.size).toBeGreaterThan(0);
       rmSync(folder, { recursive: true, force: true });
     },
   );

@@ -9,6 +9,8 @@ type Answered = Extract<Report, { report: "answered" }>;
 /** What the harness knows from what the victims said: the truth the store is compared with. */
 export class Ledger {
   readonly answered = new Map<string, Answered>();
+  /** Orders that were acknowledged and run later, with their call ids. */
+  readonly accepted = new Map<string, string>();
   readonly #sent = new Map<string, Order>();
   unknown = 0;
   undone = 0;
@@ -17,6 +19,7 @@ export class Ledger {
     for (const report of life.reports) {
       if (report.report === "sent") this.#sent.set(report.order.key, report.order);
       else if (report.report === "answered") this.#answer(report);
+      else if (report.report === "accepted") this.#accept(report);
       else {
         this.unknown = report.unknown;
         this.undone += report.undone;
@@ -26,11 +29,15 @@ export class Ledger {
 
   /** Orders that were sent and never answered. */
   unanswered(): Order[] {
-    return [...this.#sent.values()].filter(({ key }) => !this.answered.has(key));
+    return [...this.#sent.values()].filter(({ key }) => !this.answered.has(key) && !this.accepted.has(key));
   }
 
   get lastNumber(): number {
     return Math.max(0, ...[...this.#sent.keys()].map((key) => Number(key.slice(1))));
+  }
+
+  #accept({ order, callId }: Extract<Report, { report: "accepted" }>): void {
+    if (callId !== "") this.accepted.set(order.key, callId);
   }
 
   #answer(report: Answered): void {
@@ -58,6 +65,7 @@ export async function breaches(
     const witnessed = readWitness(files.witness);
     return [
       ...lostOutcomes(records, ledger),
+      ...lostAcceptances(records, ledger),
       ...effectsWithoutRecord(records, witnessed),
       ...doneTwice(witnessed),
       ...outcomesWithoutEffect(records, witnessed),
@@ -98,6 +106,25 @@ function lostOutcomes(records: Map<string, CallRecord>, { answered }: Ledger): s
     const same = answer?.status === "success" && JSON.stringify(answer.result) === JSON.stringify(result);
     return same ? [] : [`lost: ${order.key} was acknowledged and is not on record as it was (${callId})`];
   });
+}
+
+function lostAcceptances(records: Map<string, CallRecord>, { accepted }: Ledger): string[] {
+  return [...accepted]
+    .filter(([, callId]) => !records.has(callId))
+    .map(([key, callId]) => `lost: ${key} was accepted as ${callId} and is not on record`);
+}
+
+/** Of an accepted call that is still to be done, once everything had the time to be. */
+export async function unfinished({ folder }: { folder: string }): Promise<string[]> {
+  const store = await openSqliteStore({ folder });
+  try {
+    const open = [...(await allCalls(store)).values()].filter(
+      ({ tool, phase }) => tool === "later" && phase !== "closed" && phase !== "unknown",
+    );
+    return open.map(({ callId, phase }) => `unfinished: ${callId} is ${phase}`);
+  } finally {
+    await store.close();
+  }
 }
 
 function effectsWithoutRecord(records: Map<string, CallRecord>, witnessed: Witnessed[]): string[] {

@@ -3,7 +3,8 @@
 /** One call the victim makes. The key is its identity across restarts: the same key is the same request. */
 export interface Order {
   key: string;
-  tool: "pay" | "count" | "look" | "transfer";
+  /** `later` is made by a caller that does not wait: acknowledged, and run when there is room. */
+  tool: "pay" | "count" | "look" | "transfer" | "later";
   lane: string;
 }
 
@@ -14,7 +15,9 @@ export type Death =
   /** Kills itself inside the n-th run of a tool, before or after the tool's effect. */
   | { kind: "in tool"; nth: number; when: "before" | "after" }
   /** Is killed from outside, after so many milliseconds of work: anywhere, also in the middle of a transaction. */
-  | { kind: "from outside"; afterMs: number };
+  | { kind: "from outside"; afterMs: number }
+  /** Lives until nothing it took up is left to do. */
+  | { kind: "of age" };
 
 export interface Plan {
   folder: string;
@@ -31,6 +34,7 @@ export interface Plan {
 export type Report =
   | { report: "ready"; unknown: number; undone: number }
   | { report: "sent"; order: Order }
+  | { report: "accepted"; order: Order; callId: string }
   | {
       report: "answered";
       order: Order;

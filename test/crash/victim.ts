@@ -55,8 +55,9 @@ function mortal(store: Store): Store {
   return { ...readers(store), commit, close: () => store.close() };
 }
 
-function readers({ calls, state, audit, outbox, tools, approvals, grants, revocations }: Store) {
-  return { calls, state, audit, outbox, tools, approvals, grants, revocations };
+function readers(store: Store): Omit<Store, "commit" | "close"> {
+  const { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks } = store;
+  return { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks };
 }
 
 const ANYTHING = { $schema: "https://json-schema.org/draft/2020-12/schema" };
@@ -85,6 +86,9 @@ const payment = {
 
 /** Changes the world outside: a line in a file, at once and for good. */
 const pay = defineTool({ ...payment, id: "pay" });
+
+/** Changes the world outside, when nobody waits for it any more. */
+const later = defineTool({ ...payment, id: "later" });
 
 /** Changes the world outside, and only after a person has agreed. */
 const transfer = defineTool({ ...payment, id: "transfer", requiresApproval: true });
@@ -145,10 +149,11 @@ const engine = await createEngine({
   admission: { total: 100, perAgent: 100 },
 });
 const verdicts = await engine.recover();
-for (const tool of [pay, transfer, count, look]) {
+for (const tool of [pay, later, transfer, count, look]) {
   const registered = await engine.tools.add(tool);
   if (isFailure(registered)) throw new SallyportError(registered);
 }
+await engine.takeUp();
 const unknown = verdicts.filter(({ verdict }) => verdict === "outcome_unknown").length;
 say({ report: "ready", unknown, undone: verdicts.length - unknown });
 
@@ -165,6 +170,7 @@ async function agreedTo(call: () => Promise<CallAnswer>): Promise<CallAnswer> {
 
 async function make(order: Order): Promise<void> {
   say({ report: "sent", order });
+  if (order.tool === "later") return await accept(order);
   const answer = await agreedTo(() =>
     engine.call({
       tool: order.tool,
@@ -185,9 +191,31 @@ async function make(order: Order): Promise<void> {
   });
 }
 
-await Promise.all(plan.unanswered.map(make));
+async function accept(order: Order): Promise<void> {
+  const end = await engine.accept({
+    tool: order.tool,
+    input: { key: order.key },
+    idempotencyKey: order.key,
+    caller: { tenant: "acme", agent: "victim" },
+  });
+  const isOver = end.status !== "pending" && end.status !== "running";
+  const code = "error" in end ? end.error.code : undefined;
+  // Of an earlier life: it has run, or nobody knows whether it has.
+  if (isOver && end.status !== "success" && code !== "E3909" && code !== "E3107") throw new Error(code);
+  say({ report: "accepted", order, callId: isOver && code === "E3909" ? "" : end.callId });
+}
 
-const TOOLS = ["pay", "count", "transfer", "look", "transfer"] as const;
+await Promise.all(plan.unanswered.map(make));
+if (plan.death.kind === "of age") {
+  for (let looks = 0; looks < 1_000 && engine.load().queued + engine.load().running > 0; looks += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await engine.close();
+  await store.close();
+  process.exit(0);
+}
+
+const TOOLS = ["pay", "count", "later", "transfer", "look", "later", "transfer"] as const;
 let next = plan.from;
 const lanes = Array.from({ length: plan.lanes }, async (_, lane) => {
   for (;;) {

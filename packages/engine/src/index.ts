@@ -1,4 +1,4 @@
-export { type AdmissionLimits, DEFAULT_ADMISSION, type Priority } from "./admit/admission.ts";
+export { type AdmissionLimits, DEFAULT_ADMISSION } from "./admit/admission.ts";
 export { type ApprovalRules, DEFAULT_RULES } from "./approve/ask.ts";
 export { DEFAULT_LEVELS, levelAt, levelEndsAt } from "./approve/levels.ts";
 export { isFinal, isUnspent, standingAt } from "./approve/settle.ts";
@@ -28,12 +28,16 @@ export type { StandingChoice, StandingDraft } from "./authorise/standing/index.t
 export * from "./authorise/token/index.ts";
 export type { AlwaysAllow } from "./call/always-allow.ts";
 export type { ApprovalBook, PersonsAnswer } from "./call/approval-book.ts";
-export { type CallStanding, createEngine, type Engine, type EngineOptions } from "./call/engine.ts";
+export type { Cancellation } from "./call/cancel-call.ts";
+export { createEngine, type Drained, type Engine, type Load } from "./call/engine.ts";
+export type { Adjustments, EngineOptions } from "./call/furnish.ts";
 export type { GrantBook, Revoked, RevokeOrder } from "./call/grant-book.ts";
-export { type CallRequest, DEFAULT_LIMITS, type EngineLimits } from "./call/house.ts";
+export { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type ToolRule } from "./call/house.ts";
 export type { HostCredential, IsolationRules } from "./call/isolation-rules.ts";
+export type { CallNews, LiveFeed, NumberedNews } from "./call/live-feed.ts";
 export { passage } from "./call/pipeline.ts";
 export type { PersonsWord } from "./call/recovery.ts";
+export type { CallStanding } from "./call/standing.ts";
 export type { QuarantineOrder, ReleaseOrder, ShelveOptions, ToolShelf } from "./call/tool-shelf.ts";
 export type { UndoneCall } from "./call/undo.ts";
 export type { GoingOn } from "./call/waiting-call.ts";
@@ -48,6 +52,7 @@ export {
 } from "./execute/runners/index.ts";
 export type { Verdict } from "./journal/recover.ts";
 export { type Hosts, hostsWithin, readHost, readHostPattern } from "./match/hosts.ts";
+export { compilePatterns } from "./match/patterns.ts";
 export { MemoryBus } from "./memory/bus.ts";
 export { createMemoryStore, type MemoryStoreOptions } from "./memory/index.ts";
 export { MemoryMeter } from "./memory/meter.ts";
@@ -56,12 +61,20 @@ export type * from "./ports/approvals.ts";
 export type * from "./ports/audit-log.ts";
 export type * from "./ports/authority.ts";
 export { type Bus, CHANNELS, type Channel, type Listener } from "./ports/bus.ts";
+export {
+  CALLBACK_STATES,
+  type Callback,
+  type CallbackReader,
+  type CallbackState,
+  type CallbackWrite,
+} from "./ports/callbacks.ts";
 export type * from "./ports/calls.ts";
 export type * from "./ports/event-sink.ts";
 export type * from "./ports/grants.ts";
 export type * from "./ports/hooks.ts";
 export type * from "./ports/outbox.ts";
 export { type Policy, type PolicyRequest, type PolicyVerdict, TIERS, type Tier } from "./ports/policy.ts";
+export type * from "./ports/queue.ts";
 export type * from "./ports/runner.ts";
 export type * from "./ports/sandbox.ts";
 export type * from "./ports/secrets.ts";
@@ -71,6 +84,7 @@ export type * from "./ports/telemetry.ts";
 export type * from "./ports/time.ts";
 export type * from "./ports/tokens.ts";
 export type * from "./ports/tool-records.ts";
+export type { TraceContext } from "./ports/trace.ts";
 export type * from "./ports/transaction.ts";
 export type * from "./ports/workspace.ts";
 export { redact, redactLog, redactText } from "./redact/redact.ts";

@@ -55,7 +55,10 @@ export interface CallOrder {
   dryRun?: boolean;
   /** Where a person has to be asked: try the call out first and show what it would change. */
   preview?: boolean;
+  /** Accept it, and run it when there is room: the answer comes by status or callback. */
   asyncMode?: boolean;
+  /** Told by an HTTP request when the call has ended. */
+  callbackUrl?: string;
   /** May only tighten what the tool and the caller are allowed. */
   limits?: Partial<ResourceLimits>;
   /** The checkpoint to go on from. */

@@ -138,3 +138,13 @@ export interface Unsuccessful extends AnswerCommon {
 
 /** What a caller gets back. Expected endings are values; nothing here is thrown. */
 export type CallAnswer = Succeeded | Unsuccessful;
+
+/** A call that was accepted and is on record, and whose answer comes later. */
+export interface Accepted {
+  status: "pending" | "running";
+  callId: string;
+  tool: string;
+  version: string;
+  operation: string;
+  acceptedAt: number;
+}

@@ -3,18 +3,18 @@ import { encodeReceipt } from "./call-rows.ts";
 import { ChainHeads } from "./chain-heads.ts";
 import { failureOf } from "./failures.ts";
 import { GrantCounts } from "./grant-counts.ts";
-import type {
-  BegunCall,
-  ClosedCall,
-  Job,
-  OpenedCall,
-  Outcome,
-  PermitJob,
-  ToolRow,
-  UnitJob,
-} from "./messages.ts";
+import type { Job, Outcome, PermitJob, ToolRow, UnitJob } from "./messages.ts";
 import { OutboxPositions } from "./outbox-positions.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
+import { callbackConflict, writeCallbacks } from "./write-callbacks.ts";
+import {
+  beginConflict,
+  closeConflict,
+  type Found,
+  findCalls,
+  openConflict,
+  writeCalls,
+} from "./write-calls.ts";
 import { permitConflict, writePermits } from "./write-permits.ts";
 import { stateConflicts, writeState } from "./write-state.ts";
 
@@ -74,70 +74,48 @@ export class BatchWriter {
   }
 
   #applyOne(job: Job): Outcome {
-    if (job[0] === "unit") return this.#conflict(job) ?? this.#write(job);
+    if (job[0] === "unit") return this.#applyUnit(job);
     this.#outbox.delivered(job[1]);
     return ["applied", 0, []];
+  }
+
+  #applyUnit(job: UnitJob): Outcome {
+    const found = findCalls(this.#sql, job);
+    return this.#conflict(job, found) ?? this.#write(job, found);
   }
 
   /**
    * Whatever must not be written, found before anything is. A call that must not be opened shows when it is inserted;
    * it is looked for here only beside parts whose conflicts come after it.
    */
-  #conflict([, , open, close, state, , , , begin, permits]: UnitJob): Outcome | undefined {
+  #conflict(job: UnitJob, { begun, closed }: Found): Outcome | undefined {
+    const [, , open, close, state, , , , begin, permits, , , callbacks, closeFrom] = job;
     const refused =
-      (open && (begin ?? close ?? permits ?? state) && this.#taken(open)) ??
-      (begin && this.#checkBegin(begin)) ??
-      (close && this.#checkClose(close)) ??
-      (permits && permitConflict(this.#sql, permits));
+      (open && (begin ?? close ?? permits ?? callbacks ?? state) && openConflict(this.#sql, open)) ??
+      (begin && beginConflict(this.#sql, begin, begun)) ??
+      (close && closeConflict(close, { found: closed, from: closeFrom })) ??
+      (permits && permitConflict(this.#sql, permits)) ??
+      (callbacks && callbackConflict(this.#sql, callbacks));
     if (refused) return refused;
     const keys = state ? stateConflicts(this.#sql, state) : [];
     return keys.length === 0 ? undefined : ["state", keys];
   }
 
-  #checkBegin([callId, tenant, agent, key]: BegunCall): Outcome | undefined {
-    const waiting = this.#sql.findWaiting.get(callId);
-    if (waiting?.tenant_id !== tenant) return ["not_waiting"];
-    const holder = this.#sql.findKey.get(
-      tenant,
-      agent,
-      key ?? waiting.idempotency_key ?? null,
-    )?.invocation_id;
-    return holder === undefined || holder === callId ? undefined : ["idempotency", String(holder)];
-  }
-
-  #checkClose([callId, phase]: ClosedCall): Outcome | undefined {
-    const found = this.#sql.findCall.get(callId)?.phase;
-    const isOpen = found === "executing" || found === "waiting" || found === "unknown";
-    const isAllowed = phase === "closed" ? isOpen : found === "executing";
-    return isAllowed ? undefined : ["not_open"];
-  }
-
-  /** The insert of a call comes first: when its id or its key is taken nothing has been written. */
-  #write([, tenant, open, close, state, tools, events, outbox, begin, permits, uses]: UnitJob): Outcome {
+  /** The calls come first: when one cannot be opened nothing has been written. */
+  #write(job: UnitJob, found: Found): Outcome {
+    const [, tenant, , , state, tools, events, outbox, , permits, uses, , callbacks] = job;
     const run = this.#heads.link(tenant, events);
     const receipt = events.length > 0 ? encodeReceipt(run.last) : null;
-    if (open && this.#sql.insertCall.run(...open, receipt).changes === 0) return this.#whyNotOpened(open);
-    if (begin) this.#sql.beginCall.run(...begin, receipt);
-    if (close) this.#sql.closeCall.run(...close, receipt);
+    const refused = writeCalls(this.#sql, job, { found, receipt });
+    if (refused) return refused;
     if (state) writeState(this.#sql, state);
     if (permits) this.#writePermits(permits);
     if (uses) this.#counts.add(uses);
+    if (callbacks) writeCallbacks(this.#sql, callbacks);
     if (tools) for (const tool of tools) this.#putTool(tool);
     if (events.length > 0) this.#heads.add(tenant, run);
     this.#outbox.append(outbox);
     return ["applied", run.firstSequence, run.hashes];
-  }
-
-  #whyNotOpened(open: OpenedCall): Outcome {
-    const taken = this.#taken(open);
-    if (taken) return taken;
-    throw new Error("a call was not inserted although neither its id nor its key is taken");
-  }
-
-  #taken([callId, tenant, agent, key]: OpenedCall): Outcome | undefined {
-    if (this.#sql.findCall.get(callId)) return ["duplicate_call"];
-    const existing = key === null ? undefined : this.#sql.findKey.get(tenant, agent, key);
-    return existing && ["idempotency", String(existing.invocation_id)];
   }
 
   #writePermits(permits: PermitJob): void {

@@ -8,16 +8,34 @@ type Row = Record<string, SQLOutputValue>;
 /** The parts of an intent that no query asks for; kept as one JSON text, because each column costs time. */
 type Facts = Pick<
   CallIntent,
-  "user" | "operation" | "manifestHash" | "sideEffects" | "inputHash" | "requestDigest" | "owner" | "attempt"
+  | "user"
+  | "operation"
+  | "manifestHash"
+  | "sideEffects"
+  | "inputHash"
+  | "requestDigest"
+  | "callbackUrl"
+  | "owner"
+  | "attempt"
 >;
 
 /** What a record is made of. */
 export const CALL_COLUMNS = `invocation_id, tenant_id, agent_did, idempotency_key, session_id, tool_id, tool_version,
   parameters, facts, started_at, phase, status, completed_at, output_hash, answer, receipt`;
 
+/** Members without a value are left out by JSON itself. */
 export function encodeFacts(call: CallIntent): string {
-  const { user, operation, manifestHash, sideEffects, inputHash, requestDigest, owner, attempt } = call;
-  const facts = { user, operation, manifestHash, sideEffects, inputHash, requestDigest, owner, attempt };
+  const facts = {
+    user: call.user,
+    operation: call.operation,
+    manifestHash: call.manifestHash,
+    sideEffects: call.sideEffects,
+    inputHash: call.inputHash,
+    requestDigest: call.requestDigest,
+    callbackUrl: call.callbackUrl,
+    owner: call.owner,
+    attempt: call.attempt,
+  } satisfies Record<keyof Facts, unknown>;
   return JSON.stringify(facts);
 }
 

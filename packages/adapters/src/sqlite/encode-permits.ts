@@ -1,5 +1,6 @@
 import type { ApprovalWrite, GrantWrite, Revocation, UnitOfWork } from "@sallyport/engine";
 import type { ApprovalRow, GrantRow, PermitJob, Revised } from "./messages.ts";
+import { wellFormedOrder } from "./well-formed-order.ts";
 
 /**
  * Flattens the approvals, grants and revocations of a unit; null when it has none. Throws when something in them is
@@ -31,7 +32,7 @@ function approvalRow({ record, expect, order }: ApprovalWrite): ApprovalRow {
     state: standing.state,
     record: JSON.stringify(record),
     of: [callId, tenant],
-    order: order && wellFormed(order),
+    order: order && wellFormedOrder(order),
   };
 }
 
@@ -46,12 +47,6 @@ function grantRow({ record, expect }: GrantWrite): GrantRow {
 
 function revocationCells(revocation: Revocation): [jti: string, record: string] {
   return [JSON.stringify(revocation.jti), JSON.stringify(revocation)];
-}
-
-/** SQLite keeps UTF-8: text it cannot hold would come back as another order than was approved. */
-function wellFormed(order: string): string {
-  if (order.isWellFormed()) return order;
-  throw new RangeError("The order of an approval is not well-formed text.");
 }
 
 /** A revision that is not the one after what the write expects is a mistake of the writer, never a race. */

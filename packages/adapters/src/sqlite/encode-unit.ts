@@ -8,7 +8,9 @@ import type {
 } from "@sallyport/engine";
 import { encodeAnswer, encodeKnown } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
+import { callbackBytes, encodeCallbacks } from "./encode-callbacks.ts";
 import { encodePermits, permitBytes } from "./encode-permits.ts";
+import { encodeEnqueued } from "./encode-queue.ts";
 import { lost } from "./failures.ts";
 import type { BegunCall, ClosedCall, OpenedCall, StateJob, ToolRow, UnitJob } from "./messages.ts";
 
@@ -26,20 +28,26 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.begin ? begunCall(unit.begin) : null,
     encodePermits(unit),
     unit.grantUses?.length ? unit.grantUses.map(({ grantId, at }) => [grantId, at]) : null,
+    encodeEnqueued(unit),
+    encodeCallbacks(unit.callbacks),
+    unit.close?.from ?? null,
   ];
 }
 
 /** Roughly how many bytes a job takes while it waits. */
 export function jobBytes(job: UnitJob): number {
-  const [, , open, close, state, tools, events, , begin, permits, uses] = job;
+  const [, , open, close, state, tools, events, , begin, permits, uses, enqueue, callbacks] = job;
   let bytes = 512;
   for (const event of events) bytes += event.length;
   for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of close ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of begin ?? []) bytes += typeof cell === "string" ? cell.length : 8;
+  for (const cell of enqueue ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const [grantId] of uses ?? []) bytes += grantId.length + 8;
   for (const [key, value] of state?.writes ?? []) bytes += key.length + (value?.length ?? 0);
-  return bytes + (tools?.length ?? 0) * 4096 + (permits ? permitBytes(permits) : 0);
+  if (permits) bytes += permitBytes(permits);
+  if (callbacks) bytes += callbackBytes(callbacks);
+  return bytes + (tools?.length ?? 0) * 4096;
 }
 
 function openedCall(call: CallRecord): OpenedCall {

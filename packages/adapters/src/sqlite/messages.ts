@@ -19,12 +19,16 @@ export type UnitJob = [
   begin: BegunCall | null,
   permits: PermitJob | null,
   uses: GrantUse[] | null,
+  enqueue: QueuedCells | null,
+  callbacks: CallbackRow[] | null,
+  /** The only phase in which the call may be closed; null for any. */
+  closeFrom: string | null,
 ];
 
 /** The cells of a journal row in the order of INSERT_CALL, without the receipt. */
 export type OpenedCall = [callId: string, tenant: string, agent: string, key: string | null, ...rest: Cell[]];
 
-/** The cells of BEGIN_CALL without the receipt: what the intent says of a call that waited. */
+/** The cells of BEGIN_CALL without the receipt: what the intent says of a call that waited or was queued. */
 export type BegunCall = [callId: string, tenant: string, agent: string, key: string | null, ...rest: Cell[]];
 
 export type ClosedCall = [
@@ -35,6 +39,17 @@ export type ClosedCall = [
   outputHash: Cell,
   answer: Cell,
   known: Cell,
+];
+
+/** The cells of ENQUEUE without the position, which is that of the call's journal row. */
+export type QueuedCells = [
+  callId: string,
+  tenant: string,
+  agent: string,
+  tool: string,
+  priority: string,
+  queuedAt: number,
+  order: string,
 ];
 
 export interface StateJob {
@@ -83,6 +98,20 @@ export interface GrantRow extends Revised {
   counts: [uses: number, lastUsedAt: number | null];
 }
 
+/** A write of a callback; `expect` is null for a new one, otherwise the attempts it was made on. */
+export interface CallbackRow {
+  expect: number | null;
+  cells: [
+    callId: string,
+    tenant: string,
+    url: string,
+    state: string,
+    attempts: number,
+    dueAt: number,
+    problem: string | null,
+  ];
+}
+
 export type DeliveredJob = [kind: "delivered", position: number];
 
 export type Job = UnitJob | DeliveredJob;
@@ -96,6 +125,7 @@ export type Outcome =
   | [kind: "not_waiting"]
   | [kind: "approval", approvalId: string]
   | [kind: "grant", grantId: string]
+  | [kind: "callback", callId: string]
   | [kind: "state", keys: string[]]
   | [kind: "failed", failure: Failure];
 

@@ -43,6 +43,7 @@ export class CallReads {
 function listQuery(filter: CallFilter): { sql: string; values: SQLInputValue[] } {
   const conditions: [sql: string, value: string | undefined][] = [
     ["tenant_id = ?", filter.tenant],
+    ["agent_did = ?", filter.agent],
     ["tool_id = ?", filter.tool],
     ["phase = ?", filter.phase],
     ["status = ?", filter.status],
@@ -62,9 +63,10 @@ function partialIndexTerms({ phase, status }: CallFilter): string[] {
 }
 
 /** The index with the fewest rows to look at, named because SQLite has no statistics to choose by. */
-function indexFor({ phase, status, tool, tenant }: CallFilter): string {
+function indexFor({ phase, status, tool, tenant, agent }: CallFilter): string {
   if (isOpen(phase)) return "INDEXED BY invocations_open";
   if (isRare(status)) return "INDEXED BY invocations_unsuccessful";
+  if (tenant !== undefined && agent !== undefined) return "INDEXED BY invocations_by_tenant";
   if (tool !== undefined) return "INDEXED BY invocations_by_tool";
   return tenant === undefined ? "" : "INDEXED BY invocations_by_tenant";
 }

@@ -1,52 +1,30 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { GENESIS, linkAll } from "@sallyport/engine";
 import {
   applied,
   moved,
   opening,
+  queueing,
   sampleApproval,
   sampleCall,
+  sampleCallback,
   sampleIntent,
-  sampleTool,
   unitOf,
 } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
-import { encodeUnit } from "./encode-unit.ts";
+import {
+  approval,
+  closed,
+  events,
+  grant,
+  openDatabase,
+  revocation,
+  running,
+  tool,
+  waiting,
+  writeFirstVersion,
+  writeSecondVersion,
+} from "./fixtures/old-versions.ts";
 import { inFolder } from "./fixtures/run-process.ts";
-import { DATABASE_FILE, openSqliteStore } from "./index.ts";
-import { FIRST_SCHEMA } from "./schema-1.ts";
-
-const closed = sampleCall({ idempotencyKey: "kept", user: "ada" });
-const running = sampleIntent({ tenant: "other" });
-const tool = { ...sampleTool("calc", "1.0.0"), retirement: { deprecatedAt: 5 }, module: "/calc.ts" };
-const events = linkAll(GENESIS, ['{"n":1}', '{"n":2}']);
-
-/** Writes a folder as the first version left it: its schema, and a few rows in every table. */
-async function writeFirstVersion(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const database = new DatabaseSync(join(folder, DATABASE_FILE));
-  database.exec(
-    `PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; ${FIRST_SCHEMA}; PRAGMA user_version = 1`,
-  );
-  const insert = (table: string, ...cells: (string | number | null)[]) =>
-    database.prepare(`INSERT INTO ${table} VALUES (${cells.map(() => "?").join()})`).run(...cells);
-  for (const [index, call] of [closed, running].entries()) {
-    const [, , cells] = encodeUnit(opening(call), []);
-    insert("tool_invocations", index + 1, ...(cells ?? []), `2 ${events[1]?.hash}`);
-  }
-  insert("tool_definitions", "calc", "The calc tool", "Adds", "computation", "[]", "1.0.0", "native", 1, 1);
-  const { manifest, manifestHash, retirement, module, registeredAt } = tool;
-  const texts = [JSON.stringify(manifest), manifestHash, JSON.stringify(retirement)];
-  insert("tool_versions", 1, "calc", "1.0.0", ...texts, module, registeredAt);
-  insert("state_scopes", 1, "acme", "calc", 3);
-  insert("state", 1, "n", 3, "c", "41");
-  insert("audit", 1, "acme", 1, 2, events.map(({ hash, body }) => `${hash} ${body}`).join("\n"));
-  insert("audit_heads", "acme", 2, events[1]?.hash ?? "");
-  insert("outbox", 4, "tool.invoked c\ntool.succeeded c");
-  database.close();
-}
+import { openSqliteStore } from "./index.ts";
 
 describe("a folder written by the first version", () => {
   it("is brought up to date with everything in it", () =>
@@ -72,6 +50,8 @@ describe("a folder written by the first version", () => {
       expect(await store.approvals.list({ limit: 9 })).toEqual([]);
       expect(await store.grants.all()).toEqual([]);
       expect(await store.revocations.all()).toEqual([]);
+      expect(await store.queue.list({ limit: 9 })).toEqual([]);
+      expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
       await store.close();
     }));
 
@@ -102,11 +82,87 @@ describe("a folder written by the first version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeFirstVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 2/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 3/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       await (await openSqliteStore({ folder })).close();
       const store = await openSqliteStore({ folder, readOnly: true });
       expect(await store.calls.get(running.callId)).toEqual(running);
+      await store.close();
+    }));
+});
+
+describe("a folder written by the second version", () => {
+  it("is brought up to date with everything in it", () =>
+    inFolder(async (folder) => {
+      await writeSecondVersion(folder);
+      const store = await openSqliteStore({ folder });
+      expect(await store.approvals.list({ limit: 9 })).toEqual([approval]);
+      expect(await store.approvals.order(approval.approvalId)).toBe("hunter2");
+      expect(await store.grants.all()).toEqual([{ ...grant, uses: 4, lastUsedAt: 7 }]);
+      expect(await store.revocations.all()).toEqual([revocation]);
+      expect(await store.tools.all()).toEqual([tool]);
+      const { tenant, agent } = waiting;
+      const calls = await store.calls.list({ tenant, agent, limit: 9 });
+      expect(calls.map(({ callId, phase }) => [callId, phase])).toEqual([
+        [waiting.callId, "waiting"],
+        [closed.callId, "closed"],
+      ]);
+      expect(await store.queue.list({ limit: 9 })).toEqual([]);
+      expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
+      await store.close();
+    }));
+
+  it("goes on as if it had always been of this version", () =>
+    inFolder(async (folder) => {
+      await writeSecondVersion(folder);
+      const store = await openSqliteStore({ folder });
+      const call = sampleIntent({ phase: "queued", callbackUrl: "https://example.com/done" });
+      const callback = sampleCallback({ callId: waiting.callId });
+      await applied(store, queueing(call));
+      await applied(store, unitOf({ begin: waiting, callbacks: [{ callback }] }));
+      expect(await store.queue.list({ after: waiting.callId, limit: 9 })).toHaveLength(1);
+      await store.close();
+      const again = await openSqliteStore({ folder });
+      expect(await again.calls.get(call.callId)).toEqual(call);
+      expect(await again.queue.order(call.callId)).toBe(`order of ${call.callId}`);
+      expect(await again.callbacks.ofCall(waiting.callId)).toEqual(callback);
+      await applied(again, unitOf({ begin: call }));
+      expect(await again.queue.list({ limit: 9 })).toEqual([]);
+      await again.close();
+    }));
+
+  it("stays whole when it cannot be brought up to date, and is when what was in the way is gone", () =>
+    inFolder(async (folder) => {
+      await writeSecondVersion(folder);
+      const database = openDatabase(folder);
+      database.exec("CREATE TABLE callbacks (mine)");
+      const inTheWay = {
+        failure: { code: "E3914", message: expect.stringMatching(/callbacks already exists/) },
+      };
+      await expect(openSqliteStore({ folder })).rejects.toMatchObject(inTheWay);
+      expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+      expect(database.prepare("SELECT name FROM sqlite_schema WHERE name = 'queue'").all()).toEqual([]);
+      database.exec("DROP TABLE callbacks");
+      database.close();
+      const store = await openSqliteStore({ folder });
+      expect(await store.calls.get(waiting.callId)).toEqual(waiting);
+      await applied(store, queueing(sampleIntent()));
+      await store.close();
+    }));
+
+  it("is refused for reading until it has been opened for writing once", () =>
+    inFolder(async (folder) => {
+      await writeSecondVersion(folder);
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 3/) } };
+      await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
+      const writer = await openSqliteStore({ folder });
+      const call = sampleIntent({ phase: "queued" });
+      await applied(writer, queueing(call));
+      await writer.close();
+      const store = await openSqliteStore({ folder, readOnly: true });
+      expect(await store.queue.list({ limit: 9 })).toMatchObject([{ callId: call.callId }]);
+      expect(await store.queue.order(call.callId)).toBe(`order of ${call.callId}`);
+      expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
       await store.close();
     }));
 });

@@ -73,6 +73,27 @@ describe("one process at a time writes in a folder", () => {
     }));
 });
 
+/** Where a call may be once its process has said so, and perhaps got further than it could say. */
+const REACHED: Record<string, string[]> = {
+  queued: ["queued", "executing", "closed"],
+  runs: ["executing", "closed"],
+  ended: ["closed"],
+};
+
+/** A queued call has its place and its order, no other has; a callback is there if and only if its call ended. */
+async function queueIsWhole(store: Store): Promise<void> {
+  const calls = (await store.calls.list({ limit: 1_000_000 })).reverse();
+  const queued = calls.filter(({ phase }) => phase === "queued").map(({ callId }) => callId);
+  const places = await store.queue.list({ limit: 1_000_000 });
+  expect(places.map(({ callId }) => callId)).toEqual(queued);
+  for (const { callId, phase } of calls) {
+    const order = phase === "queued" ? `order of ${callId}` : undefined;
+    expect(await store.queue.order(callId), callId).toBe(order);
+    const isDue = (await store.callbacks.ofCall(callId))?.state === "due";
+    expect(isDue, callId).toBe(phase === "closed");
+  }
+}
+
 /** A waiting call has an approval that may still be used; one that runs has used it, and its order is forgotten. */
 async function consentIsWhole(store: Store): Promise<void> {
   const calls = await store.calls.list({ limit: 1_000_000 });
@@ -104,6 +125,23 @@ describe("a process that ends", () => {
             expect(await store.calls.get(callId), line).toMatchObject({ phase: "executing" });
         }
         await consentIsWhole(store);
+        await store.close();
+      }
+    }));
+
+  it("by kill -9 while calls are accepted, begun and closed leaves every one where it was told to be", () =>
+    inFolder(async (folder) => {
+      for (const round of [1, 2, 3]) {
+        const child = new StoreProcess(folder, "queue");
+        await child.said("ended", 20 * round);
+        await child.kill();
+        const store = await openSqliteStore({ folder });
+        for (const line of child.lines) {
+          const [reached = "", callId = ""] = line.split(" ");
+          const phase = (await store.calls.get(callId))?.phase;
+          if (reached in REACHED) expect(REACHED[reached], line).toContain(phase);
+        }
+        await queueIsWhole(store);
         await store.close();
       }
     }));

@@ -7,9 +7,11 @@ import type { Outcome } from "./messages.ts";
 import { Pins } from "./pins.ts";
 import { ApprovalReads } from "./read-approvals.ts";
 import { AuditReads } from "./read-audit.ts";
+import { CallbackReads } from "./read-callbacks.ts";
 import { CallReads } from "./read-calls.ts";
 import { GrantReads } from "./read-grants.ts";
 import { OutboxReads } from "./read-outbox.ts";
+import { QueueReads } from "./read-queue.ts";
 import { RevocationReads } from "./read-revocations.ts";
 import { StateReads } from "./read-state.ts";
 import { ToolReads } from "./read-tools.ts";
@@ -34,6 +36,8 @@ export class SqliteStore implements Store {
   readonly approvals: Store["approvals"];
   readonly grants: Store["grants"];
   readonly revocations: Store["revocations"];
+  readonly queue: Store["queue"];
+  readonly callbacks: Store["callbacks"];
 
   constructor(database: DatabaseSync, writer: Writer | undefined) {
     this.#database = database;
@@ -49,6 +53,8 @@ export class SqliteStore implements Store {
     this.grants = this.#grantReader();
     const revocations = new RevocationReads(database);
     this.revocations = { all: () => this.#read(() => revocations.all()) };
+    this.queue = this.#queueReader();
+    this.callbacks = this.#callbackReader();
   }
 
   async commit(unit: UnitOfWork): Promise<CommitResult> {
@@ -87,6 +93,8 @@ export class SqliteStore implements Store {
         return { ok: false, conflict: { kind: "approval", approvalId: outcome[1] } };
       case "grant":
         return { ok: false, conflict: { kind: "grant", grantId: outcome[1] } };
+      case "callback":
+        return { ok: false, conflict: { kind: "callback", callId: outcome[1] } };
       case "failed":
         throw new SallyportError(outcome[1]);
       default:
@@ -168,6 +176,22 @@ export class SqliteStore implements Store {
     return {
       get: (grantId) => this.#read(() => reads.get(grantId)),
       all: () => this.#read(() => reads.all()),
+    };
+  }
+
+  #queueReader(): Store["queue"] {
+    const reads = new QueueReads(this.#database);
+    return {
+      list: (page) => this.#read(() => reads.list(page)),
+      order: (callId) => this.#read(() => reads.order(callId)),
+    };
+  }
+
+  #callbackReader(): Store["callbacks"] {
+    const reads = new CallbackReads(this.#database);
+    return {
+      due: (by, limit) => this.#read(() => reads.due(by, limit)),
+      ofCall: (callId) => this.#read(() => reads.ofCall(callId)),
     };
   }
 

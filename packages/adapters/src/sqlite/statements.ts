@@ -1,7 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
+import { prepareCallbackStatements } from "./callback-statements.ts";
 import { preparePermitStatements } from "./permit-statements.ts";
 
-const FIND_CALL = "SELECT phase FROM tool_invocations WHERE invocation_id = ?";
+const FIND_PHASE = "SELECT phase FROM tool_invocations WHERE invocation_id = ?";
+
+const FIND_CALL = "SELECT phase, tenant_id, idempotency_key FROM tool_invocations WHERE invocation_id = ?";
 
 const FIND_KEY = `SELECT invocation_id FROM tool_invocations
   WHERE tenant_id = ? AND agent_did = ? AND idempotency_key = ?`;
@@ -12,28 +15,33 @@ const INSERT_CALL = `INSERT INTO tool_invocations (
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO NOTHING`;
 
-const FIND_WAITING = `SELECT tenant_id, idempotency_key FROM tool_invocations
-  WHERE invocation_id = ? AND phase = 'waiting'`;
-
-/** A key and its digest that the intent does not bring, and the receipt without a new one, stay as they are. */
+/** A key, its digest and a callback that the intent does not bring, and the receipt without a new one, stay as they are. */
 const BEGIN_CALL = `UPDATE tool_invocations
   SET agent_did = ?3, idempotency_key = coalesce(?4, idempotency_key), session_id = ?5, tool_id = ?6,
     tool_version = ?7, parameters = ?8, started_at = ?10, phase = 'executing', status = NULL,
     completed_at = NULL, output_hash = NULL, answer = NULL, receipt = coalesce(?11, receipt),
-    facts = CASE WHEN facts ->> '$.requestDigest' IS NULL THEN ?9
-      ELSE json_insert(?9, '$.requestDigest', facts ->> '$.requestDigest') END
+    facts = json_patch(?9, json_object(
+      'requestDigest', coalesce(?9 ->> '$.requestDigest', facts ->> '$.requestDigest'),
+      'callbackUrl', coalesce(?9 ->> '$.callbackUrl', facts ->> '$.callbackUrl')))
   WHERE invocation_id = ?1 AND tenant_id = ?2`;
 
 /**
- * What a closing does not bring, the receipt included, stays as it is. The answer to a call that waited also keeps
- * what its row may know otherwise: two JSON objects made one by their text.
+ * What a closing does not bring, the receipt included, stays as it is. The answer to a call that never began also
+ * keeps what its row may know otherwise: two JSON objects made one by their text.
  */
 const CLOSE_CALL = `UPDATE tool_invocations
   SET phase = ?2, status = coalesce(?3, status), completed_at = coalesce(?4, completed_at),
     output_hash = coalesce(?5, output_hash), receipt = coalesce(?8, receipt),
     answer = CASE WHEN ?6 IS NULL THEN answer
-      WHEN phase = 'waiting' THEN substr(?6, 1, length(?6) - 1) || ',' || substr(?7, 2) ELSE ?6 END
+      WHEN phase IN ('waiting', 'queued') THEN substr(?6, 1, length(?6) - 1) || ',' || substr(?7, 2) ELSE ?6 END
   WHERE invocation_id = ?1`;
+
+const ENQUEUE = `INSERT INTO queue (
+    position, call_id, tenant_id, agent_did, tool_id, priority, queued_at, call_order)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+
+const DEQUEUE = `DELETE FROM queue
+  WHERE position = (SELECT position FROM tool_invocations WHERE invocation_id = ?)`;
 
 const FIND_SCOPE = "SELECT scope_id FROM state_scopes WHERE tenant_id = ? AND tool_id = ?";
 
@@ -86,12 +94,14 @@ const SHORTEN_OUTBOX = "UPDATE outbox SET lines = ? WHERE last_position = ?";
 /** Every statement that writes, and those its checks need, prepared on the writer's connection. */
 export function prepareStatements(database: DatabaseSync) {
   return {
+    findPhase: database.prepare(FIND_PHASE),
     findCall: database.prepare(FIND_CALL),
     findKey: database.prepare(FIND_KEY),
     insertCall: database.prepare(INSERT_CALL),
-    findWaiting: database.prepare(FIND_WAITING),
     beginCall: database.prepare(BEGIN_CALL),
     closeCall: database.prepare(CLOSE_CALL),
+    enqueue: database.prepare(ENQUEUE),
+    dequeue: database.prepare(DEQUEUE),
     findScope: database.prepare(FIND_SCOPE),
     raiseScope: database.prepare(RAISE_SCOPE),
     listVersions: database.prepare(LIST_VERSIONS),
@@ -110,6 +120,7 @@ export function prepareStatements(database: DatabaseSync) {
     firstOutbox: database.prepare(FIRST_OUTBOX),
     shortenOutbox: database.prepare(SHORTEN_OUTBOX),
     ...preparePermitStatements(database),
+    ...prepareCallbackStatements(database),
     begin: database.prepare("BEGIN IMMEDIATE"),
     commit: database.prepare("COMMIT"),
     rollback: database.prepare("ROLLBACK"),

@@ -1,6 +1,7 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, type Priority } from "@sallyport/protocol";
+import { type Applicant, Lanes, type Waiter } from "./lanes.ts";
 
-export type Priority = "low" | "normal" | "high";
+export type { Applicant } from "./lanes.ts";
 
 export interface AdmissionLimits {
   /** Calls that run at once in this process. */
@@ -9,7 +10,11 @@ export interface AdmissionLimits {
   perAgent: number;
   /** Calls that run at once of one tool. */
   perTool: number;
-  /** Calls that may wait for a place. */
+  /** For single tools; undefined: as for every tool. */
+  perToolOf?: (tool: string) => number | undefined;
+  /** Patient calls that run at once, so that a long queue leaves room for callers who wait for their answer. */
+  patient: number;
+  /** Impatient calls that may wait for a place. */
   queue: number;
   maxWaitMs: number;
   /** A waiting call gains one priority for each such span, so that none starves. */
@@ -20,41 +25,31 @@ export const DEFAULT_ADMISSION: AdmissionLimits = {
   total: 64,
   perAgent: 4,
   perTool: 64,
+  patient: 48,
   queue: 1_000,
   maxWaitMs: 10_000,
   agingMs: 1_000,
 };
-
-export interface Applicant {
-  agent: string;
-  tool: string;
-  priority: Priority;
-  signal: AbortSignal | undefined;
-}
 
 /** A place among the running calls; give it back exactly once. */
 export interface Place {
   release(): void;
 }
 
-interface Waiter extends Applicant {
-  since: number;
-  settle(result: Place | Failure): void;
-}
-
 const RANK: Record<Priority, number> = { low: 2, normal: 1, high: 0 };
 
 /** Decides how many calls run at once. A call that finds no place waits its turn, within bounds, or is refused. */
 export class Admission {
-  readonly #limits: AdmissionLimits;
+  #limits: AdmissionLimits;
   readonly #now: () => number;
   readonly #agents = new Map<string, number>();
   readonly #tools = new Map<string, number>();
-  readonly #waiting = new Set<Waiter>();
+  readonly #lanes = new Lanes<Place | Failure>();
   #running = 0;
+  #patientRunning = 0;
 
   constructor(limits: Partial<AdmissionLimits> = {}, now: () => number = Date.now) {
-    this.#limits = { ...DEFAULT_ADMISSION, ...limits };
+    this.#limits = withRoom({ ...DEFAULT_ADMISSION, ...limits });
     this.#now = now;
   }
 
@@ -63,14 +58,20 @@ export class Admission {
   }
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#lanes.size;
+  }
+
+  /** New limits hold for whoever comes or waits from now on; nobody who runs is sent away. */
+  adjust(limits: Partial<AdmissionLimits>): void {
+    this.#limits = withRoom({ ...this.#limits, ...limits });
+    this.#admitNext();
   }
 
   /** A place at once where there is one, otherwise a promise of a place or of the refusal. */
   enter(applicant: Applicant): Place | Promise<Place | Failure> {
     const nobodyIsPassedOver = this.#mostUrgent() === undefined;
     if (nobodyIsPassedOver && this.#fits(applicant)) return this.#take(applicant);
-    if (this.#waiting.size >= this.#limits.queue)
+    if (!applicant.patient && this.#lanes.impatient >= this.#limits.queue)
       return Promise.resolve(this.#refusal(applicant, "queue full"));
     return this.#wait(applicant);
   }
@@ -80,16 +81,14 @@ export class Admission {
       const end = (result: Place | Failure) => {
         clearTimeout(timer);
         applicant.signal?.removeEventListener("abort", cancel);
-        this.#waiting.delete(waiter);
+        this.#lanes.leave(waiter);
         resolve(result);
       };
       const cancel = () => end(failure("E3906", { message: "Cancelled while waiting for a place." }));
-      const waiter: Waiter = { ...applicant, since: this.#now(), settle: end };
-      const timer = setTimeout(
-        () => end(this.#refusal(applicant, "waited too long")),
-        this.#limits.maxWaitMs,
-      );
-      this.#waiting.add(waiter);
+      const waiter = this.#lanes.join(applicant, { since: this.#now(), settle: end });
+      const timer = applicant.patient
+        ? undefined
+        : setTimeout(() => end(this.#refusal(applicant, "waited too long")), this.#limits.maxWaitMs);
       applicant.signal?.addEventListener("abort", cancel, { once: true });
       if (applicant.signal?.aborted) cancel();
     });
@@ -102,7 +101,7 @@ export class Admission {
       if (released) return;
       released = true;
       this.#count(applicant, -1);
-      if (this.#waiting.size > 0) this.#admitNext();
+      if (this.#lanes.size > 0) this.#admitNext();
     };
     return { release };
   }
@@ -115,14 +114,16 @@ export class Admission {
     }
   }
 
-  #mostUrgent(): Waiter | undefined {
-    if (this.#waiting.size === 0) return undefined;
-    let best: Waiter | undefined;
+  /** Only the head of a lane can be next: those behind it are the same, and later. */
+  #mostUrgent(): Waiter<Place | Failure> | undefined {
+    if (this.#lanes.size === 0) return undefined;
+    let best: Waiter<Place | Failure> | undefined;
     let bestUrgency = Number.POSITIVE_INFINITY;
     const now = this.#now();
-    for (const waiter of this.#waiting) {
+    for (const waiter of this.#lanes.heads()) {
       const urgency = RANK[waiter.priority] - Math.floor((now - waiter.since) / this.#limits.agingMs);
-      if (urgency < bestUrgency && this.#fits(waiter)) {
+      const isEarlier = urgency === bestUrgency && best !== undefined && waiter.turn < best.turn;
+      if ((urgency < bestUrgency || isEarlier) && this.#fits(waiter)) {
         best = waiter;
         bestUrgency = urgency;
       }
@@ -130,28 +131,39 @@ export class Admission {
     return best;
   }
 
-  #fits({ agent, tool }: Applicant): boolean {
+  #fits({ agent, tool, patient }: Applicant): boolean {
     return (
       this.#running < this.#limits.total &&
+      (!patient || this.#patientRunning < this.#limits.patient) &&
       (this.#agents.get(agent) ?? 0) < this.#limits.perAgent &&
-      (this.#tools.get(tool) ?? 0) < this.#limits.perTool
+      (this.#tools.get(tool) ?? 0) < this.#perTool(tool)
     );
   }
 
-  #count({ agent, tool }: Applicant, by: 1 | -1): void {
+  #perTool(tool: string): number {
+    return this.#limits.perToolOf?.(tool) ?? this.#limits.perTool;
+  }
+
+  #count({ agent, tool, patient }: Applicant, by: 1 | -1): void {
     this.#running += by;
+    if (patient) this.#patientRunning += by;
     addTo(this.#agents, agent, by);
     addTo(this.#tools, tool, by);
   }
 
   #refusal({ agent, tool }: Applicant, why: string): Failure {
-    const details = { agent, tool, running: this.#running, waiting: this.#waiting.size };
+    const details = { agent, tool, running: this.#running, waiting: this.#lanes.size };
     if ((this.#agents.get(agent) ?? 0) >= this.#limits.perAgent) {
       const message = `Agent ${agent} already runs ${this.#limits.perAgent} calls (${why}).`;
       return failure("E3106", { message, details });
     }
     return failure("E3910", { message: `No capacity for another call (${why}).`, details });
   }
+}
+
+/** However small the house is made, one patient call fits into it. */
+function withRoom(limits: AdmissionLimits): AdmissionLimits {
+  return { ...limits, patient: Math.max(1, Math.min(limits.patient, limits.total)) };
 }
 
 function addTo(counts: Map<string, number>, key: string, by: 1 | -1): void {

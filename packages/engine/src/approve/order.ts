@@ -2,6 +2,7 @@ import type { Caller, JsonValue, OnApproval, Priority, ResourceLimits } from "@s
 import type { RunUsage, SandboxReport } from "../ports/runner.ts";
 import type { StateWrites } from "../ports/state.ts";
 import type { TokenClaims } from "../ports/tokens.ts";
+import type { TraceContext } from "../ports/trace.ts";
 
 /** A call that was tried out: what it gave and changed is kept, and approval commits exactly that. */
 export interface HeldRun {
@@ -28,6 +29,11 @@ export interface WaitingOrder {
   dryRun?: boolean;
   preview?: boolean;
   onApproval?: OnApproval;
+  asyncMode?: boolean;
+  /** Goes on by itself once it may. */
+  unattended?: boolean;
+  callbackUrl?: string;
+  trace?: TraceContext;
   idempotencyKey?: string;
   /** What its token said; the token itself is not kept. */
   verified?: TokenClaims;

@@ -45,6 +45,7 @@ export type EventKind =
   | LifecycleState
   | "REFUSED"
   | "OUTCOME_UNKNOWN"
+  | "QUEUED"
   | "CLOSED_BY_PERSON"
   | "CAPABILITY_VIOLATION"
   | "SANDBOX_CREATED"

@@ -27,25 +27,44 @@ export interface AuthorityOptions {
   onProblem?: (policy: string, error: unknown) => void;
 }
 
+/** What can be replaced, all at once. */
+interface Rules extends Omit<AuthorityOptions, "shelf" | "tokens" | "agents" | "policies"> {
+  agents: readonly AgentProfile[];
+  policies: readonly Policy[];
+  grantsVersion: string;
+}
+
 /**
  * The house's own authority. In this order: the token says who asks and for what; the agent's profile bounds it; the
  * policies say allow, ask or deny, the strictest of them counting; grants give the capabilities. What nothing opens
  * stays shut, and no grant is stronger than a deny.
  */
 export class HouseAuthority implements Authority {
-  readonly #options: AuthorityOptions;
-  readonly #grantsVersion: string;
+  readonly #shelf: GrantShelf | undefined;
+  readonly #tokens: AuthorityOptions["tokens"];
+  #rules: Rules;
 
-  constructor(options: AuthorityOptions) {
-    this.#options = options;
-    const { grants, agents = [] } = options;
+  constructor({ shelf, tokens, ...rules }: AuthorityOptions) {
+    this.#shelf = shelf;
+    this.#tokens = tokens;
+    const { grants, agents = [], policies = [] } = rules;
     const plain: JsonValue = JSON.parse(JSON.stringify({ agents, grants }));
-    this.#grantsVersion = hash("sha256", canonicalJson(plain)).slice(0, 16);
+    const grantsVersion = hash("sha256", canonicalJson(plain)).slice(0, 16);
+    this.#rules = { ...rules, agents, policies, grantsVersion };
+  }
+
+  /**
+   * Decides from here on by the configured grants, agents and policies of another authority; its own stored grants and
+   * tokens stay. A decision that is under way keeps to the rules it began with, all of them.
+   */
+  adopt(next: HouseAuthority): void {
+    this.#rules = next.#rules;
   }
 
   /** Reads what is stored and follows its changes; resolves once it is up to date. Returns how to stop. */
   async connect({ store, bus }: { store: Store; bus: Bus }): Promise<() => void> {
-    const { shelf, tokens } = this.#options;
+    const tokens = this.#tokens;
+    const shelf = this.#shelf;
     const stops = [
       bus.subscribe("token:revocations", ({ jti }) => {
         if (typeof jti === "string") tokens?.checker.revoke(jti);
@@ -65,7 +84,7 @@ export class HouseAuthority implements Authority {
   stranger({ caller, token, verified, tool, at }: Approach): Failure | undefined {
     const claims = this.#identify({ token, verified }, { caller, tool, at });
     if (claims && isFailure(claims)) return claims;
-    if (claims || this.#options.grants.some((grant) => reaches(grant, { caller, tool }))) return undefined;
+    if (claims || this.#rules.grants.some((grant) => reaches(grant, { caller, tool }))) return undefined;
     return failure("E3209", {
       message: `Denied: no grant lets agent ${caller.agent} of tenant ${caller.tenant} call ${tool}.`,
       details: { rules: [], missing: [], approvalUnlocks: false },
@@ -75,36 +94,37 @@ export class HouseAuthority implements Authority {
   decide(request: AuthorityRequest): Decision | Promise<Decision> {
     const claims = this.#identify(request, request);
     if (claims && isFailure(claims)) return this.#refusal(claims);
-    const profile = profileOf(this.#options.agents ?? [], request.caller);
+    const rules = this.#rules;
+    const profile = profileOf(rules.agents, request.caller);
     const beyond = beyondTheAgent(request, { profile, claims });
     if (beyond) return this.#refusal(beyond);
-    const { policies = [], policyMs = 500, onProblem } = this.#options;
-    if (policies.length === 0) return this.#weigh(request, { claims, profile });
+    const { policies, policyMs = 500, onProblem } = rules;
+    if (policies.length === 0) return this.#weigh(request, rules, { claims, profile });
     const { callId: _callId, token: _token, verified: _verified, ...asked } = request;
     const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
-    if (!(verdict instanceof Promise)) return this.#weigh(request, { claims, profile, verdict });
+    if (!(verdict instanceof Promise)) return this.#weigh(request, rules, { claims, profile, verdict });
     return verdict.then((late) => {
       // The token may have been revoked while the policy was asked.
       const gone = claims && this.#identify({ verified: claims }, request);
       if (gone && isFailure(gone)) return this.#refusal(gone);
-      return this.#weigh(request, { claims, profile, verdict: late });
+      return this.#weigh(request, rules, { claims, profile, verdict: late });
     });
   }
 
   began({ grants = [] }: Decision, call: { callId: string; at: number }): void {
-    if (grants.length > 0) this.#options.shelf?.began(grants, call);
+    if (grants.length > 0) this.#shelf?.began(grants, call);
   }
 
   refuseUse(use: CapabilityUse): Failure | undefined {
     const { grants } = use.decision;
-    return grants && grants.length > 0 ? this.#options.shelf?.refuseUse(use, grants) : undefined;
+    return grants && grants.length > 0 ? this.#shelf?.refuseUse(use, grants) : undefined;
   }
 
   #identify(
     { token, verified }: { token?: string | undefined; verified?: TokenClaims | undefined },
     query: { caller: AuthorityRequest["caller"]; tool: string; version?: string; at: number },
   ): TokenClaims | Failure | undefined {
-    const { tokens } = this.#options;
+    const tokens = this.#tokens;
     if (!tokens) return token === undefined && !verified ? undefined : noKeys();
     if (verified) return tokens.checker.recheck(verified, query);
     return token !== undefined || tokens.required ? tokens.checker.check(token, query) : undefined;
@@ -119,7 +139,7 @@ export class HouseAuthority implements Authority {
       rules: [],
       capabilities: [],
       missing: [],
-      policyVersion: this.#grantsVersion,
+      policyVersion: this.#rules.grantsVersion,
       unlock: advice,
       ...(typeof retryAfterMs === "number" && { retryAfterMs }),
     };
@@ -127,20 +147,20 @@ export class HouseAuthority implements Authority {
 
   #weigh(
     request: AuthorityRequest,
+    { grants, project, grantsVersion }: Rules,
     found: {
       claims: TokenClaims | undefined;
       profile: AgentProfile | undefined;
       verdict?: PolicyVerdict;
     },
   ): Decision {
-    const { grants, shelf, project } = this.#options;
     const bounds = boundsOf(request.caller.agent, found.profile);
     const decision = weigh(request, {
       ...found,
       matching: grants.filter((grant) => covers(grant, request)),
-      shelf,
+      shelf: this.#shelf,
       project,
-      grantsVersion: this.#grantsVersion,
+      grantsVersion,
     });
     return bounds ? { ...decision, bounds } : decision;
   }

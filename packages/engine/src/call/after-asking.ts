@@ -4,9 +4,9 @@ import { isUnspent, standingAt } from "../approve/settle.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import { pendingAnswer } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
+import type { Call } from "./attempts.ts";
 import { decided } from "./decided.ts";
 import type { House } from "./house.ts";
-import type { Call } from "./perform-call.ts";
 import { receive } from "./received.ts";
 import { expireCall, withdrawCall } from "./settle-waiting.ts";
 
@@ -64,7 +64,7 @@ function continued(
     ...call,
     request: { ...call.request, input: order.input },
     received: receive(order.input, house.limits.input),
-    waits: { approvalId: record.approvalId, verified, held: order.held },
+    waits: { for: "approval", approvalId: record.approvalId, verified, held: order.held },
   };
 }
 

@@ -135,7 +135,7 @@ export class ApprovalBook {
     { order, input }: { order: WaitingOrder; input: JsonValue },
   ): Promise<Omit<Parameters<typeof edit>[1], "by" | "at"> | Failure> {
     const house = this.#house;
-    const waits = { approvalId: record.approvalId, ...(order.verified && { verified: order.verified }) };
+    const waits = { for: "approval" as const, approvalId: record.approvalId, verified: order.verified };
     const weighed = await rehearse(order, { callId: record.callId, waits, input }, house);
     if (isFailure(weighed)) return weighed;
     const summary = summaryFor(weighed);

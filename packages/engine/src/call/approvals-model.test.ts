@@ -67,7 +67,7 @@ const tool = (world: World) =>
 /** A store whose user dies after so many commits: nothing it does afterwards arrives, and nothing answers it. */
 function mortal(store: Store, life: World["life"]): Store {
   const never = new Promise<never>(() => undefined);
-  const { calls, state, audit, outbox, tools, approvals, grants, revocations } = store;
+  const { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks } = store;
   return {
     calls,
     state,
@@ -77,6 +77,8 @@ function mortal(store: Store, life: World["life"]): Store {
     approvals,
     grants,
     revocations,
+    queue,
+    callbacks,
     commit: async (unit) => {
       if (life.left <= 0) return await never;
       life.left -= 1;

@@ -10,6 +10,7 @@ import { redact } from "../redact/redact.ts";
 import { describeCall, summaryOf } from "../redact/summarise.ts";
 import { intentOf } from "./call-record.ts";
 import type { House } from "./house.ts";
+import { orderOf } from "./kept-order.ts";
 import type { Weighed } from "./stages/authorise.ts";
 
 /** What an approval of this call, as it is now, would be an approval of. */
@@ -77,7 +78,7 @@ export async function askFirst(
       ...(idempotencyKey !== undefined && { idempotencyKey }),
       phase: "waiting",
     },
-    approvals: [{ record, order: encodeOrder(orderOf(at)) }],
+    approvals: [{ record, order: encodeOrder(waitingOrder(at)) }],
   });
   if (result === undefined) return announced(record, house);
   return refusal(result);
@@ -96,7 +97,7 @@ export async function askAgain(
   if (isFailure(record)) return record;
   const writes: ApprovalWrite[] = [
     { record: past, expect: old.revision, order: null },
-    { record, order: encodeOrder(orderOf(at)) },
+    { record, order: encodeOrder(waitingOrder(at)) },
   ];
   const conflict = await tryCommit(at, house, { approvals: writes });
   if (conflict) return undefined;
@@ -131,27 +132,8 @@ function questionOf(
   );
 }
 
-function orderOf({ attempt, tool, life, decision }: Weighed): WaitingOrder {
-  const { request } = attempt;
-  const verified = decision.token ?? attempt.waits?.verified;
-  return {
-    tool: tool.manifest.id,
-    version: tool.manifest.version,
-    operation: tool.operationName,
-    input: life.input,
-    caller: request.caller,
-    ...(request.priority && { priority: request.priority }),
-    ...(request.limits && { limits: request.limits }),
-    ...(request.requireApproval && { requireApproval: true }),
-    ...(request.dryRun && { dryRun: true }),
-    ...(request.preview && { preview: true }),
-    ...(request.onApproval && { onApproval: request.onApproval }),
-    ...(request.idempotencyKey !== undefined && { idempotencyKey: request.idempotencyKey }),
-    ...(verified && { verified }),
-    ...(attempt.held && { held: attempt.held }),
-    attempts: attempt.number,
-    startedAt: attempt.startedAt,
-  };
+function waitingOrder({ attempt, tool, life }: Weighed): WaitingOrder {
+  return orderOf({ attempt, tool, input: life.input, attempts: attempt.number });
 }
 
 async function tryCommit(

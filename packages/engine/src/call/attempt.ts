@@ -1,4 +1,5 @@
 import type { Failure, FileEffects, Warning } from "@sallyport/protocol";
+import type { Place } from "../admit/admission.ts";
 import type { HeldRun } from "../approve/order.ts";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
@@ -12,14 +13,19 @@ import type { Received } from "./received.ts";
 
 const NO_USAGE: RunUsage = { cpuMs: 0, memoryPeakBytes: 0 };
 
-/** A call that is in the journal and waits for a person's answer. */
-export interface Waits {
-  approvalId: string;
+/** What a call that is in the journal already has been waiting for. */
+export type Waits = {
   /** What its token said when it was first asked for. */
   verified?: TokenClaims | undefined;
-  /** What it did when it was tried out before the question. */
-  held?: HeldRun | undefined;
-}
+} & (
+  | {
+      for: "approval";
+      approvalId: string;
+      /** What it did when it was tried out before the question. */
+      held?: HeldRun | undefined;
+    }
+  | { for: "room" }
+);
 
 /** Tells executions apart that could have the same number: a call that waited is tried by whoever asks for it. */
 function nameOf({ callId, number, run }: Pick<AttemptOptions, "callId" | "number" | "run">): string {
@@ -35,6 +41,7 @@ interface AttemptOptions {
   received: Received;
   controller: AbortController;
   waits?: Waits | undefined;
+  place?: Place | undefined;
   /** Part of the execution's id where the number alone does not tell it apart. */
   run?: string | undefined;
 }
@@ -61,8 +68,10 @@ export class Attempt {
   effects: FileEffects | undefined;
   /** True once the journal holds the intent, so that the end closes it instead of opening it. */
   journaled = false;
-  /** Set while the journal holds the call as waiting for approval; the intent to run takes its place. */
+  /** Set while the journal holds the call as waiting or queued; the intent to run takes its place. */
   readonly waits: Waits | undefined;
+  /** The place among the running calls that it had before it came this far. */
+  readonly place: Place | undefined;
   /** The approval as it was last read or written by this attempt. */
   approval: ApprovalRecord | undefined;
   /** What a try-out gave: if set, approval commits exactly that and the tool does not run again. */
@@ -76,11 +85,13 @@ export class Attempt {
   #writer: EventWriter | undefined;
   #ahead: EventKind | undefined;
 
-  constructor({ request, callId, number, startedAt, received, controller, waits, run }: AttemptOptions) {
+  constructor({ request, callId, number, startedAt, received, controller, ...rest }: AttemptOptions) {
+    const { waits, place, run } = rest;
     this.request = request;
     this.received = received;
     this.waits = waits;
-    this.held = waits?.held;
+    this.place = place;
+    this.held = waits?.for === "approval" ? waits.held : undefined;
     this.#controller = controller;
     this.callId = callId;
     this.number = number;
@@ -103,7 +114,7 @@ export class Attempt {
     return this.#controller.signal;
   }
 
-  /** The journal holds the call as waiting, and no intent to run has taken its place. */
+  /** The journal holds the call as waiting or queued, and no intent to run has taken its place. */
   get isStillWaiting(): boolean {
     return this.waits !== undefined && !this.journaled;
   }

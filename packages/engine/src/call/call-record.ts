@@ -41,6 +41,7 @@ export function intentOf(attempt: Attempt, tool: ResolvedTool, house: House): Ca
     sideEffects: tool.conduct.sideEffects,
     input: attempt.received.text,
     inputHash: facts.inputHash,
+    ...(request.callbackUrl !== undefined && { callbackUrl: request.callbackUrl }),
     ...(request.idempotencyKey !== undefined && { requestDigest: requestDigest(request, facts.inputHash) }),
     owner: house.owner,
     attempt: attempt.number,

@@ -5,6 +5,7 @@ import type { UnitOfWork } from "../ports/store.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import { intentOf, usesOf } from "./call-record.ts";
+import { callbacksOf } from "./callbacks.ts";
 import type { House } from "./house.ts";
 
 interface Closing {
@@ -31,7 +32,9 @@ export function closingUnit(
   };
   const outbox = endMessages(callId, answer);
   const base = { tenant: request.caller.tenant, events, ...(state && { state }) };
-  if (attempt.journaled) return { ...base, close: { callId, phase: "closed", closing }, outbox };
+  // Who got this very answer does not have to be told a second time.
+  const told = attempt.waits && callbacksOf(intentOf(attempt, tool, house), answer.completedAt);
+  if (attempt.journaled) return { ...base, ...told, close: { callId, phase: "closed", closing }, outbox };
   const grantUses = executed ? usesOf(attempt) : [];
   const bindsKey = executed && request.idempotencyKey !== undefined;
   return {

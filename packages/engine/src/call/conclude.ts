@@ -15,7 +15,8 @@ export async function conclude(ending: Ending, attempt: Attempt, house: House): 
   const error = errorOf(ending) ?? failure("E3900", { message: "A completed call has no answer." });
   const answer = failureAnswer({ attempt, trail: life.trail, completedAt: house.clock.now() }, error);
   const { waits } = attempt;
-  if (waits && attempt.isStillWaiting) attempt.approval ??= await house.store.approvals.get(waits.approvalId);
+  if (waits?.for === "approval" && attempt.isStillWaiting)
+    attempt.approval ??= await house.store.approvals.get(waits.approvalId);
   const events = attempt.takeEvents();
   const executed = attempt.ran;
   const { tool } = attempt;

@@ -53,7 +53,10 @@ export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Con
     ...(bounds && { bounds }),
     // A command sees the folder itself; a function asks the host for files, the same in every runner.
     ...(staging && isCommand(tool) && { staging }),
-    ...(attempt.request.onOutput && { onOutput: attempt.request.onOutput }),
+    onOutput: (stream, chunk) => {
+      house.feeds.tell(attempt.callId, { kind: "output", stream, chunk, at: house.clock.now() });
+      attempt.request.onOutput?.(stream, chunk);
+    },
     onEvent: (event) => attempt.record(event, house.clock.now()),
   };
   return { confinement, staging };

@@ -1,78 +1,23 @@
-import { type CallAnswer, type CallStatus, type Failure, failure, SallyportError } from "@sallyport/protocol";
-import { Admission, type AdmissionLimits } from "../admit/admission.ts";
-import { type ApprovalRules, DEFAULT_RULES } from "../approve/ask.ts";
-import { CapabilityTree, type GrantShelf, type GrantSigner } from "../authorise/capability/index.ts";
-import { grantAuthority } from "../authorise/house-authority.ts";
-import { createHookRunner } from "../execute/hooks.ts";
-import { DEFAULT_RETRY, type RetryOptions } from "../execute/retry.ts";
-import { createInlineRunner, createThreadRunner } from "../execute/runners/index.ts";
-import { boundStore } from "../journal/bounded-store.ts";
+import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { judge, type Verdict } from "../journal/recover.ts";
-import { MemoryBus } from "../memory/bus.ts";
-import { MemoryMeter } from "../memory/meter.ts";
-import { RecentErrors, systemClock, uuidV7 } from "../memory/system.ts";
-import type { Authority } from "../ports/authority.ts";
-import type { Bus } from "../ports/bus.ts";
-import type { Hook } from "../ports/hooks.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { SandboxOffer } from "../ports/sandbox.ts";
-import type { Store } from "../ports/store.ts";
-import type { ErrorHandler, Meter } from "../ports/telemetry.ts";
-import type { Clock, Ids, Random } from "../ports/time.ts";
 import type { Revocation } from "../ports/tokens.ts";
-import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
-import { Telemetry } from "../telemetry/index.ts";
-import { createSchemaCompiler, lintSchema } from "../validate/index.ts";
-import { type ResultStep, STRICT_RESULT } from "../validate/result-steps.ts";
 import { ApprovalBook } from "./approval-book.ts";
+import { type Cancellation, cancelCall } from "./cancel-call.ts";
+import { followApprovals } from "./follow-approvals.ts";
+import { type Adjustments, type EngineOptions, type Furnished, furnish } from "./furnish.ts";
 import { GrantBook } from "./grant-book.ts";
-import { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type House, type Runners } from "./house.ts";
-import { InFlight, type Progress } from "./in-flight.ts";
-import type { IsolationRules } from "./isolation-rules.ts";
-import { performCall, resumeCall } from "./perform-call.ts";
+import type { CallRequest, House } from "./house.ts";
+import type { LiveFeed } from "./live-feed.ts";
+import { acceptCall, performCall, resumeCall } from "./perform-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
-import { ToolShelf } from "./tool-shelf.ts";
+import { type CallStanding, standingOf } from "./standing.ts";
+import type { ToolShelf } from "./tool-shelf.ts";
 import { type UndoneCall, undoCall } from "./undo.ts";
 import type { GoingOn } from "./waiting-call.ts";
 import { endWithdrawn, type RevocationOrder, revokeToken } from "./withdraw.ts";
 import { within } from "./within.ts";
-
-/** What an engine is made of. Only the store has no default: where things are kept is the owner's choice. */
-export interface EngineOptions {
-  store: Store;
-  /** Without one nothing may run. */
-  authority?: Authority;
-  approvals?: Partial<ApprovalRules>;
-  /** Signs grants; without one none can be made, and stored ones do not count. */
-  signer?: GrantSigner;
-  capabilities?: CapabilityTree;
-  /** The stored grants as the authority sees them, so that what is granted here counts at once. */
-  shelf?: GrantShelf;
-  bus?: Bus;
-  admission?: Partial<AdmissionLimits>;
-  runners?: Partial<Runners>;
-  /** Given: tools may run in processes of their own, isolated, and change files in workspaces. */
-  isolation?: IsolationRules;
-  resultSteps?: readonly ResultStep[];
-  hooks?: readonly Hook[];
-  meter?: Meter;
-  errors?: ErrorHandler;
-  limits?: Partial<EngineLimits>;
-  retry?: Partial<RetryOptions>;
-  registry?: RegistryOptions;
-  /** False when nobody relays the outbox: then no messages are kept for it. */
-  publish?: boolean;
-  clock?: Clock;
-  ids?: Ids;
-  random?: Random;
-}
-
-/** How a call stands right now. */
-export type CallStanding =
-  | { status: "running"; progress?: Progress }
-  | { status: "unknown" }
-  | { status: "pending_approval"; approvalId: string }
-  | { status: CallStatus; answer: CallAnswer };
 
 /** The guarded passage, ready for calls. Made by `createEngine`. */
 export class Engine {
@@ -80,20 +25,41 @@ export class Engine {
   readonly approvals: ApprovalBook;
   readonly grants: GrantBook;
   readonly #house: House;
+  readonly #adjust: (changes: Adjustments) => void;
   readonly #listening: (() => void)[];
+  #drained: Promise<Drained> | undefined;
   #closed = false;
 
-  constructor(house: House, disconnect?: () => void) {
+  constructor({ house, adjust }: Furnished, disconnect?: () => void) {
     this.#house = house;
+    this.#adjust = adjust;
     this.tools = house.tools;
     this.approvals = new ApprovalBook(house);
     this.grants = new GrantBook(house);
-    this.#listening = [...endWithdrawn(house), ...(disconnect ? [disconnect] : [])];
+    this.#listening = [...endWithdrawn(house), followApprovals(house), ...(disconnect ? [disconnect] : [])];
   }
 
   /** Performs a call. Every ending is an answer; this never rejects. */
   call(request: CallRequest): Promise<CallAnswer> {
     return performCall(request, this.#house);
+  }
+
+  /**
+   * Takes a call whose caller does not wait for it. Resolves once the call is on record and will have exactly one
+   * outcome, whatever happens to this process; a call that may not run is answered at once.
+   */
+  accept(request: CallRequest): Promise<CallAnswer | Accepted> {
+    return acceptCall(request, this.#house);
+  }
+
+  /** Goes on with what is on record and only waits for room: left by an earlier process, or approved. Says how many. */
+  takeUp(): Promise<number> {
+    return this.#house.queue.takeUp();
+  }
+
+  /** As `takeUp`, without approved calls: for looking again now and then. */
+  takeUpQueued(): Promise<number> {
+    return this.#house.queue.takeUpQueued();
   }
 
   /** Goes on with a call that waits for approval; answers how it stands when it has to wait still. */
@@ -111,20 +77,52 @@ export class Engine {
     return this.#house.inFlight.cancel(callId, reason);
   }
 
-  /** How a call stands; undefined when there is none of that id. */
-  async standing(callId: string): Promise<CallStanding | undefined> {
-    const running = this.#house.inFlight.get(callId);
-    const record = await this.#house.store.calls.get(callId);
-    if (record?.phase === "waiting") return await this.#waiting(callId);
-    if (running) return { status: "running", ...(running.progress && { progress: running.progress }) };
-    if (!record) return undefined;
-    if (!record.closing) return { status: "unknown" };
-    return { status: record.closing.status, answer: record.closing.answer };
+  /** Ends a call wherever it stands: queued, waiting for a person, or running. Undefined when there is none of that id. */
+  cancelCall(callId: string, order: { reason: string }): Promise<Cancellation | undefined> {
+    return cancelCall(callId, order, this.#house);
   }
 
-  async #waiting(callId: string): Promise<CallStanding> {
-    const approval = await this.#house.store.approvals.ofCall(callId);
-    return { status: "pending_approval", approvalId: approval?.approvalId ?? "" };
+  /** How a call stands; undefined when there is none of that id. */
+  standing(callId: string): Promise<CallStanding | undefined> {
+    return standingOf(callId, this.#house);
+  }
+
+  /** The news of a call that is under way, from now on at the latest; undefined when it is not. */
+  watch(callId: string): LiveFeed | undefined {
+    const { feeds, inFlight } = this.#house;
+    return feeds.get(callId) ?? (inFlight.get(callId) ? feeds.open(callId) : undefined);
+  }
+
+  /** How much is going on. */
+  load(): Load {
+    const { inFlight, admission, queue } = this.#house;
+    const queued = queue.size;
+    const accepting = inFlight.refusing === undefined && !this.#closed;
+    return { running: inFlight.size, waiting: Math.max(0, admission.waiting - queued), queued, accepting };
+  }
+
+  /** New rules for whoever comes or waits from now on. */
+  adjust(changes: Adjustments): void {
+    this.#adjust(changes);
+  }
+
+  /**
+   * Takes no more calls, lets those that run finish for so long, then ends the rest, on record. Accepted calls that have
+   * not begun stay accepted. Afterwards the engine is closed.
+   */
+  drain({ withinMs }: { withinMs: number }): Promise<Drained> {
+    this.#drained ??= this.#drain(withinMs);
+    return this.#drained;
+  }
+
+  async #drain(withinMs: number): Promise<Drained> {
+    const { inFlight, queue } = this.#house;
+    queue.stop();
+    const running = inFlight.refuseMore("The house is closing.");
+    await within(inFlight.idle(), withinMs);
+    const cut = inFlight.size;
+    await this.close();
+    return { finished: running - cut, cut };
   }
 
   /** Gives each call that an earlier process left open its verdict and records it. Never runs anything. */
@@ -167,88 +165,38 @@ export class Engine {
     if (this.#closed) return;
     this.#closed = true;
     for (const stop of this.#listening) stop();
+    this.#house.queue.stop();
     this.#house.inFlight.cancelAll("the engine is closing");
     await Promise.all(Object.values(this.#house.runners).map((runner?: Runner) => runner?.close()));
     await within(this.#house.inFlight.idle(), this.#house.limits.storeMs);
+    await within(this.#house.queue.idle(), this.#house.limits.storeMs);
     this.#house.telemetry.flush();
   }
 }
 
+/** How much is going on in an engine. */
+export interface Load {
+  running: number;
+  /** Calls whose callers wait for a place. */
+  waiting: number;
+  /** Accepted calls that wait for one. */
+  queued: number;
+  /** False once it is closing. */
+  accepting: boolean;
+}
+
+/** How an engine was brought to rest. */
+export interface Drained {
+  finished: number;
+  cut: number;
+}
+
 /** Wires an engine and loads the tools its store knows. Rejects when the store cannot be read. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const house = furnish(options);
+  const furnished = furnish(options);
+  const { house } = furnished;
   const { refused } = house.registry.loadRecords(await options.store.tools.all());
   for (const error of refused) house.errors.report({ error, code: error.code, stage: "load tools" });
   const disconnect = await house.authority.connect?.({ store: house.store, bus: house.bus });
-  return new Engine(house, disconnect);
-}
-
-function furnish(options: EngineOptions): House {
-  const clock = options.clock ?? systemClock;
-  const ids = options.ids ?? uuidV7(() => clock.now());
-  const errors = guarded(options.errors ?? new RecentErrors());
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const schemas = createSchemaCompiler();
-  const inFlight = new InFlight();
-  const { hooks = [], publish: publishing = true } = options;
-  const house: House = {
-    // The shelf needs the house and the house the shelf; it is there before anybody asks.
-    get tools() {
-      return tools;
-    },
-    store: boundStore(publishing ? options.store : withoutMessages(options.store), limits.storeMs),
-    registry: new ToolRegistry({
-      lint: (schema) => lintSchema(schema, (given) => schemas.check(given)),
-      ...options.registry,
-    }),
-    schemas,
-    authority: options.authority ?? grantAuthority([]),
-    approvals: { ...DEFAULT_RULES, ...options.approvals },
-    bus: options.bus ?? new MemoryBus(),
-    signer: options.signer,
-    capabilities: options.capabilities ?? new CapabilityTree(),
-    shelf: options.shelf,
-    endCalls: (grants, why) => inFlight.withdraw({ grants }, why),
-    admission: new Admission(options.admission, () => clock.now()),
-    runners: {
-      inline: options.runners?.inline ?? createInlineRunner(),
-      thread: options.runners?.thread ?? createThreadRunner(),
-      process: options.runners?.process,
-      script: options.runners?.script,
-    },
-    isolation: options.isolation,
-    resultSteps: options.resultSteps ?? STRICT_RESULT,
-    hooks: hooks.length > 0 ? createHookRunner(hooks, { maxMs: limits.hookMs, errors }) : undefined,
-    telemetry: new Telemetry(options.meter ?? new MemoryMeter()),
-    errors,
-    clock,
-    ids,
-    random: options.random ?? Math.random,
-    inFlight,
-    limits,
-    retry: { ...DEFAULT_RETRY, ...options.retry },
-    owner: ids.next(),
-  };
-  const tools = new ToolShelf(house);
-  return house;
-}
-
-function withoutMessages(store: Store): Store {
-  const { calls, state, audit, outbox, tools, approvals, grants, revocations } = store;
-  const commit: Store["commit"] = (unit) => store.commit({ ...unit, outbox: [] });
-  const readers = { calls, state, audit, outbox, tools, approvals, grants, revocations };
-  return { ...readers, commit, close: () => store.close() };
-}
-
-/** Reporting an error must never become one (R1-4.4). */
-function guarded(handler: ErrorHandler): ErrorHandler {
-  return {
-    report(report) {
-      try {
-        handler.report(report);
-      } catch {
-        // Nobody is left to tell.
-      }
-    },
-  };
+  return new Engine(furnished, disconnect);
 }

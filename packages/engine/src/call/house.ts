@@ -10,12 +10,15 @@ import type { OutputListener, Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 import type { ErrorHandler } from "../ports/telemetry.ts";
 import type { Clock, Ids, Random } from "../ports/time.ts";
+import type { TraceContext } from "../ports/trace.ts";
 import type { ToolRegistry } from "../registry/index.ts";
 import type { Telemetry } from "../telemetry/index.ts";
 import type { JsonLimits, SchemaCompiler } from "../validate/index.ts";
 import type { ResultStep } from "../validate/result-steps.ts";
+import type { CallQueue } from "./call-queue.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { IsolationRules } from "./isolation-rules.ts";
+import type { LiveFeeds } from "./live-feeds.ts";
 import type { ToolShelf } from "./tool-shelf.ts";
 
 /** The rooms of the engine, wired. Stages see nothing else. */
@@ -46,7 +49,11 @@ export interface House {
   readonly ids: Ids;
   readonly random: Random;
   readonly inFlight: InFlight;
+  readonly feeds: LiveFeeds;
+  readonly queue: CallQueue;
   readonly limits: EngineLimits;
+  /** What the operator says about single tools; it can change while the house is open. */
+  readonly toolRules: { of(tool: string): ToolRule | undefined };
   readonly retry: RetryOptions;
   /** This run of the process, so that a crash can be told from a call that is still running. */
   readonly owner: string;
@@ -60,6 +67,14 @@ export interface Runners {
   script?: Runner | undefined;
 }
 
+/** The operator's word about a tool, whatever its manifest says. */
+export interface ToolRule {
+  /** False: it does not run. */
+  enabled?: boolean;
+  /** The most time a call may take; it never gives a tool more than its manifest does. */
+  timeoutMs?: number;
+}
+
 export interface EngineLimits {
   input: JsonLimits;
   /** For tools that declare no limit of their own. */
@@ -69,6 +84,8 @@ export interface EngineLimits {
   hookMs: number;
   /** How long the store may take before it counts as lost. */
   storeMs: number;
+  /** Accepted calls that may wait for room. */
+  queued: number;
 }
 
 export const DEFAULT_LIMITS: EngineLimits = {
@@ -77,6 +94,7 @@ export const DEFAULT_LIMITS: EngineLimits = {
   decisionMs: 500,
   hookMs: 5_000,
   storeMs: 30_000,
+  queued: 10_000,
 };
 
 /** A call as the engine takes it: who it is for is settled by the door. */
@@ -87,6 +105,10 @@ export interface CallRequest extends Omit<CallOrder, "caller" | "input"> {
   signal?: AbortSignal;
   /** Given what a process writes while it runs, as it comes. What it throws is ignored. */
   onOutput?: OutputListener;
+  /** The trace this call is part of, as W3C trace context; passed on. */
+  trace?: TraceContext;
+  /** Once a person has approved it, it goes on by itself; nobody has to ask for it again. */
+  unattended?: boolean;
   /**
    * `full`: the door vouches that the caller may know every tool, as an operator may. Otherwise refusals do not tell
    * whether a tool exists to somebody whom nothing lets use it.

@@ -1,4 +1,4 @@
-import type { CallAnswer, Failure } from "@sallyport/protocol";
+import type { Accepted, CallAnswer, Failure } from "@sallyport/protocol";
 
 export interface Progress {
   percent: number;
@@ -15,13 +15,15 @@ interface Reliance {
 interface Running {
   controller: AbortController;
   tenant: string;
+  agent: string;
+  tool: string;
   progress?: Progress;
   reliance?: Reliance;
 }
 
 interface Keyed {
   digest: string;
-  answer: Promise<CallAnswer>;
+  answer: Promise<CallAnswer | Accepted>;
 }
 
 /** The calls this process is working on: to cancel them, and to answer a second request with the same key. */
@@ -30,6 +32,7 @@ export class InFlight {
   readonly #keys = new Map<string, Keyed>();
   readonly #idle: (() => void)[] = [];
   #closing = false;
+  #refusing: string | undefined;
 
   get size(): number {
     return this.#calls.size;
@@ -48,6 +51,17 @@ export class InFlight {
   idle(): Promise<void> {
     if (this.#calls.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  /** From now on a call that asks to come in is refused with this; those that run, run on. Says how many do. */
+  refuseMore(why: string): number {
+    this.#refusing = why;
+    return this.#calls.size;
+  }
+
+  /** Why no call comes in any more; undefined while they may. */
+  get refusing(): string | undefined {
+    return this.#refusing;
   }
 
   /** Aborts a running call; false when it is not running here. */

@@ -9,10 +9,18 @@ import type { House } from "./house.ts";
 import type { Allowed, Intended } from "./steps.ts";
 
 /** The tightest of what the request, the operation, the tool and the engine allow. */
-export function effectiveLimits({ request }: Attempt, { limits, operation }: ResolvedTool, house: House) {
+export function effectiveLimits(
+  { request }: Attempt,
+  { limits, operation, manifest }: ResolvedTool,
+  house: House,
+) {
   const asked = request.limits;
   return {
-    timeoutMs: Math.min(asked?.timeoutMs ?? Infinity, operation.timeoutMs ?? limits.timeoutMs),
+    timeoutMs: Math.min(
+      asked?.timeoutMs ?? Infinity,
+      house.toolRules.of(manifest.id)?.timeoutMs ?? Infinity,
+      operation.timeoutMs ?? limits.timeoutMs,
+    ),
     memoryBytes: Math.min(asked?.memoryBytes ?? Infinity, limits.memoryBytes),
     maxOutputBytes: Math.min(
       asked?.maxOutputBytes ?? Infinity,
@@ -54,7 +62,16 @@ export function jobOf(
     ...(decision?.grants && house.authority.refuseUse && { refuseUse: checkedUse(at, decision, house) }),
     severityOf: (capability) => house.capabilities.riskOf(capability),
     onViolation: (violation: Failure) => attempt.violate(violation),
-    onProgress: (percent, phase) => house.inFlight.progressed(attempt.callId, { percent, phase }),
+    onProgress: (percent, phase) => {
+      house.inFlight.progressed(attempt.callId, { percent, phase });
+      const at = house.clock.now();
+      house.feeds.tell(attempt.callId, {
+        kind: "progress",
+        percent,
+        ...(phase !== undefined && { phase }),
+        at,
+      });
+    },
   });
   return {
     tool: tool.manifest.id,

@@ -9,8 +9,9 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts";
-import type { CallRecord } from "../ports/calls.ts";
+import type { CallPhase, CallRecord } from "../ports/calls.ts";
 import type { UnitOfWork } from "../ports/store.ts";
+import { callbacksOf } from "./callbacks.ts";
 import type { House } from "./house.ts";
 
 /** Event numbers after any that the execution itself can have written, so that event ids stay unique. */
@@ -25,6 +26,8 @@ export interface LateEnd {
   result?: JsonValue;
   /** A person's word, on record beside the states. */
   note?: string;
+  /** The phase it has to be in still. */
+  from?: CallPhase;
 }
 
 /** Closes a call that an earlier process left behind. Throws when somebody else has closed it meanwhile. */
@@ -39,12 +42,15 @@ export async function closeLate(record: CallRecord, end: LateEnd, house: House):
       callId: record.callId,
       phase: "closed",
       closing: { status: answer.status, closedAt: now, answer },
+      ...(end.from && { from: end.from }),
     },
     events: kinds.map((kind, index) =>
       new EventWriter(facts).write(kind, facts, { ordinal: CLOSING_ORDINAL + index, timestamp: now }),
     ),
+    ...callbacksOf(record, now),
     outbox: [{ callId: record.callId, type: end.error ? "tool.failed" : "tool.succeeded" }],
   });
+  house.feeds.ended(record.callId, { status: answer.status, at: now });
   return answer;
 }
 

@@ -1,3 +1,6 @@
+import { type Failure, SallyportError } from "@sallyport/protocol";
+import type { SpanOutcome } from "../ports/telemetry.ts";
+import { CallSpan } from "../telemetry/index.ts";
 import type { House } from "./house.ts";
 
 /** What a stage returns when the call goes no further. */
@@ -35,6 +38,8 @@ export class Passage<Start, End, Stops extends Stop = never> {
 
   /** Walks the stages until one stops or all are done. Rejects with whatever a stage throws. */
   async walk(start: Start, house: House): Promise<End | Stops> {
+    const span = spanOf(start);
+    if (span) return await this.#walkTraced(start, house, span);
     let at: unknown = start;
     for (const { run } of this.stages) {
       const next = run(at, house);
@@ -43,4 +48,40 @@ export class Passage<Start, End, Stops extends Stop = never> {
     }
     return at as End;
   }
+
+  /** The same, with a span for each stage. Apart, so that a call nobody traces pays nothing for it. */
+  async #walkTraced(start: Start, house: House, span: CallSpan): Promise<End | Stops> {
+    let at: unknown = start;
+    for (const { name, run } of this.stages) {
+      const stage = span.stage(name);
+      try {
+        at = await run(at, house);
+      } catch (thrown) {
+        stage.end({ ok: false, code: thrown instanceof SallyportError ? thrown.failure.code : "E3900" });
+        throw thrown;
+      }
+      stage.end(outcomeOf(at));
+      if (at instanceof Stop) return at as Stops;
+    }
+    return at as End;
+  }
+}
+
+/** The span of the call that walks, where there is one. */
+function spanOf(start: unknown): CallSpan | undefined {
+  const span = (start as { attempt?: { span?: unknown } } | undefined)?.attempt?.span;
+  return span instanceof CallSpan ? span : undefined;
+}
+
+/** What a stop may say about why: a refusal its error, an end its own or that of the state it is in. */
+interface Reasons {
+  error?: Failure;
+  life?: { error?: Failure; reason?: Failure };
+}
+
+function outcomeOf(at: unknown): SpanOutcome {
+  if (!(at instanceof Stop)) return { ok: true };
+  const { error, life } = at as Stop & Reasons;
+  const failed = error ?? life?.error ?? life?.reason;
+  return failed ? { ok: false, code: failed.code } : { ok: true };
 }

@@ -1,37 +1,30 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { type CallAnswer, type CallStatus, entryOf, type Failure, failure } from "@sallyport/protocol";
-import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
-import { afterAsking } from "./after-asking.ts";
+import { type Accepted, type CallAnswer, type Failure, failure } from "@sallyport/protocol";
+import { isAccepted, untilEnded } from "./accepted.ts";
 import { failureAnswer } from "./answer.ts";
-import { Attempt, type Waits } from "./attempt.ts";
-import { conclude, concludeDefect, concludeRefusal, errorOf } from "./conclude.ts";
+import { Attempt } from "./attempt.ts";
+import { attempts, type Call } from "./attempts.ts";
 import { requestProblem } from "./decode.ts";
 import type { CallRequest, House } from "./house.ts";
-import { answerOnce, duplicateId, refuse } from "./once.ts";
-import { passage } from "./pipeline.ts";
-import { type Received, receive } from "./received.ts";
-import { Asked, Refused } from "./steps.ts";
-import { afterViolation } from "./violation.ts";
+import { acceptedBefore, answerOnce, duplicateId, refuse } from "./once.ts";
+import { receive } from "./received.ts";
 import { type GoingOn, pendingStill, waitingCall } from "./waiting-call.ts";
-
-/** A call under way: the same through all its attempts. */
-export interface Call {
-  request: CallRequest;
-  callId: string;
-  received: Received;
-  controller: AbortController;
-  startedAt: number;
-  /** Set when the journal holds it as waiting for approval. */
-  waits?: Waits;
-  /** Attempts made before this process, or before a person was asked. */
-  attemptsBefore?: number;
-  /** Tells this time of going on from others. */
-  run?: string;
-}
 
 /** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
 export async function performCall(given: CallRequest, house: House): Promise<CallAnswer> {
-  const request = ownCopy(given);
+  const request = { ...ownCopy(given), asyncMode: false };
+  const end = await perform(request, house);
+  if (!isAccepted(end)) return end;
+  // The same call was accepted before: its answer is this one's too.
+  const { signal = new AbortController().signal } = request;
+  return (await untilEnded(end.callId, signal, house)) ?? (await notAwaited(end, request, house));
+}
+
+/** As `performCall`, but a call that may run is accepted, on record, and runs when there is room. Never rejects. */
+export async function acceptCall(given: CallRequest, house: House): Promise<CallAnswer | Accepted> {
+  return await perform({ ...ownCopy(given), asyncMode: true }, house);
+}
+
+async function perform(request: CallRequest, house: House): Promise<CallAnswer | Accepted> {
   const problem = requestProblem(request);
   const call: Call = {
     request,
@@ -41,8 +34,10 @@ export async function performCall(given: CallRequest, house: House): Promise<Cal
     startedAt: house.clock.now(),
   };
   if (problem) return malformed(problem, call, house);
+  const closing = house.inFlight.refusing;
+  if (closing !== undefined) return malformed(failure("E3910", { message: closing }), call, house);
   const answer = await inFlight(call, house);
-  house.telemetry.ended(answer);
+  if (!isAccepted(answer)) house.telemetry.ended(answer);
   return answer;
 }
 
@@ -60,17 +55,18 @@ function ownCopy(given: CallRequest): CallRequest {
 async function inFlight(
   call: Call,
   house: House,
-  perform: (call: Call, house: House) => Promise<CallAnswer> = onceOnly,
-): Promise<CallAnswer> {
+  perform: (call: Call, house: House) => Promise<CallAnswer | Accepted> = onceOnly,
+): Promise<CallAnswer | Accepted> {
   const { callId, controller, request } = call;
   if (house.inFlight.get(callId)) {
     const pending = call.waits && (await pendingStill(callId, call, house));
-    return pending ?? (await refuse(duplicateId(callId), call, house));
+    return pending ?? (await acceptedBefore(call, house)) ?? (await refuse(duplicateId(callId), call, house));
   }
   const cancel = () => controller.abort(request.signal?.reason);
   request.signal?.addEventListener("abort", cancel, { once: true });
   if (request.signal?.aborted) cancel();
-  house.inFlight.enter(callId, { controller, tenant: request.caller.tenant });
+  const { tenant, agent } = request.caller;
+  house.inFlight.enter(callId, { controller, tenant, agent, tool: request.tool });
   try {
     return await perform(call, house);
   } finally {
@@ -79,9 +75,9 @@ async function inFlight(
   }
 }
 
-function onceOnly(call: Call, house: House): Promise<CallAnswer> {
+function onceOnly(call: Call, house: House): Promise<CallAnswer | Accepted> {
   return answerOnce(call, house, (due) =>
-    due.callId === call.callId ? attempts(due, house) : inFlight(due, house, attempts),
+    due.callId === call.callId ? performed(due, house) : inFlight(due, house, performed),
   );
 }
 
@@ -93,79 +89,47 @@ export async function resumeCall(
 ): Promise<CallAnswer | Failure> {
   try {
     const call = await waitingCall(callId, goingOn, house);
-    return "controller" in call ? await inFlight(call, house, attempts) : call;
+    if (!("controller" in call)) return call;
+    const answer = await inFlight(call, house, performed);
+    if (isAccepted(answer)) return failure("E3918", { message: `Call ${callId} is under way already.` });
+    house.telemetry.ended(answer);
+    return answer;
   } catch (error) {
     house.errors.report({ error, code: "E3914", callId, stage: "resume" });
     return failure("E3914");
   }
 }
 
-/** Walks the passage until the call has an answer: again after a person has answered, or when a retry is due. */
-async function attempts(first: Call, house: House): Promise<CallAnswer> {
-  let call = first;
-  let previous: Attempt | undefined;
-  for (;;) {
-    const attempt: Attempt = nextAttempt(call, previous);
-    try {
-      const end = await passage.walk({ attempt }, house);
-      if (end instanceof Refused) return await concludeRefusal(end.error, attempt, house);
-      if (end instanceof Asked) {
-        attempt.leave();
-        const next = await afterAsking(end.approval, { call, attempt }, house);
-        if ("status" in next) return next;
-        call = next;
-        previous = attempt;
-        continue;
-      }
-      if (attempt.violation) await afterViolation(attempt, house);
-      const error = errorOf(end);
-      const undone = end.life.state === "ROLLED_BACK";
-      const wait = error && undone ? pauseBeforeRetry(error, attempt, house) : undefined;
-      if (wait === undefined) return await leaveHooks(await conclude(end, attempt, house), attempt, house);
-      if (error) await runAfterHooks(entryOf(error).status, attempt, house);
-      attempt.leave();
-      await pause(wait, call.controller.signal);
-    } catch (thrown) {
-      return await leaveHooks(await concludeDefect(thrown, attempt, house), attempt, house);
-    } finally {
-      attempt.leave();
-    }
-    previous = attempt;
-  }
+/** Performs the call and tells those who watch it how it ended. */
+async function performed(call: Call, house: House): Promise<CallAnswer | Accepted> {
+  const end = await attempts(call, house);
+  if (!isAccepted(end)) tellEnd(end, house);
+  return end;
 }
 
-/** Post hooks run once the end is settled, so that they see how it really ended (MCX-2). */
-async function leaveHooks(answer: CallAnswer, attempt: Attempt, house: House): Promise<CallAnswer> {
-  await runAfterHooks(answer.status, attempt, house);
-  return answer;
+/** Said of another call that holds the id or the key, not of this one. */
+const OTHERS: ReadonlySet<string> = new Set(["E3904", "E3905"]);
+
+function tellEnd(answer: CallAnswer, { feeds, clock }: House): void {
+  const { callId, status } = answer;
+  if (answer.status !== "success" && OTHERS.has(answer.error.code)) return;
+  const at = clock.now();
+  if (status === "pending_approval") feeds.tell(callId, { kind: "state", state: "WAITING", at });
+  else feeds.ended(callId, { status, at });
 }
 
-async function runAfterHooks(status: CallStatus, { hooked }: Attempt, house: House): Promise<void> {
-  if (hooked) await house.hooks?.after(hooked, { status });
-}
-
-function nextAttempt(call: Call, previous: Attempt | undefined): Attempt {
-  if (!previous) return new Attempt({ ...call, number: (call.attemptsBefore ?? 0) + 1 });
-  const { toolVersion: version, operation } = previous.facts;
-  const request = { ...call.request, version, operation };
-  const attempt = new Attempt({ ...call, request, number: previous.number + 1 });
-  attempt.follow(previous);
-  return attempt;
-}
-
-/** How long to wait before the runtime tries again by itself; undefined when it must not. */
-function pauseBeforeRetry(error: Failure, attempt: Attempt, house: House): number | undefined {
-  const { tool, number } = attempt;
-  // An approval is for one execution: what a person said yes to once is not run a second time.
-  if (!tool || attempt.signal.aborted || attempt.approval) return undefined;
-  const policy = retryPolicy(tool.manifest.retry, house.retry);
-  if (!mayRetry({ error, idempotent: tool.conduct.idempotent, attempts: number }, policy)) return undefined;
-  return backoffMs(number, policy, house.random);
-}
-
-/** Cut short by a cancellation: the next attempt then ends as cancelled, on record. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
+/** The caller gave up, or nobody knows how the call ended. */
+async function notAwaited({ callId }: Accepted, request: CallRequest, house: House): Promise<CallAnswer> {
+  const error = request.signal?.aborted
+    ? failure("E3906", { message: `Nobody waits for call ${callId} any more; it goes on by itself.` })
+    : failure("E3909", { message: `The outcome of call ${callId} is not known.`, details: { callId } });
+  const received = receive(request.input, house.limits.input);
+  const startedAt = house.clock.now();
+  return await refuse(
+    error,
+    { request, callId, received, controller: new AbortController(), startedAt },
+    house,
+  );
 }
 
 const NOBODY = { tenant: "", agent: "" };

@@ -8,10 +8,10 @@ import { execute } from "./stages/execute.ts";
 import { journalIntent } from "./stages/journal-intent.ts";
 import { resolve } from "./stages/resolve.ts";
 import { validate } from "./stages/validate.ts";
-import type { Arrived, Asked, Ending, Refused } from "./steps.ts";
+import type { Arrived, Asked, Ending, Queued, Refused } from "./steps.ts";
 
 /** The one way through, for every door. Each line needs what the lines above it provide. */
-export const passage: Passage<Arrived, never, Asked | Ending | Refused> = Passage.from<Arrived>()
+export const passage: Passage<Arrived, never, Asked | Ending | Queued | Refused> = Passage.from<Arrived>()
   .stage("resolve", resolve)
   .stage("validate", validate)
   .stage("authorise", authorise)

@@ -7,6 +7,7 @@ import type { UnitOfWork } from "../ports/store.ts";
 import { noteOf, pendingAnswer } from "./answer.ts";
 import { approvalOrdinal } from "./approval-events.ts";
 import type { Attempt } from "./attempt.ts";
+import { callbacksOf } from "./callbacks.ts";
 import type { House } from "./house.ts";
 import { answerFor, factsOf } from "./late-close.ts";
 import { dropShown } from "./preview.ts";
@@ -34,7 +35,9 @@ export async function settleWaiting(
   await dropShown(before, house);
   const { approvalId, standing } = after;
   house.bus.publish("approvals:updates", { approvalId, state: standing.state });
-  return unit.close?.closing?.answer;
+  const closing = unit.close?.closing;
+  if (closing) house.feeds.ended(call.callId, { status: closing.status, at: closing.closedAt });
+  return closing?.answer;
 }
 
 interface Settling {
@@ -71,6 +74,7 @@ function settlingUnit({ before, after, call, settlement }: Settling, house: Hous
     events: kinds.map((kind, index) =>
       new EventWriter(facts).write(kind, facts, { ordinal: approvalOrdinal(after, index), timestamp: now }),
     ),
+    ...callbacksOf(call, now),
     outbox: [{ callId: call.callId, type: "tool.failed" }],
   };
 }

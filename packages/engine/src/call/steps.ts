@@ -2,6 +2,7 @@ import type { CallAnswer, Failure, JsonValue } from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
 import type { EffectTransaction } from "../effects/effect-transaction.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { QueuedCall } from "../ports/queue.ts";
 import type { Confinement } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { Attempt } from "./attempt.ts";
@@ -85,6 +86,16 @@ export class Asked extends Stop {
   constructor(approval: ApprovalRecord) {
     super();
     this.approval = approval;
+  }
+}
+
+/** Accepted: it is on record and runs when there is room. */
+export class Queued extends Stop {
+  readonly call: QueuedCall;
+
+  constructor(call: QueuedCall) {
+    super();
+    this.call = call;
   }
 }
 

@@ -1,10 +1,11 @@
 import { type CallAnswer, type Caller, type Failure, failure, type OnApproval } from "@sallyport/protocol";
-import { decodeOrder } from "../approve/order.ts";
+import type { Place } from "../admit/admission.ts";
+import { decodeOrder, type WaitingOrder } from "../approve/order.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import { pendingAnswer } from "./answer.ts";
-import { Attempt } from "./attempt.ts";
+import { Attempt, type Waits } from "./attempt.ts";
+import type { Call } from "./attempts.ts";
 import type { House } from "./house.ts";
-import type { Call } from "./perform-call.ts";
 import { receive } from "./received.ts";
 import { replayed } from "./replay.ts";
 import { shortId } from "./short-id.ts";
@@ -12,6 +13,8 @@ import { unidentified } from "./stages/resolve.ts";
 
 /** How a call that waits is to go on. */
 export interface GoingOn {
+  /** The place it has among the running calls already. */
+  place?: Place;
   signal?: AbortSignal;
   onApproval?: OnApproval;
   /** When given, only the caller that made the call can go on with it, and has to be let in as for any call. */
@@ -33,26 +36,44 @@ export async function waitingCall(
   const stranger = notLetIn(record, goingOn, house);
   if (stranger) return stranger;
   if (record.closing) return replayed(record.closing.answer);
-  if (record.phase !== "waiting") {
+  if (record.phase !== "waiting" && record.phase !== "queued") {
     return failure("E3918", { message: `Call ${callId} is ${record.phase}, not waiting for approval.` });
   }
-  const approval = await house.store.approvals.ofCall(callId);
-  const text = approval && (await house.store.approvals.order(approval.approvalId));
-  if (!approval || text === undefined) {
+  const kept = await keptOrder(record, house);
+  if (!kept) {
     return failure("E3918", { message: `What call ${callId} was to do is no longer kept; ask for it anew.` });
   }
-  const { attempts, startedAt, verified, held, ...order } = decodeOrder(text);
-  const { onApproval = "pending", disclosure } = goingOn;
+  const { attempts, startedAt, verified: _said, held: _shown, ...order } = kept.order;
+  const { onApproval = "pending", disclosure, place } = goingOn;
   return {
     request: { ...order, onApproval, ...(disclosure && { disclosure }) },
     callId,
     received: receive(order.input, house.limits.input),
     controller: controllerOf(goingOn.signal),
     startedAt,
-    waits: { approvalId: approval.approvalId, verified, held },
+    waits: kept.waits,
+    ...(place && { place }),
     attemptsBefore: attempts,
     run: shortId(house),
   };
+}
+
+/** The order as it is kept, and what the call has been waiting for. */
+async function keptOrder(
+  { callId, phase }: CallRecord,
+  { store }: House,
+): Promise<{ order: WaitingOrder; waits: Waits } | undefined> {
+  if (phase === "queued") {
+    const text = await store.queue.order(callId);
+    const order = text === undefined ? undefined : decodeOrder(text);
+    return order && { order, waits: { for: "room", verified: order.verified } };
+  }
+  const approval = await store.approvals.ofCall(callId);
+  const text = approval && (await store.approvals.order(approval.approvalId));
+  if (!approval || text === undefined) return undefined;
+  const order = decodeOrder(text);
+  const { verified, held } = order;
+  return { order, waits: { for: "approval", approvalId: approval.approvalId, verified, held } };
 }
 
 /** How a call stands that waits, in the words of a caller that does not wait for it; undefined when it does not (any more). */

@@ -6,7 +6,7 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { grantAuthority } from "../authorise/house-authority.ts";
-import type { EngineOptions } from "../call/engine.ts";
+import type { EngineOptions } from "../call/furnish.ts";
 import type { CallRequest } from "../call/house.ts";
 import type { ToolShelf } from "../call/tool-shelf.ts";
 import { createMemoryStore } from "../memory/index.ts";

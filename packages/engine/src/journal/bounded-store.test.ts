@@ -7,7 +7,13 @@ import {
   sampleRevocation,
   sampleStandingGrant,
 } from "../testing/store-contract-permit-samples.ts";
-import { applied, unitOf } from "../testing/store-contract-samples.ts";
+import {
+  applied,
+  queueing,
+  sampleCallback,
+  sampleIntent,
+  unitOf,
+} from "../testing/store-contract-samples.ts";
 import { boundStore } from "./bounded-store.ts";
 
 const scope = { tenant: "acme", tool: "calc" };
@@ -31,6 +37,10 @@ function usesOf(store: Store): [name: string, use: () => Promise<unknown>][] {
     ["grants.get", () => store.grants.get("a")],
     ["grants.all", () => store.grants.all()],
     ["revocations.all", () => store.revocations.all()],
+    ["queue.list", () => store.queue.list({ limit: 1 })],
+    ["queue.order", () => store.queue.order("a")],
+    ["callbacks.due", () => store.callbacks.due(1, 1)],
+    ["callbacks.ofCall", () => store.callbacks.ofCall("a")],
   ];
 }
 
@@ -63,5 +73,20 @@ describe("a store with an end to every wait", () => {
     expect(await store.grants.get(grant.grantId)).toEqual(grant);
     expect(await store.grants.all()).toEqual([grant]);
     expect(await store.revocations.all()).toEqual([revocation]);
+  });
+
+  it("says what the store says of accepted calls and callbacks", async () => {
+    const store = boundStore(createMemoryStore(), 1_000);
+    const [first, second] = [sampleIntent(), sampleIntent()];
+    const callback = sampleCallback({ dueAt: 5 });
+    await applied(store, { ...queueing(first), callbacks: [{ callback }] });
+    await applied(store, queueing(second, { order: "{}" }));
+    expect(await store.queue.list({ after: first.callId, limit: 9 })).toMatchObject([
+      { callId: second.callId },
+    ]);
+    expect(await store.queue.order(second.callId)).toBe("{}");
+    expect(await store.callbacks.due(5, 9)).toEqual([callback]);
+    expect(await store.callbacks.due(4, 9)).toEqual([]);
+    expect(await store.callbacks.ofCall(callback.callId)).toEqual(callback);
   });
 });

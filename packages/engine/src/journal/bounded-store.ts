@@ -3,7 +3,7 @@ import type { Store } from "../ports/store.ts";
 
 /** The store with an end to every wait: one that does not answer in time counts as lost (E3914), so no call hangs on it. */
 export function boundStore(store: Store, maxMs: number): Store {
-  const { calls, state, audit, outbox, tools, approvals, grants, revocations } = store;
+  const { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks } = store;
   const patience = new Patience(maxMs);
   const bound = <T>(answer: Promise<T>) => patience.within(answer);
   return {
@@ -34,6 +34,14 @@ export function boundStore(store: Store, maxMs: number): Store {
       all: () => bound(grants.all()),
     },
     revocations: { all: () => bound(revocations.all()) },
+    queue: {
+      list: (page) => bound(queue.list(page)),
+      order: (callId) => bound(queue.order(callId)),
+    },
+    callbacks: {
+      due: (by, limit) => bound(callbacks.due(by, limit)),
+      ofCall: (callId) => bound(callbacks.ofCall(callId)),
+    },
     close: () => store.close(),
   };
 }

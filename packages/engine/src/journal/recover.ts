@@ -15,6 +15,9 @@ export function judge(callId: string, record: CallRecord | undefined): Verdict {
   if (record.phase === "waiting") {
     return { verdict: "never_started", callId, reason: "it waits for a person's approval" };
   }
+  if (record.phase === "queued") {
+    return { verdict: "never_started", callId, reason: "it is queued and has not run" };
+  }
   if (record.phase === "closed") return { verdict: "completed", callId, record };
   if (record.sideEffects !== "external") {
     const reason = "it could change only transactional state, and its transaction never committed";

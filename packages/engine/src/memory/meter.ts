@@ -1,4 +1,4 @@
-import type { Attributes, Meter } from "../ports/telemetry.ts";
+import type { Attributes, GaugeReader, Meter } from "../ports/telemetry.ts";
 
 export interface Summary {
   count: number;
@@ -15,6 +15,7 @@ const WINDOW = 4_096;
 export class MemoryMeter implements Meter {
   readonly #counters = new Map<string, number>();
   readonly #histograms = new Map<string, Readings>();
+  readonly #gauges = new Map<string, Set<GaugeReader>>();
 
   createCounter(name: string) {
     return {
@@ -34,6 +35,25 @@ export class MemoryMeter implements Meter {
         readings.add(value);
       },
     };
+  }
+
+  createObservableGauge(name: string) {
+    const readers = this.#gauges.get(name) ?? new Set();
+    this.#gauges.set(name, readers);
+    return {
+      addCallback: (read: GaugeReader) => void readers.add(read),
+      removeCallback: (read: GaugeReader) => void readers.delete(read),
+    };
+  }
+
+  /** What a gauge says now, summed over every series whose attributes include these; undefined when it says nothing. */
+  reading(name: string, attributes: Attributes = {}): number | undefined {
+    let sum: number | undefined;
+    const observe = (value: number, given: Attributes = {}) => {
+      if (isSeriesOf(series(name, given), name, attributes)) sum = (sum ?? 0) + value;
+    };
+    for (const read of this.#gauges.get(name) ?? []) read({ observe });
+    return sum;
   }
 
   /** The counter's value, summed over every series whose attributes include these. */

@@ -1,10 +1,11 @@
 import type { CallAnswer, CallStatus, SideEffects } from "@sallyport/protocol";
 
 /**
- * Where a call stands in the journal. `waiting`: a person has to approve it first; nothing has run. `executing`: its intent is durable and nothing more is known.
+ * Where a call stands in the journal. `waiting`: a person has to approve it first; nothing has run. `queued`: accepted to
+ * run when there is room; nothing has run. `executing`: its intent is durable and nothing more is known.
  * `unknown`: the process ended while it ran and a person has to close it. `closed`: it has an answer.
  */
-export type CallPhase = "waiting" | "executing" | "unknown" | "closed";
+export type CallPhase = "waiting" | "queued" | "executing" | "unknown" | "closed";
 
 /** What the journal knows of a call before it runs. */
 export interface CallIntent {
@@ -24,6 +25,8 @@ export interface CallIntent {
   idempotencyKey?: string;
   /** With a key: digest of everything the caller asked for, because a key answers only the same request again. */
   requestDigest?: string;
+  /** Who wants to be told how it ended. */
+  callbackUrl?: string;
   /** The run of the process that holds the call. */
   owner: string;
   attempt: number;
@@ -48,12 +51,15 @@ export interface ClosedWith {
 export interface CallClosing {
   callId: string;
   phase: "unknown" | "closed";
+  /** Only while the call is in this phase; in any other it is not open to this (`not_open`). */
+  from?: CallPhase;
   /** Absent only when the phase becomes `unknown`. */
   closing?: ClosedWith;
 }
 
 export interface CallFilter {
   tenant?: string;
+  agent?: string;
   tool?: string;
   status?: CallStatus;
   phase?: CallPhase;

@@ -1,8 +1,10 @@
 import type { ApprovalReader, ApprovalWrite } from "./approvals.ts";
 import type { AuditLink, AuditReader } from "./audit-log.ts";
+import type { CallbackReader, CallbackWrite } from "./callbacks.ts";
 import type { CallClosing, CallIntent, CallReader, CallRecord } from "./calls.ts";
 import type { GrantReader, GrantUse, GrantWrite } from "./grants.ts";
 import type { OutboxMessage, OutboxReader } from "./outbox.ts";
+import type { QueuedCall, QueueReader } from "./queue.ts";
 import type { StateReader, StateWrites } from "./state.ts";
 import type { Revocation, RevocationReader } from "./tokens.ts";
 import type { ToolReader, ToolWrite } from "./tool-records.ts";
@@ -13,11 +15,13 @@ import type { ToolReader, ToolWrite } from "./tool-records.ts";
  */
 export interface UnitOfWork {
   tenant: string;
-  /** Puts a call into the journal: one that waits for approval, an intent, or a call that is finished already. */
+  /** Puts a call into the journal: one that waits for approval or room, an intent, or one that is finished already. */
   open?: CallRecord;
-  /** Makes a waiting call the intent to run, with what is known of it now. It keeps its place and its key. */
+  /** With an `open` of phase `queued`: its place in the queue, and everything it takes to run it later. */
+  enqueue?: QueuedCall & { order: string };
+  /** Makes a waiting or queued call the intent to run, with what is known of it now. It keeps its place and its key. */
   begin?: CallIntent;
-  /** Ends a call that is in the journal and still open, waiting ones included. */
+  /** Ends a call that is in the journal and still open, waiting and queued ones included. */
   close?: CallClosing;
   state?: StateWrites;
   tools?: ToolWrite[];
@@ -25,6 +29,7 @@ export interface UnitOfWork {
   grants?: GrantWrite[];
   grantUses?: GrantUse[];
   revocations?: Revocation[];
+  callbacks?: CallbackWrite[];
   /** Bodies of audit events in canonical JSON, to be linked to the tenant's chain in this order. */
   events: string[];
   outbox: OutboxMessage[];
@@ -38,13 +43,14 @@ export type Conflict =
   | { kind: "not_waiting" }
   | { kind: "approval"; approvalId: string }
   | { kind: "grant"; grantId: string }
+  | { kind: "callback"; callId: string }
   | { kind: "state"; keys: string[] };
 
 export type CommitResult = { ok: true; links: AuditLink[] } | { ok: false; conflict: Conflict };
 
 /**
- * The one store behind a Sallyport: journal, state, approvals, grants, audit, outbox and tools, with one unit of work
- * over all.
+ * The one store behind a Sallyport: journal, queue, state, approvals, grants, audit, outbox, callbacks and tools, with
+ * one unit of work over all.
  * A method rejects only when the store itself is lost; refusals are values.
  */
 export interface Store {
@@ -58,6 +64,8 @@ export interface Store {
   readonly approvals: ApprovalReader;
   readonly grants: GrantReader;
   readonly revocations: RevocationReader;
+  readonly queue: QueueReader;
+  readonly callbacks: CallbackReader;
   /** Finishes what is under way, then lets go of everything. Later use rejects. */
   close(): Promise<void>;
 }

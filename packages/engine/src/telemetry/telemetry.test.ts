@@ -7,6 +7,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { MemoryMeter } from "../memory/meter.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
+import { Telemetry } from "./telemetry.ts";
 
 const tools = [
   { id: "ok", run: () => 1 },
@@ -90,5 +91,64 @@ describe("telemetry", () => {
     await second.engine.close();
     expect(writes.length).toBeGreaterThan(0);
     expect(writes.every((afterTheAnswer) => afterTheAnswer)).toBe(true);
+  });
+
+  it("can be asked at any moment how many calls run and wait [R1-8.2] [L3P2-5]", () => {
+    const meter = new MemoryMeter();
+    const telemetry = new Telemetry(meter, { instance: "a" });
+    let running = 3;
+    telemetry.watch(() => ({ running, waiting: 2, queued: 7 }));
+    expect(meter.reading("tool_executions_active", { instance: "a" })).toBe(3);
+    running = 1;
+    expect(meter.reading("tool_executions_active", { instance: "a" })).toBe(1);
+    expect(meter.reading("tool_queue_length", { kind: "waiting" })).toBe(2);
+    expect(meter.reading("tool_queue_length", { kind: "queued" })).toBe(7);
+    telemetry.close();
+    expect(meter.reading("tool_executions_active")).toBeUndefined();
+  });
+
+  it("has handed over what waits when somebody looks", () => {
+    const meter = new MemoryMeter();
+    const telemetry = new Telemetry(meter);
+    telemetry.watch(() => ({ running: 0, waiting: 0, queued: 0 }));
+    telemetry.decided("denied", 0.01);
+    expect(meter.total("permission_checks_total")).toBe(0);
+    meter.reading("tool_executions_active");
+    expect(meter.total("permission_checks_total", { result: "denied" })).toBe(1);
+    telemetry.close();
+  });
+
+  it("does without gauges where the meter has none, or throws [R1-8.2]", () => {
+    const load = () => ({ running: 0, waiting: 0, queued: 0 });
+    const without = { createCounter: () => ({ add() {} }), createHistogram: () => ({ record() {} }) };
+    const throwing = {
+      ...without,
+      createObservableGauge: () => {
+        throw new Error("no gauges today");
+      },
+    };
+    const [none, failing] = [new Telemetry(without), new Telemetry(throwing)];
+    none.watch(load);
+    failing.watch(load);
+    expect([none.dropped, failing.dropped]).toEqual([0, 1]);
+    for (const telemetry of [none, failing]) telemetry.close();
+  });
+
+  it("measures what a tool sent and received over the network [R1-8.2]", async () => {
+    const { call, engine } = await fixtureEngine({}, tools);
+    const answer = await call("ok", {});
+    await engine.close();
+    const meter = new MemoryMeter();
+    const telemetry = new Telemetry(meter);
+    const usage = { ...answer.usage, networkBytesReceived: 2_048, networkBytesSent: 100 };
+    telemetry.ended({ ...answer, usage });
+    telemetry.close();
+    const moved = (direction: string) => meter.summary("tool_io_bytes", { tool_id: "ok", direction }).sum;
+    expect([moved("network_in"), moved("network_out")]).toEqual([2_048, 100]);
+  });
+
+  it("makes no span, and none below it, where nobody traces", () => {
+    const telemetry = new Telemetry(new MemoryMeter());
+    expect(telemetry.begin({ callId: "c1", tool: "ok" })).toBeUndefined();
   });
 });

@@ -1,47 +1,57 @@
-import type { CallAnswer, LifecycleState } from "@sallyport/protocol";
-import type { Attributes, Meter } from "../ports/telemetry.ts";
+import type { Accepted, CallAnswer, LifecycleState } from "@sallyport/protocol";
+import type { Attributes, Meter, Tracer } from "../ports/telemetry.ts";
+import { Backlog } from "./backlog.ts";
+import { CallSpan, type TracedCall } from "./call-span.ts";
 import { createInstruments, type Instruments } from "./instruments.ts";
+import { type Load, watchLoad } from "./watch-load.ts";
 
-/** How many single values may wait for the meter; beyond that new ones are dropped and counted. */
-const BACKLOG = 50_000;
-const FLUSH_MS = 250;
-
-interface Reading {
-  record(value: number, attributes?: Attributes): void;
+export interface TelemetryOptions {
+  /** Without one no spans are made, and a call pays nothing for them. */
+  tracer?: Tracer | undefined;
+  /** Tells this process from others in what is measured of it as a whole. */
+  instance?: string | undefined;
 }
 
-interface Value {
-  instrument: Reading;
-  value: number;
-  attributes: Attributes;
-}
-
-interface Count {
-  counter: { add(value: number, attributes?: Attributes): void };
-  attributes: Attributes;
-  count: number;
-}
+const NO_ATTRIBUTES: Attributes = {};
 
 /**
- * The metrics of R1-8.2. Counts are added up here and values gathered, and both are handed to the meter a few times a
- * second, outside any call; whatever the meter throws is counted and forgotten. So telemetry can neither fail nor hold
- * up a call, and a call pays for a few additions.
+ * The metrics of R1-8.2, and the spans of L3P2-5. Neither a meter nor a tracer can fail or hold up a call: a call pays
+ * for a few additions, and what they throw is forgotten.
  */
 export class Telemetry {
+  readonly #meter: Meter;
+  readonly #options: TelemetryOptions;
   readonly #instruments: Instruments;
-  readonly #counts = new Map<string, Count>();
-  readonly #attributes = new Map<string, Attributes>();
-  #values: Value[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #dropped = 0;
+  readonly #backlog = new Backlog();
+  #stopWatching: (() => void) | undefined;
 
-  constructor(meter: Meter) {
+  constructor(meter: Meter, options: TelemetryOptions = {}) {
+    this.#meter = meter;
+    this.#options = options;
     this.#instruments = createInstruments(meter);
   }
 
   /** Readings lost because the meter threw or could not keep up. */
   get dropped(): number {
-    return this.#dropped;
+    return this.#backlog.dropped;
+  }
+
+  /** Has the meter look at how busy the engine is, whenever somebody reads it; what waits is handed over then too. */
+  watch(load: () => Load): void {
+    const { instance } = this.#options;
+    const read = () => {
+      this.flush();
+      return load();
+    };
+    this.#backlog.hand(() => {
+      this.#stopWatching = watchLoad(this.#meter, read, instance === undefined ? {} : { instance });
+    });
+  }
+
+  /** The span of a call that begins; undefined where nobody traces. */
+  begin(call: TracedCall): CallSpan | undefined {
+    const { tracer } = this.#options;
+    return tracer && new CallSpan(tracer, call);
   }
 
   transition(state: LifecycleState, tool_id: string): void {
@@ -56,20 +66,21 @@ export class Telemetry {
 
   /** Bytes that went into a tool and came out of it. */
   io(tool: string, bytes: { in: number; out: number }): void {
-    this.#value("io", bytes.in, this.#shared(`in ${tool}`, { tool_id: tool, direction: "in" }));
-    this.#value("io", bytes.out, this.#shared(`out ${tool}`, { tool_id: tool, direction: "out" }));
+    this.#moved(tool, "in", bytes.in);
+    this.#moved(tool, "out", bytes.out);
   }
 
-  ended(answer: CallAnswer): void {
+  /** Counts a call with its answer, and ends its span. One that was only accepted is counted when it has run. */
+  ended(answer: CallAnswer | Accepted, span?: CallSpan): void {
+    span?.end(answer);
+    if (!("attempts" in answer)) return;
     const { status, usage } = answer;
     // What a caller asks for may be anything; only tools that exist become labels.
     const isKnown = answer.lifecycle.length > 0;
     const [tool_id, tool_version] = isKnown ? [answer.tool, answer.version] : ["unknown", "unknown"];
-    const tool = this.#shared(tool_id, { tool_id });
+    const tool = this.#backlog.shared(tool_id, { tool_id });
     this.#count("invocations", `${status} ${tool_version} ${tool_id}`, { tool_id, tool_version, status });
-    this.#value("duration", usage.durationMs / 1_000, tool);
-    if (usage.cpuMs > 0) this.#value("cpu", usage.cpuMs / 1_000, tool);
-    if (usage.memoryPeakBytes > 0) this.#value("memory", usage.memoryPeakBytes, tool);
+    this.#used(tool_id, usage, tool);
     if (answer.rollback) this.#count("rollbacks", tool_id, tool);
     if (answer.status !== "success") {
       const { code } = answer.error;
@@ -77,59 +88,35 @@ export class Telemetry {
     }
   }
 
-  /** Hands over everything that waits; called by itself, and once more when the engine closes. */
+  /** Hands the readings that wait to the meter; happens by itself, and whenever somebody reads the load. */
   flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const values = this.#values;
-    const counts = [...this.#counts.values()];
-    this.#values = [];
-    this.#counts.clear();
-    this.#attributes.clear();
-    for (const { counter, count, attributes } of counts) this.#hand(() => counter.add(count, attributes));
-    for (const { instrument, value, attributes } of values)
-      this.#hand(() => instrument.record(value, attributes));
+    this.#backlog.flush();
   }
 
-  #hand(give: () => void): void {
-    try {
-      give();
-    } catch {
-      this.#dropped += 1;
-    }
+  /** Hands over the last readings and lets go of the meter. */
+  close(): void {
+    this.#backlog.hand(() => this.#stopWatching?.());
+    this.#stopWatching = undefined;
+    this.flush();
+  }
+
+  #used(tool_id: string, usage: CallAnswer["usage"], tool: Attributes): void {
+    this.#value("duration", usage.durationMs / 1_000, tool);
+    if (usage.cpuMs > 0) this.#value("cpu", usage.cpuMs / 1_000, tool);
+    if (usage.memoryPeakBytes > 0) this.#value("memory", usage.memoryPeakBytes, tool);
+    if (usage.networkBytesReceived > 0) this.#moved(tool_id, "network_in", usage.networkBytesReceived);
+    if (usage.networkBytesSent > 0) this.#moved(tool_id, "network_out", usage.networkBytesSent);
+  }
+
+  #moved(tool_id: string, direction: string, bytes: number): void {
+    this.#value("io", bytes, this.#backlog.shared(`${direction} ${tool_id}`, { tool_id, direction }));
   }
 
   #count(name: keyof Instruments["counters"], series: string, attributes: Attributes): void {
-    const key = `${name} ${series}`;
-    const known = this.#counts.get(key);
-    if (known) {
-      known.count += 1;
-      return;
-    }
-    this.#counts.set(key, { counter: this.#instruments.counters[name], attributes, count: 1 });
-    this.#schedule();
+    this.#backlog.count(this.#instruments.counters[name], `${name} ${series}`, attributes);
   }
 
   #value(name: keyof Instruments["histograms"], value: number, attributes: Attributes): void {
-    if (this.#values.length >= BACKLOG) {
-      this.#dropped += 1;
-      return;
-    }
-    this.#values.push({ instrument: this.#instruments.histograms[name], value, attributes });
-    this.#schedule();
-  }
-
-  /** One object for the same attributes, so that a meter can recognise them. */
-  #shared(key: string, attributes: Attributes): Attributes {
-    const known = this.#attributes.get(key);
-    if (known) return known;
-    this.#attributes.set(key, attributes);
-    return attributes;
-  }
-
-  #schedule(): void {
-    this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
+    this.#backlog.value(this.#instruments.histograms[name], value, attributes);
   }
 }
-
-const NO_ATTRIBUTES: Attributes = {};

@@ -1,7 +1,8 @@
 import type { CallAnswer, JsonValue } from "@sallyport/protocol";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { grantAuthority } from "../authorise/house-authority.ts";
-import { createEngine, type Engine, type EngineOptions } from "../call/engine.ts";
+import { createEngine, type Engine } from "../call/engine.ts";
+import type { EngineOptions } from "../call/furnish.ts";
 import type { CallRequest } from "../call/house.ts";
 import { createMemoryStore } from "../memory/index.ts";
 import { MemoryMeter } from "../memory/meter.ts";

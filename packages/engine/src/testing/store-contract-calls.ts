@@ -21,6 +21,7 @@ export function callsContract(open: OpenFixture): void {
         idempotencyKey: "k",
         attempt: 3,
         owner: "run-9",
+        callbackUrl: "https://example.com/done?a=\u0000",
       });
       await applied(store, opening(full));
       expect(await store.calls.get(full.callId)).toEqual(full);
@@ -47,6 +48,15 @@ export function callsContract(open: OpenFixture): void {
       expect(await list({ before: "nobody" })).toEqual([]);
       expect(await list({}, 0)).toEqual([]);
       expect(await list({ tenant: "other" })).toEqual([5, 3]);
+      expect(await list({ tenant: "acme", agent: "agent-2" })).toEqual([4, 2]);
+      expect(await list({ tenant: "acme", agent: "agent-2", before: ids[4] ?? "" })).toEqual([2]);
+      expect(await list({ tenant: "acme", agent: "agent-2", tool: "files" }, 1)).toEqual([4]);
+      expect(await list({ tenant: "acme", agent: "agent-2", phase: "executing" })).toEqual([2]);
+      expect(await list({ tenant: "acme", agent: "agent-2", status: "timeout" })).toEqual([]);
+      expect(await list({ tenant: "other", agent: "agent-2" })).toEqual([3]);
+      expect(await list({ agent: "agent-2" })).toEqual([4, 3, 2]);
+      expect(await list({ agent: "agent-2", tool: "calc" })).toEqual([2]);
+      expect(await list({ agent: "nobody", tenant: "acme" })).toEqual([]);
       expect(await list({ tool: "files" })).toEqual([4, 3]);
       expect(await list({ tool: "files", tenant: "other" })).toEqual([3]);
       expect(await list({ phase: "executing" })).toEqual([2]);
@@ -66,9 +76,9 @@ async function fill(store: Store): Promise<string[]> {
   const calls = [
     sampleCall(),
     { ...late, phase: "closed" as const, closing: failedClosing(late.callId, "timeout") },
-    sampleIntent(),
-    sampleCall({ tenant: "other", tool: "files" }),
-    sampleCall({ tool: "files" }),
+    sampleIntent({ agent: "agent-2" }),
+    sampleCall({ tenant: "other", tool: "files", agent: "agent-2" }),
+    sampleCall({ tool: "files", agent: "agent-2" }),
     { ...slow, phase: "closed" as const, closing: failedClosing(slow.callId, "timeout") },
   ];
   for (const call of calls) await applied(store, opening(call));

@@ -11,6 +11,7 @@ import {
   applied,
   failedClosing,
   refusal,
+  sampleCallback,
   sampleIntent,
   sampleTool,
   unitOf,
@@ -58,6 +59,7 @@ async function contents(store: Store) {
     grants: await store.grants.all(),
     revocations: await store.revocations.all(),
     tools: await store.tools.all(),
+    callbacks: await store.callbacks.due(Number.POSITIVE_INFINITY, 99),
     events: await store.audit.read("acme", { after: 0, limit: 99 }),
     messages: await store.outbox.pending(99),
   };
@@ -80,12 +82,14 @@ function wholeTests(open: OpenFixture): void {
     const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
     await applied(store, unitOf({ grants: [{ record: known }], state }));
     const before = await contents(store);
+    const callback = sampleCallback({ attempts: 3 });
     const unit: UnitOfWork = {
       ...running(both, "run-2"),
       tools: [{ record: sampleTool("calc", "1.0.0") }],
       grants: [{ record: sampleStandingGrant() }],
       grantUses: [{ grantId: known.grantId, at: 5 }],
       revocations: [sampleRevocation()],
+      callbacks: [{ callback }],
     };
     const late = { record: { ...moved(both.approved, "denied"), revision: 2 }, expect: 1 };
     const refused: [UnitOfWork, object][] = [
@@ -101,6 +105,10 @@ function wholeTests(open: OpenFixture): void {
         { kind: "grant", grantId: known.grantId },
       ],
       [
+        { ...unit, callbacks: [{ callback, expect: 3 }] },
+        { kind: "callback", callId: callback.callId },
+      ],
+      [
         { ...unit, state },
         { kind: "state", keys: ["n"] },
       ],
@@ -113,25 +121,27 @@ function wholeTests(open: OpenFixture): void {
     await applied(store, unit);
   });
 
-  it("name the conflict of the call before the approval's, the grant's and the state's", async () => {
+  it("name the conflict of the call before the approval's, the grant's, the callback's, the state's", async () => {
     const { store } = await open();
     const both = await asked(store);
     const grant = sampleStandingGrant();
     const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
-    const unit = { ...running(both, "run-2"), grants: [{ record: grant }], state };
+    const callbacks = [{ callback: sampleCallback() }];
+    const unit = { ...running(both, "run-2"), grants: [{ record: grant }], callbacks, state };
     await applied(store, unit);
     const kinds: string[] = [];
-    const { begin: _, approvals: __, grants: ___, ...rest } = unit;
+    const { begin: _, approvals: __, grants: ___, callbacks: ____, ...rest } = unit;
     for (const one of [
       { ...unit, open: both.call },
       { ...unit, close: { callId: "nobody", phase: "unknown" as const } },
-      { ...rest, approvals: unit.approvals ?? [], grants: unit.grants },
-      { ...rest, grants: unit.grants },
+      { ...rest, approvals: unit.approvals ?? [], grants: unit.grants, callbacks },
+      { ...rest, grants: unit.grants, callbacks },
+      { ...rest, callbacks },
       rest,
     ]) {
       kinds.push((await refusal(store, one)).kind);
     }
-    expect(kinds).toEqual(["duplicate_call", "not_waiting", "approval", "grant", "state"]);
+    expect(kinds).toEqual(["duplicate_call", "not_waiting", "approval", "grant", "callback", "state"]);
   });
 }
 

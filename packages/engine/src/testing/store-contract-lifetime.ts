@@ -11,8 +11,10 @@ import {
   applied,
   opening,
   put,
+  queueing,
   refusal,
   sampleCall,
+  sampleCallback,
   sampleIntent,
   sampleTool,
   unitOf,
@@ -51,8 +53,11 @@ export function lifetimeContract(open: OpenFixture): void {
         orders: ["hunter2"],
         grants: [{ uses: 1 }],
         revocations: [{ by: "ada" }],
+        queue: [{ priority: "normal" }],
+        callbacks: [{ attempts: 1, problem: "no answer" }],
       });
       await settle(store, before);
+      await takeUp(store, before);
     });
 
     it("goes on with chain, outbox, versions and keys where they stood", async (context) => {
@@ -80,6 +85,7 @@ async function fill(store: Store) {
   const outbox = [{ callId: call.callId, type: "tool.succeeded" as const }];
   await applied(store, { ...opening(call), outbox, tools: [{ record: sampleTool("calc", "1.0.0") }] });
   await fillPermits(store);
+  await fillQueue(store);
   await put(store, SCOPE, { a: 1, b: 2 });
   await put(store, SCOPE, { a: undefined });
   return contentsOf(store);
@@ -100,6 +106,14 @@ async function fillPermits(store: Store): Promise<void> {
   });
 }
 
+/** Two accepted calls, of which the first has begun, and a callback that was tried once. */
+async function fillQueue(store: Store): Promise<void> {
+  const [first, second] = [sampleIntent({ phase: "queued" }), sampleIntent({ phase: "queued" })];
+  for (const call of [first, second]) await applied(store, queueing(call, { order: "hunter3" }));
+  const callback = sampleCallback({ attempts: 1, problem: "no answer" });
+  await applied(store, unitOf({ begin: first, callbacks: [{ callback }] }));
+}
+
 /** Consumes the approval and begins the call that were filled in. */
 async function settle(store: Store, { approvals, calls }: Awaited<ReturnType<typeof contentsOf>>) {
   const [approval] = approvals;
@@ -109,6 +123,19 @@ async function settle(store: Store, { approvals, calls }: Awaited<ReturnType<typ
   const unit = unitOf({ begin: waiting, approvals: [{ record, expect: 1, order: null }] });
   await applied(store, unit);
   expect((await refusal(store, unit)).kind).toBe("not_waiting");
+}
+
+/** Begins the call that was left queued, and accepts another behind it. */
+async function takeUp(store: Store, { calls, queue }: Awaited<ReturnType<typeof contentsOf>>) {
+  const left = calls.find(({ phase }) => phase === "queued");
+  if (!left) throw new Error("Nothing is queued.");
+  expect(queue.map(({ callId }) => callId)).toEqual([left.callId]);
+  expect(await store.queue.order(left.callId)).toBe("hunter3");
+  const next = sampleIntent();
+  await applied(store, queueing(next));
+  await applied(store, unitOf({ begin: left }));
+  const after = await store.queue.list({ after: left.callId, limit: 9 });
+  expect(after.map(({ callId }) => callId)).toEqual([next.callId]);
 }
 
 async function contentsOf(store: Store) {
@@ -123,6 +150,8 @@ async function contentsOf(store: Store) {
     grants: await store.grants.all(),
     revocations: await store.revocations.all(),
     calls: await store.calls.list({ limit: 10 }),
+    queue: await store.queue.list({ limit: 10 }),
+    callbacks: await store.callbacks.due(Number.POSITIVE_INFINITY, 10),
     events: await store.audit.read("acme", { after: 0, limit: 10 }),
     messages: await store.outbox.pending(10),
     tools: await store.tools.all(),
@@ -154,5 +183,9 @@ function usesOf(store: Store): Record<string, () => Promise<unknown>> {
     "grants.get": () => store.grants.get("a"),
     "grants.all": () => store.grants.all(),
     "revocations.all": () => store.revocations.all(),
+    "queue.list": () => store.queue.list({ limit: 1 }),
+    "queue.order": () => store.queue.order("a"),
+    "callbacks.due": () => store.callbacks.due(1, 1),
+    "callbacks.ofCall": () => store.callbacks.ofCall("a"),
   };
 }

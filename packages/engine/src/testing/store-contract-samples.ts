@@ -1,4 +1,5 @@
 import { type CallAnswer, failure, type JsonValue } from "@sallyport/protocol";
+import type { Callback } from "../ports/callbacks.ts";
 import type { CallRecord, ClosedWith } from "../ports/calls.ts";
 import type { StateScope } from "../ports/state.ts";
 import type { CommitResult, Conflict, Store, UnitOfWork } from "../ports/store.ts";
@@ -88,6 +89,29 @@ export function unitOf(parts: Partial<UnitOfWork>): UnitOfWork {
 /** Opens the call, with one event. */
 export function opening(call: CallRecord): UnitOfWork {
   return unitOf({ open: call, events: [`{"opened":"${call.callId}"}`] });
+}
+
+/** Opens the call as queued, with one event, its place in the queue and its order. */
+export function queueing(call: CallRecord, place: Partial<UnitOfWork["enqueue"]> = {}): UnitOfWork {
+  const { callId, tenant, agent, tool, startedAt } = call;
+  const enqueue = { callId, tenant, agent, tool, priority: "normal" as const, queuedAt: startedAt };
+  return {
+    ...opening({ ...call, phase: "queued" }),
+    enqueue: { ...enqueue, order: `order of ${callId}`, ...place },
+  };
+}
+
+/** A callback nobody has tried to deliver yet. */
+export function sampleCallback(fields: Partial<Callback> = {}): Callback {
+  return {
+    callId: newCallId(),
+    tenant: "acme",
+    url: "https://example.com/done",
+    state: "due",
+    attempts: 0,
+    dueAt: 1_767_225_600_000,
+    ...fields,
+  };
 }
 
 /** Commits what is expected to go through; throws otherwise. */

@@ -1,19 +1,28 @@
 import { type Failure, failure, type ResourceLimits } from "@sallyport/protocol";
 import type { Place } from "../../admit/admission.ts";
 import { abortUnstarted } from "../ending-steps.ts";
+import { enqueue } from "../enqueue.ts";
 import type { House } from "../house.ts";
-import type { Admitted, Allowed, Ending } from "../steps.ts";
+import type { Admitted, Allowed, Ending, Queued } from "../steps.ts";
 
-/** Makes sure there is room: the call's own limits first, then a place among the running calls. */
-export function admit(at: Allowed, house: House): Admitted | Ending | Promise<Admitted | Ending> {
+type Next = Admitted | Queued | Ending;
+
+/**
+ * Makes sure there is room: the call's own limits first, then a place among the running calls. A call whose caller does
+ * not wait for the answer is put on record instead, and comes back when there is room.
+ */
+export function admit(at: Allowed, house: House): Next | Promise<Next> {
   const tooMuch = beyondTheTool(at);
   if (tooMuch) return abortUnstarted(at, tooMuch);
-  const { caller, priority } = at.attempt.request;
+  const { request, place: had, waits } = at.attempt;
+  if (request.asyncMode && !waits) return enqueue(at, house);
+  if (had) return { ...at, place: had };
   const place = house.admission.enter({
-    agent: JSON.stringify([caller.tenant, caller.agent]),
+    agent: JSON.stringify([request.caller.tenant, request.caller.agent]),
     tool: at.tool.manifest.id,
-    priority: priority ?? "normal",
+    priority: request.priority ?? "normal",
     signal: at.attempt.signal,
+    ...(request.asyncMode && { patient: true }),
   });
   return place instanceof Promise ? place.then((result) => settle(at, result)) : settle(at, place);
 }

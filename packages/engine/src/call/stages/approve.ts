@@ -15,8 +15,10 @@ export function approve(at: Weighed, house: House): Next | Promise<Next> {
   const { attempt } = at;
   if (attempt.signal.aborted) return abortUnstarted(at, attempt.violation ?? failure("E3906"));
   const because = needOf(at);
-  if (attempt.waits) return goOn(at, { approvalId: attempt.waits.approvalId, because }, house);
+  const { waits } = attempt;
+  if (waits?.for === "approval") return goOn(at, { approvalId: waits.approvalId, because }, house);
   if (!because) return allow(at);
+  if (waits) return deny(at, askedTooLate(at, because));
   return attempt.request.onApproval === "deny" ? deny(at, nobodyToAsk(at, because)) : put(at, because, house);
 }
 
@@ -121,6 +123,18 @@ const BECAUSE: Record<ApprovalCause, string> = {
   tool: "the tool always requires it",
   caller: "the caller asked for it",
 };
+
+/** It was accepted when nobody had to be asked. */
+function askedTooLate({ request, decision }: Weighed, because: ApprovalCause): Failure {
+  const message = `While ${request.tool} ${request.operation} waited for room, it came to need approval (${BECAUSE[because]}).`;
+  const { rules, policyVersion } = decision;
+  const advice = "Make the call again; then a person is asked.";
+  return failure("E3211", {
+    message,
+    advice,
+    details: { because, rules, policyVersion, approvalUnlocks: true },
+  });
+}
 
 function nobodyToAsk({ request, decision }: Weighed, because: ApprovalCause): Failure {
   const message = `${request.tool} ${request.operation} needs approval (${BECAUSE[because]}) and nobody is to be asked.`;

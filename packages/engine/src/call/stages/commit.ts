@@ -152,6 +152,7 @@ function refusal(conflict: Conflict): Failure {
     case "not_waiting":
     case "approval":
     case "grant":
+    case "callback":
       return failure("E3918", { message: `The record changed while the call ran (${conflict.kind}).` });
     case "not_open":
       return failure("E3918", { message: "The call was closed by someone else while it ran." });

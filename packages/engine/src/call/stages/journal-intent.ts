@@ -115,13 +115,14 @@ function beginning({ attempt, tool }: Intended, house: House): Partial<UnitOfWor
   const intent = intentOf(attempt, tool, house);
   const { approval } = attempt;
   const grantUses = usesOf(attempt);
+  // What was asked for first is what the key stands for, whatever was edited or resolved since.
+  const { requestDigest: _ofThisAttempt, ...begin } = intent;
+  if (attempt.waits?.for === "room") return { begin, grantUses };
   if (!attempt.waits || !approval) {
     const { idempotencyKey } = attempt.request;
     const key = idempotencyKey !== undefined && { idempotencyKey };
     return { open: { ...intent, ...key, phase: "executing" }, grantUses };
   }
-  // What was asked for first is what the key stands for, whatever was edited or resolved since.
-  const { requestDigest: _ofThisAttempt, ...begin } = intent;
   return {
     begin,
     approvals: [{ record: spent(approval, house), expect: approval.revision, order: null }],
@@ -142,7 +143,7 @@ function spent(approval: ApprovalRecord, house: House): ApprovalRecord {
 
 function refusal(conflict: Conflict, callId: string) {
   if (conflict.kind === "approval" || conflict.kind === "not_waiting") {
-    const message = "Somebody else has used or changed the approval of this call.";
+    const message = "Somebody else has begun or ended this call, or changed its approval.";
     return failure("E3216", { message });
   }
   if (conflict.kind === "duplicate_call") {

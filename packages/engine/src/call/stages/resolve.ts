@@ -55,6 +55,9 @@ export function resolve({ attempt }: Arrived, house: House): Known | Refused {
     const message = `${id} ${tool.manifest.version} is registered but its code is not loaded.`;
     return new Refused(failure("E3920", { message }));
   }
+  if (house.toolRules.of(id)?.enabled === false) {
+    return new Refused(failure("E3014", { message: `${id} is switched off by the operator.` }));
+  }
   attempt.tool = tool;
   attempt.facts.toolVersion = tool.manifest.version;
   attempt.facts.operation = tool.operationName;
@@ -62,6 +65,7 @@ export function resolve({ attempt }: Arrived, house: House): Known | Refused {
   const watch = (visit: Visit) => {
     attempt.recordVisit(visit);
     house.telemetry.transition(visit.state, id);
+    house.feeds.tell(attempt.callId, { kind: "state", state: visit.state, at: visit.at });
   };
   return { attempt, tool, life: declare({ now: () => house.clock.now(), watch }) };
 }

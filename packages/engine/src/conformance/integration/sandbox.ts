@@ -1,4 +1,4 @@
-import type { EngineOptions } from "../../call/engine.ts";
+import type { EngineOptions } from "../../call/furnish.ts";
 import { endOf } from "../answers.ts";
 import type { Seen } from "../box.ts";
 import { type EngineFactory, inProbeHouse } from "../probe-house.ts";

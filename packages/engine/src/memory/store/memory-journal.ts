@@ -13,15 +13,20 @@ import type { Conflict } from "../../ports/store.ts";
 /** How an answer is kept: as text, so that nobody who holds the object can change the record. */
 type KeptClosing = Omit<ClosedWith, "answer"> & { answerText: string };
 
-/** A call as the journal keeps it. */
-export interface KeptCall {
+/** A call whose answer, if it has one, is text already, so that writing it cannot fail half way. */
+export interface PreparedCall {
   intent: CallIntent;
   phase: CallPhase;
   closing?: KeptClosing;
+}
+
+/** A call as the journal keeps it; its position is never given twice. */
+interface KeptCall extends PreparedCall {
+  position: number;
   link?: AuditLink;
 }
 
-/** A closing whose answer is text already, so that writing it cannot fail half way. */
+/** As `PreparedCall`, for the end of a call. */
 export type PreparedClosing = Omit<CallClosing, "closing"> & { closing?: KeptClosing };
 
 interface JournalOptions {
@@ -31,15 +36,16 @@ interface JournalOptions {
 }
 
 /**
- * The journal in memory. A call enters as `waiting`, `executing` or `closed`; `waiting` may become `executing` or
- * `closed`, `executing` may become `unknown` or `closed`, `unknown` may become `closed`, and `closed` is final. The
- * checks change nothing; a write must follow its check without anything in between.
+ * The journal in memory. A call enters as `waiting`, `queued`, `executing` or `closed`; `waiting` and `queued` may become
+ * `executing` or `closed`, `executing` may become `unknown` or `closed`, `unknown` may become `closed`, and `closed` is
+ * final. The checks change nothing; a write must follow its check without anything in between.
  */
 export class MemoryJournal {
   readonly #calls = new Map<string, KeptCall>();
   readonly #byKey = new Map<string, string>();
   readonly #closed = new Set<string>();
   readonly #options: JournalOptions;
+  #last = 0;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -54,7 +60,8 @@ export class MemoryJournal {
 
   checkBegin(intent: CallIntent): Conflict | undefined {
     const call = this.#calls.get(intent.callId);
-    if (call?.phase !== "waiting" || call.intent.tenant !== intent.tenant) return { kind: "not_waiting" };
+    const mayBegin = call?.phase === "waiting" || call?.phase === "queued";
+    if (!mayBegin || call.intent.tenant !== intent.tenant) return { kind: "not_waiting" };
     const key = intent.idempotencyKey ?? call.intent.idempotencyKey;
     const holder = key === undefined ? undefined : this.byKey(intent.tenant, intent.agent, key);
     if (holder === undefined || holder.callId === intent.callId) return undefined;
@@ -63,24 +70,26 @@ export class MemoryJournal {
 
   checkClose(closing: CallClosing): Conflict | undefined {
     const phase = this.#calls.get(closing.callId)?.phase;
-    const isOpen = phase === "waiting" || phase === "executing" || phase === "unknown";
-    const allowed = closing.phase === "closed" ? isOpen : phase === "executing";
-    return allowed ? undefined : { kind: "not_open" };
+    const isOpen = phase !== undefined && phase !== "closed";
+    const mayBecome = closing.phase === "closed" ? isOpen : phase === "executing";
+    const isAsExpected = closing.from === undefined || closing.from === phase;
+    return mayBecome && isAsExpected ? undefined : { kind: "not_open" };
   }
 
-  open(call: KeptCall, link: AuditLink | undefined): void {
-    const { callId, idempotencyKey } = call.intent;
-    this.#calls.set(callId, { ...call, ...(link && { link }) });
-    if (idempotencyKey !== undefined) this.#byKey.set(keyOf(call.intent), callId);
-    if (call.phase === "closed") this.#remember(callId);
+  open(call: PreparedCall, link: AuditLink | undefined): void {
+    this.#last += 1;
+    this.#put({ ...call, position: this.#last, ...(link && { link }) });
+    if (call.phase === "closed") this.#remember(call.intent.callId);
   }
 
-  /** What the intent says replaces what was kept, but for the place in the journal and a key it does not bring. */
-  begin({ intent }: KeptCall, link: AuditLink | undefined): void {
-    const waiting = this.#calls.get(intent.callId);
-    if (waiting === undefined) return;
-    if (waiting.intent.idempotencyKey !== undefined) this.#byKey.delete(keyOf(waiting.intent));
-    this.open({ intent: withKeyOf(waiting.intent, intent), phase: "executing" }, link ?? waiting.link);
+  /** What the intent says replaces what was kept, but for its place in the journal and what `keepingOf` names. */
+  begin({ intent, phase }: PreparedCall, link: AuditLink | undefined): void {
+    const before = this.#calls.get(intent.callId);
+    if (before === undefined) return;
+    if (before.intent.idempotencyKey !== undefined) this.#byKey.delete(keyOf(before.intent));
+    const { position } = before;
+    const last = link ?? before.link;
+    this.#put({ intent: keepingOf(before.intent, intent), phase, position, ...(last && { link: last }) });
   }
 
   close(change: PreparedClosing, link: AuditLink | undefined): void {
@@ -97,6 +106,11 @@ export class MemoryJournal {
     return call && recordOf(call);
   }
 
+  /** Where the call stands in the order calls entered; undefined when it is not in the journal. */
+  positionOf(callId: string): number | undefined {
+    return this.#calls.get(callId)?.position;
+  }
+
   byKey(tenant: string, agent: string, idempotencyKey: string): CallRecord | undefined {
     const callId = this.#byKey.get(keyOf({ tenant, agent, idempotencyKey }));
     return callId === undefined ? undefined : this.get(callId);
@@ -108,6 +122,12 @@ export class MemoryJournal {
     const from = filter.before === undefined ? 0 : newestFirst.findIndex(isCall(filter.before)) + 1;
     if (filter.before !== undefined && from === 0) return [];
     return newestFirst.slice(from).filter(matches(filter)).slice(0, filter.limit).map(recordOf);
+  }
+
+  #put(call: KeptCall): void {
+    const { callId, idempotencyKey } = call.intent;
+    this.#calls.set(callId, call);
+    if (idempotencyKey !== undefined) this.#byKey.set(keyOf(call.intent), callId);
   }
 
   /** Forgets the calls that closed first, a tenth of the bound at a time so that each closing stays cheap. */
@@ -131,7 +151,7 @@ export class MemoryJournal {
 }
 
 /** Throws when the answer is not JSON; nothing has been written then. */
-export function prepareCall({ phase, closing, ...intent }: CallRecord): KeptCall {
+export function prepareCall({ phase, closing, ...intent }: CallRecord): PreparedCall {
   return { intent, phase, ...(closing && { closing: keep(closing) }) };
 }
 
@@ -147,6 +167,7 @@ function isCall(callId: string): (call: KeptCall) => boolean {
 function matches(filter: CallFilter): (call: KeptCall) => boolean {
   return ({ intent, phase, closing }) =>
     (filter.tenant === undefined || intent.tenant === filter.tenant) &&
+    (filter.agent === undefined || intent.agent === filter.agent) &&
     (filter.tool === undefined || intent.tool === filter.tool) &&
     (filter.phase === undefined || phase === filter.phase) &&
     (filter.status === undefined || closing?.status === filter.status);
@@ -156,13 +177,16 @@ function keyOf(call: Pick<CallIntent, "tenant" | "agent" | "idempotencyKey">): s
   return JSON.stringify([call.tenant, call.agent, call.idempotencyKey]);
 }
 
-function withKeyOf(waiting: CallIntent, intent: CallIntent): CallIntent {
-  const idempotencyKey = intent.idempotencyKey ?? waiting.idempotencyKey;
-  const requestDigest = intent.requestDigest ?? waiting.requestDigest;
+/** The intent, with the key, the digest and the callback of the call it begins where it does not bring its own. */
+function keepingOf(before: CallIntent, intent: CallIntent): CallIntent {
+  const idempotencyKey = intent.idempotencyKey ?? before.idempotencyKey;
+  const requestDigest = intent.requestDigest ?? before.requestDigest;
+  const callbackUrl = intent.callbackUrl ?? before.callbackUrl;
   return {
     ...intent,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     ...(requestDigest !== undefined && { requestDigest }),
+    ...(callbackUrl !== undefined && { callbackUrl }),
   };
 }
 

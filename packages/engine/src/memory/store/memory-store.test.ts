@@ -2,7 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { StateWrites } from "../../ports/state.ts";
 import { storeContract } from "../../testing/store-contract.ts";
 import { sampleApproval } from "../../testing/store-contract-permit-samples.ts";
-import { applied, opening, sampleCall, sampleIntent, unitOf } from "../../testing/store-contract-samples.ts";
+import {
+  applied,
+  opening,
+  queueing,
+  sampleCall,
+  sampleCallback,
+  sampleIntent,
+  unitOf,
+} from "../../testing/store-contract-samples.ts";
 import { createMemoryStore } from "./memory-store.ts";
 
 storeContract("the memory store", async () => {
@@ -40,6 +48,23 @@ describe("a bounded memory store", () => {
     expect([left[0], left.at(-1)]).toEqual([records[49], asked]);
     expect(await store.approvals.ofCall(records[0]?.callId ?? "")).toBeUndefined();
     expect(await store.approvals.order(records[0]?.approvalId ?? "")).toBeUndefined();
+  });
+
+  it("forgets the callbacks of the calls it forgets, and never a queued call", async () => {
+    const store = createMemoryStore({ maxClosedCalls: 10 });
+    const queued = sampleIntent({ phase: "queued" });
+    await applied(store, queueing(queued));
+    const calls = Array.from({ length: 50 }, () => sampleCall());
+    for (const call of calls) {
+      const callback = sampleCallback({ callId: call.callId });
+      await applied(store, { ...opening(call), callbacks: [{ callback }] });
+    }
+    const left = await store.calls.list({ phase: "closed", limit: 100 });
+    const due = await store.callbacks.due(Number.POSITIVE_INFINITY, 100);
+    expect(due.map(({ callId }) => callId).reverse()).toEqual(left.map(({ callId }) => callId));
+    expect(await store.callbacks.ofCall(calls[0]?.callId ?? "")).toBeUndefined();
+    expect(await store.queue.list({ limit: 9 })).toMatchObject([{ callId: queued.callId }]);
+    expect(await store.queue.order(queued.callId)).toBeDefined();
   });
 
   it("forgets the oldest audit entries and keeps their numbers and its head", async () => {

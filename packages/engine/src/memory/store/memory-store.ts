@@ -3,15 +3,17 @@ import { applyUnit, type Parts } from "./apply-unit.ts";
 import { Gate } from "./gate.ts";
 import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryAudit } from "./memory-audit.ts";
+import { MemoryCallbacks } from "./memory-callbacks.ts";
 import { MemoryGrants } from "./memory-grants.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 import { MemoryOutbox } from "./memory-outbox.ts";
+import { MemoryQueue } from "./memory-queue.ts";
 import { MemoryRevocations } from "./memory-revocations.ts";
 import { MemoryState } from "./memory-state.ts";
 import { MemoryTools } from "./memory-tools.ts";
 
 export interface MemoryStoreOptions {
-  /** Beyond about this many closed calls the oldest are forgotten, with their keys and approvals. Default: none are. */
+  /** Beyond about this many closed calls the oldest are forgotten, with keys, approvals, callbacks. Default: none are. */
   maxClosedCalls?: number;
   /** Beyond about this many audit entries a tenant's oldest are forgotten. Default: none are. */
   maxAuditEntries?: number;
@@ -37,11 +39,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 
 function emptyParts(options: MemoryStoreOptions): Parts {
   const approvals = new MemoryApprovals();
+  const callbacks = new MemoryCallbacks();
+  const journal = new MemoryJournal({
+    maxClosed: options.maxClosedCalls ?? Number.POSITIVE_INFINITY,
+    forgotten(callId) {
+      approvals.forgetCall(callId);
+      callbacks.forgetCall(callId);
+    },
+  });
   return {
-    journal: new MemoryJournal({
-      maxClosed: options.maxClosedCalls ?? Number.POSITIVE_INFINITY,
-      forgotten: (callId) => approvals.forgetCall(callId),
-    }),
+    journal,
     state: new MemoryState(),
     audit: new MemoryAudit(options.maxAuditEntries ?? Number.POSITIVE_INFINITY),
     outbox: new MemoryOutbox(),
@@ -49,13 +56,15 @@ function emptyParts(options: MemoryStoreOptions): Parts {
     approvals,
     grants: new MemoryGrants(),
     revocations: new MemoryRevocations(),
+    queue: new MemoryQueue((callId) => journal.positionOf(callId)),
+    callbacks,
   };
 }
 
 type Guarded = <Result>(run: () => Result) => Promise<Result>;
 
 function readers(
-  { journal, state, audit, outbox, tools, approvals, grants, revocations }: Parts,
+  { journal, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks }: Parts,
   guarded: Guarded,
 ): Omit<Store, "commit" | "close"> {
   return {
@@ -92,5 +101,13 @@ function readers(
       all: () => guarded(() => grants.all()),
     },
     revocations: { all: () => guarded(() => revocations.all()) },
+    queue: {
+      list: (page) => guarded(() => queue.list(page)),
+      order: (callId) => guarded(() => queue.order(callId)),
+    },
+    callbacks: {
+      due: (by, limit) => guarded(() => callbacks.due(by, limit)),
+      ofCall: (callId) => guarded(() => callbacks.ofCall(callId)),
+    },
   };
 }

@@ -1,0 +1,5 @@
+/** W3C trace context, as it stands in the headers. */
+export interface TraceContext {
+  traceparent: string;
+  tracestate?: string;
+}
