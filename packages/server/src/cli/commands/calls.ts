@@ -26,6 +26,7 @@ interface ListOptions extends CommonOptions {
   status?: CallStatus;
   phase?: CallRecord["phase"];
   tenant?: string;
+  agent?: string;
   before?: string;
   limit: number;
 }
@@ -35,10 +36,12 @@ function listCommand(io: Io): Command {
     .description("newest calls first")
     .option("--tool <id>", "only calls of this tool")
     .option("--tenant <id>", "only calls of this tenant")
+    .option("--agent <id>", "only calls of this agent")
     .addOption(new Option("--status <status>", "only calls that ended so").choices(CALL_STATUSES))
     .addOption(
       new Option("--phase <phase>", "only calls in this phase").choices([
         "waiting",
+        "queued",
         "executing",
         "unknown",
         "closed",
