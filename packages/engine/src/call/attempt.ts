@@ -7,6 +7,7 @@ import type { HookCall } from "../ports/hooks.ts";
 import type { RunUsage } from "../ports/runner.ts";
 import type { TokenClaims } from "../ports/tokens.ts";
 import type { ResolvedTool } from "../registry/index.ts";
+import type { CallSpan } from "../telemetry/index.ts";
 import type { CallRequest } from "./house.ts";
 import type { Visit } from "./lifecycle.ts";
 import type { Received } from "./received.ts";
@@ -42,6 +43,7 @@ interface AttemptOptions {
   controller: AbortController;
   waits?: Waits | undefined;
   place?: Place | undefined;
+  span?: CallSpan | undefined;
   /** Part of the execution's id where the number alone does not tell it apart. */
   run?: string | undefined;
 }
@@ -72,6 +74,8 @@ export class Attempt {
   readonly waits: Waits | undefined;
   /** The place among the running calls that it had before it came this far. */
   readonly place: Place | undefined;
+  /** What a trace shows of the call; absent where nobody traces. */
+  readonly span: CallSpan | undefined;
   /** The approval as it was last read or written by this attempt. */
   approval: ApprovalRecord | undefined;
   /** What a try-out gave: if set, approval commits exactly that and the tool does not run again. */
@@ -86,11 +90,12 @@ export class Attempt {
   #ahead: EventKind | undefined;
 
   constructor({ request, callId, number, startedAt, received, controller, ...rest }: AttemptOptions) {
-    const { waits, place, run } = rest;
+    const { waits, place, span, run } = rest;
     this.request = request;
     this.received = received;
     this.waits = waits;
     this.place = place;
+    this.span = span;
     this.held = waits?.for === "approval" ? waits.held : undefined;
     this.#controller = controller;
     this.callId = callId;

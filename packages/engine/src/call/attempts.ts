@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Accepted, type CallAnswer, type CallStatus, entryOf, type Failure } from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
 import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
+import type { CallSpan } from "../telemetry/index.ts";
 import { afterAsking } from "./after-asking.ts";
 import { Attempt, type Waits } from "./attempt.ts";
 import { conclude, concludeDefect, concludeRefusal, errorOf } from "./conclude.ts";
@@ -23,6 +24,8 @@ export interface Call {
   waits?: Waits;
   /** The place it has among the running calls already, for its first attempt. */
   place?: Place;
+  /** What a trace shows of it; absent where nobody traces. */
+  span?: CallSpan;
   /** Attempts made before this process, or before a person was asked. */
   attemptsBefore?: number;
   /** Tells this time of going on from others. */

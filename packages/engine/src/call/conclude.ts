@@ -76,9 +76,12 @@ async function record(
   house: House,
 ): Promise<CallAnswer> {
   let result: CommitResult;
+  const publishing = attempt.span?.open("event.publish");
   try {
     result = await house.store.commit(unit);
+    publishing?.end(result.ok ? { ok: true } : { ok: false, code: "E3801" });
   } catch (error) {
+    publishing?.end({ ok: false, code: "E3801" });
     house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "record outcome" });
     return unrecorded(answer, "the store could not be written");
   }

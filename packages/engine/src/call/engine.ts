@@ -36,6 +36,7 @@ export class Engine {
     this.tools = house.tools;
     this.approvals = new ApprovalBook(house);
     this.grants = new GrantBook(house);
+    house.telemetry.watch(() => ({ ...this.load(), running: house.admission.running }));
     this.#listening = [...endWithdrawn(house), followApprovals(house), ...(disconnect ? [disconnect] : [])];
   }
 
@@ -170,7 +171,7 @@ export class Engine {
     await Promise.all(Object.values(this.#house.runners).map((runner?: Runner) => runner?.close()));
     await within(this.#house.inFlight.idle(), this.#house.limits.storeMs);
     await within(this.#house.queue.idle(), this.#house.limits.storeMs);
-    this.#house.telemetry.flush();
+    this.#house.telemetry.close();
   }
 }
 

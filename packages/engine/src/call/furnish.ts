@@ -48,6 +48,8 @@ export interface EngineOptions {
   meter?: Meter;
   /** Given: every call leaves a trace of its stages. */
   tracer?: Tracer;
+  /** Tells this process from others in what is measured of it as a whole. */
+  instance?: string;
   errors?: ErrorHandler;
   limits?: Partial<EngineLimits>;
   retry?: Partial<RetryOptions>;
@@ -115,7 +117,10 @@ export function furnish(options: EngineOptions): Furnished {
     isolation: options.isolation,
     resultSteps: options.resultSteps ?? STRICT_RESULT,
     hooks: hooks.length > 0 ? createHookRunner(hooks, { maxMs: limits.hookMs, errors }) : undefined,
-    telemetry: new Telemetry(options.meter ?? new MemoryMeter()),
+    telemetry: new Telemetry(options.meter ?? new MemoryMeter(), {
+      tracer: options.tracer,
+      instance: options.instance,
+    }),
     errors,
     clock,
     ids,

@@ -4,6 +4,7 @@ import type { Decision } from "../ports/authority.ts";
 import type { HookCall } from "../ports/hooks.ts";
 import type { CallFacts, Job, Runner } from "../ports/runner.ts";
 import type { ResolvedTool } from "../registry/index.ts";
+import { withSandboxSpan } from "../telemetry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { House } from "./house.ts";
 import type { Allowed, Intended } from "./steps.ts";
@@ -83,7 +84,7 @@ export function jobOf(
     host,
     ...limits,
     signal: attempt.signal,
-    ...(at.confinement && { confinement: at.confinement }),
+    ...(at.confinement && { confinement: withSandboxSpan(at.confinement, attempt.span) }),
   };
 }
 
@@ -119,7 +120,8 @@ export function hookCallOf({ attempt, tool }: Allowed, house: House): HookCall {
   };
 }
 
-function factsOf({ callId, executionId, number, request }: Attempt, deadlineAt: number): CallFacts {
+function factsOf({ callId, executionId, number, request, span }: Attempt, deadlineAt: number): CallFacts {
+  const trace = span?.context() ?? request.trace;
   const { tenant, agent, user, session } = request.caller;
   return {
     callId,
@@ -130,5 +132,6 @@ function factsOf({ callId, executionId, number, request }: Attempt, deadlineAt: 
     ...(user !== undefined && { user }),
     ...(session !== undefined && { session }),
     deadlineAt,
+    ...(trace && { trace }),
   };
 }

@@ -1,4 +1,5 @@
 import { type Accepted, type CallAnswer, type Failure, failure } from "@sallyport/protocol";
+import type { CallSpan } from "../telemetry/index.ts";
 import { isAccepted, untilEnded } from "./accepted.ts";
 import { failureAnswer } from "./answer.ts";
 import { Attempt } from "./attempt.ts";
@@ -36,9 +37,26 @@ async function perform(request: CallRequest, house: House): Promise<CallAnswer |
   if (problem) return malformed(problem, call, house);
   const closing = house.inFlight.refusing;
   if (closing !== undefined) return malformed(failure("E3910", { message: closing }), call, house);
-  const answer = await inFlight(call, house);
-  if (!isAccepted(answer)) house.telemetry.ended(answer);
+  return await observed(call, house);
+}
+
+/** Performs it in sight: counted once, and traced where somebody traces. */
+async function observed(
+  call: Call,
+  house: House,
+  perform?: typeof performed,
+): Promise<CallAnswer | Accepted> {
+  const { tool, trace } = call.request;
+  const span = house.telemetry.begin({ callId: call.callId, tool, trace });
+  const answer = await inFlight(span ? inTrace(call, span) : call, house, perform);
+  house.telemetry.ended(answer, span);
   return answer;
+}
+
+/** What the call leaves to be done later belongs to the same trace. */
+function inTrace(call: Call, span: CallSpan): Call {
+  const trace = span.context();
+  return { ...call, span, ...(trace && { request: { ...call.request, trace } }) };
 }
 
 /** What the caller still holds must not change the call any more; what cannot be read is no request. */
@@ -76,9 +94,10 @@ async function inFlight(
 }
 
 function onceOnly(call: Call, house: House): Promise<CallAnswer | Accepted> {
-  return answerOnce(call, house, (due) =>
-    due.callId === call.callId ? performed(due, house) : inFlight(due, house, performed),
-  );
+  return answerOnce(call, house, (due) => {
+    const own = call.span && !due.span ? inTrace(due, call.span) : due;
+    return own.callId === call.callId ? performed(own, house) : inFlight(own, house, performed);
+  });
 }
 
 /** Goes on with a call that waits for approval, or answers how it stands. Never rejects. */
@@ -90,10 +109,10 @@ export async function resumeCall(
   try {
     const call = await waitingCall(callId, goingOn, house);
     if (!("controller" in call)) return call;
-    const answer = await inFlight(call, house, performed);
-    if (isAccepted(answer)) return failure("E3918", { message: `Call ${callId} is under way already.` });
-    house.telemetry.ended(answer);
-    return answer;
+    const answer = await observed(call, house, performed);
+    return isAccepted(answer)
+      ? failure("E3918", { message: `Call ${callId} is under way already.` })
+      : answer;
   } catch (error) {
     house.errors.report({ error, code: "E3914", callId, stage: "resume" });
     return failure("E3914");

@@ -8,6 +8,7 @@ import type {
   Violation,
 } from "@sallyport/protocol";
 import type { AgentBounds, EgressRule, SandboxLimits, SandboxMount } from "./sandbox.ts";
+import type { TraceContext } from "./trace.ts";
 import type { StateAccess } from "./transaction.ts";
 import type { FileAccess, FileStaging } from "./workspace.ts";
 
@@ -41,6 +42,8 @@ export interface CallFacts {
   user?: string;
   session?: string;
   deadlineAt: number;
+  /** To be sent along, so that what others do for the call is found in the same trace. */
+  trace?: TraceContext;
 }
 
 export interface Job {

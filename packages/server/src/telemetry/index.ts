@@ -1,0 +1,3 @@
+export type { Environment, Warn } from "./environment.ts";
+export { type Answered, createHttpMetrics, type HttpMetrics } from "./http-metrics.ts";
+export { type OpenTelemetry, openTelemetry, type TelemetryOptions } from "./open-telemetry.ts";
