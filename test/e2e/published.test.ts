@@ -89,7 +89,11 @@ describe("the published packages", () => {
       "@sallyport/engine/tool",
       "@sallyport/engine/chain",
     ];
-    const adapters = ["@sallyport/adapters/sqlite", "@sallyport/adapters/file"];
+    const adapters = [
+      "@sallyport/adapters/sqlite",
+      "@sallyport/adapters/file",
+      "@sallyport/adapters/webhook",
+    ];
     const script = [...names, ...adapters].map((name) => `await import(${JSON.stringify(name)});`).join("\n");
     writeFileSync(join(folder, "imports.js"), `${script}\nconsole.log("all");\n`);
     const stdout = execFileSync(process.execPath, ["imports.js"], { cwd: folder, encoding: "utf8" });

@@ -31,6 +31,8 @@ export interface OpenAuthority {
   capabilities: CapabilityTree;
   /** The rules files, which can be read again; undefined when there are none. */
   rules: PolicyFiles | undefined;
+  /** Checks tokens; undefined where none could ever be checked. */
+  tokens: TokenChecker | undefined;
 }
 
 /** Reads keys and rules and puts them together. Throws E3227 or E3223 when one of them cannot be used. */
@@ -55,7 +57,7 @@ export function openAuthority(
     onProblem: (policy, error) => errors?.report({ error, code: "E3206", stage: `policy ${policy}` }),
     ...(tokens && { tokens: { checker: tokens, required: config.tokens.required } }),
   });
-  return { authority, shelf, signer, capabilities: capabilitiesOf(config), rules };
+  return { authority, shelf, signer, capabilities: capabilitiesOf(config), rules, tokens };
 }
 
 function policiesOf(

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { createJsonlSink } from "@sallyport/adapters/file";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
+  type Bus,
   type ConfiguredGrant,
   createEngine,
   createThreadRunner,
@@ -12,15 +13,21 @@ import {
   type Hook,
   type Implementation,
   MemoryBus,
+  type Meter,
   relayOutbox,
   type Store,
+  type TokenChecker,
+  type Tracer,
   type Verdict,
 } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { approvalRulesOf, openAuthority } from "./authority.ts";
 import type { LoadedConfig } from "./config/load.ts";
+import type { Chore } from "./housekeeping.ts";
 import { type OpenIsolation, openIsolation } from "./isolation.ts";
+import { operatorLimitsOf } from "./operator-limits.ts";
 import type { PolicyFiles, Reloaded } from "./policy/policy-files.ts";
+import { LiveHouse } from "./reload/live-house.ts";
 import { loadModule } from "./tools/load-module.ts";
 
 /** A Sallyport that is open for calls. */
@@ -28,12 +35,19 @@ export interface OpenHouse {
   readonly config: LoadedConfig;
   readonly engine: Engine;
   readonly store: Store;
+  readonly bus: Bus;
+  /** What can be exchanged without a restart. */
+  readonly live: LiveHouse;
+  /** Checks tokens; undefined where none could ever be checked. */
+  readonly tokens: TokenChecker | undefined;
   /** What calls of an earlier process that ended too soon have come to. */
   readonly recovered: Verdict[];
   /** Tools that could not be had, each with its reason. */
   readonly problems: Failure[];
   /** The rules files, to be read again without a restart; absent when there are none. */
   readonly rules?: PolicyFiles;
+  /** What has to be done now and then while the house stays open. */
+  readonly chores: readonly Chore[];
   /** Publishes what waits in the outbox and closes everything; resolves with why messages still wait, if they do. */
   close(): Promise<string | undefined>;
 }
@@ -44,23 +58,28 @@ interface OpenOptions {
   grants?: readonly ConfiguredGrant[];
   hooks?: Hook[];
   errors?: ErrorHandler;
+  meter?: Meter;
+  tracer?: Tracer;
+  /** Names this process in measurements. */
+  instance?: string;
   /** Given: the rules files are watched, and this is told when they are in force anew or could not be used. */
   onRules?: (outcome: Reloaded | Failure) => void;
 }
 
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
-export async function openHouse({ config, grants, hooks, errors, onRules }: OpenOptions): Promise<OpenHouse> {
+export async function openHouse({ config, onRules, ...options }: OpenOptions): Promise<OpenHouse> {
+  const { grants, hooks, errors, meter, tracer, instance } = options;
   const store = await openSqliteStore({ folder: config.stateFolder, durability: config.durability });
   try {
     const bus = new MemoryBus();
-    const { rules, ...authority } = openAuthority(config, { bus, errors, grants });
+    const { rules, tokens, ...authority } = openAuthority(config, { bus, errors, grants });
     const isolation = await openIsolation(config);
     const engine = await createEngine({
       store,
       bus,
       ...authority,
       approvals: approvalRulesOf(config),
-      admission: { total: config.limits.concurrentCalls, perAgent: config.limits.concurrentCallsPerAgent },
+      ...operatorLimitsOf(config),
       runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners },
       isolation: isolation.rules,
       publish: config.events,
@@ -68,9 +87,13 @@ export async function openHouse({ config, grants, hooks, errors, onRules }: Open
       limits: {
         input: { ...DEFAULT_LIMITS.input, maxBytes: config.limits.inputBytes },
         maxOutputBytes: config.limits.outputBytes,
+        queued: config.limits.queuedCalls,
       },
       ...(hooks && { hooks }),
       ...(errors && { errors }),
+      ...(meter && { meter }),
+      ...(tracer && { tracer }),
+      ...(instance !== undefined && { instance }),
     });
     const recovered = await engine.recover();
     await isolation.rules.workspaces.expire();
@@ -81,21 +104,54 @@ export async function openHouse({ config, grants, hooks, errors, onRules }: Open
       stopWatching?.();
       return closeHouse({ engine, store, isolation }, config);
     };
-    return { config, engine, store, recovered, problems, ...(rules && { rules }), close };
+    const chores = choresOf({ engine, store, isolation }, config);
+    const live = new LiveHouse({ authority: authority.authority, bus, errors });
+    return {
+      config,
+      engine,
+      store,
+      bus,
+      live,
+      tokens,
+      recovered,
+      problems,
+      chores,
+      ...(rules && { rules }),
+      close,
+    };
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
+interface Rooms {
+  engine: Engine;
+  store: Store;
+  isolation: OpenIsolation;
+}
+
+function choresOf({ engine, store, isolation }: Rooms, config: LoadedConfig): Chore[] {
+  return [
+    ...(config.events ? [{ name: "publish events", everyMs: 1_000, run: () => publish(store, config) }] : []),
+    { name: "expire approvals", everyMs: 15_000, run: () => engine.approvals.expireDue() },
+    { name: "take up calls", everyMs: 15_000, run: () => engine.takeUpQueued() },
+    { name: "drop old undo data", everyMs: 60_000, run: () => isolation.rules.workspaces.expire() },
+  ];
+}
+
+async function publish(store: Store, config: LoadedConfig): Promise<void> {
+  await relayOutbox(store, createJsonlSink(resolve(config.stateFolder, "events.jsonl")));
+}
+
 async function closeHouse(
-  { engine, store, isolation }: { engine: Engine; store: Store; isolation: OpenIsolation },
+  { engine, store, isolation }: Rooms,
   config: LoadedConfig,
 ): Promise<string | undefined> {
   await engine.close();
   await isolation.close();
   try {
-    if (config.events) await relayOutbox(store, createJsonlSink(resolve(config.stateFolder, "events.jsonl")));
+    if (config.events) await publish(store, config);
     return undefined;
   } catch (error) {
     // The messages are safe in the outbox and go out next time; the calls themselves are done and on record.

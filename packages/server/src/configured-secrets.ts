@@ -9,11 +9,17 @@ export function configuredSecrets(config: LoadedConfig): SecretSource {
   return {
     get: async (name) => {
       const reference = config.credentials[name]?.secret;
-      if (!reference) return undefined;
-      if ("env" in reference) return process.env[reference.env];
-      return privateFile(resolve(config.folder, reference.file));
+      return reference && readSecret(reference, config.folder);
     },
   };
+}
+
+type SecretReference = LoadedConfig["credentials"][string]["secret"];
+
+/** What a reference leads to; undefined for a variable that is not set. Throws E3301 for a file that cannot be used. */
+export function readSecret(reference: SecretReference, folder: string): string | undefined {
+  if ("env" in reference) return process.env[reference.env];
+  return privateFile(resolve(folder, reference.file));
 }
 
 function privateFile(file: string): string {

@@ -4,21 +4,32 @@ import { CALL_STATUSES } from "../call-status.ts";
 import { CATALOGUE } from "../errors/catalogue.ts";
 import { failure } from "../errors/failure.ts";
 import { failed, succeeded } from "./answers.fixture.ts";
-import { callFromInvoke, decodeInvokeRequest, invokeResponse, type ToolInvokeRequest } from "./l3-invoke.ts";
+import { decode } from "./field-reader.ts";
+import {
+  acceptedResponse,
+  callFromInvoke,
+  decodeInvokeRequest,
+  invokeResponse,
+  type ToolInvokeRequest,
+  toolInvokeResponseField,
+} from "./l3-invoke.ts";
 
 const ID = "0190a6d2-1111-7222-8333-0123456789ab";
+
+const AGENT = { agent_did: "did:agent:7", tenant_id: "acme" };
 
 const LEAST: ToolInvokeRequest = {
   tool_id: "analyze_code",
   tool_version: "^2.0.0",
   invocation_id: ID,
-  agent_context: { agent_did: "did:agent:7", tenant_id: "acme" },
+  agent_context: AGENT,
   parameters: { path: "src" },
 };
 
 const WHOLE: ToolInvokeRequest = {
   ...LEAST,
-  agent_context: { ...LEAST.agent_context, user_did: "did:web:ann", session_id: "s-1" },
+  operation: "run",
+  agent_context: { ...AGENT, user_did: "did:web:ann", session_id: "s-1" },
   resource_limits: {
     cpu_millicore_limit: 250,
     memory_mb_limit: 64,
@@ -31,7 +42,13 @@ const WHOLE: ToolInvokeRequest = {
     checkpoint_interval_seconds: 60,
     resume_from_checkpoint_id: "c-1",
   },
-  execution_options: { async_mode: true, priority: "high", idempotency_key: "k-1", require_approval: true },
+  execution_options: {
+    async_mode: true,
+    priority: "high",
+    idempotency_key: "k-1",
+    require_approval: true,
+    callback_url: "https://caller.example/done",
+  },
   capability_token: "header.payload.signature",
 };
 
@@ -46,6 +63,11 @@ describe("decodeInvokeRequest", () => {
   it("takes a whole request as it is, and the least there can be [L3-API-1]", () => {
     expect(decodeInvokeRequest(WHOLE)).toEqual({ ok: true, request: WHOLE });
     expect(decodeInvokeRequest(LEAST)).toEqual({ ok: true, request: LEAST });
+  });
+
+  it("asks only for a tool and its parameters: the door knows the rest [L3-API-1]", () => {
+    expect(wrongPlaces({ tool_id: "t", parameters: {} })).toEqual([]);
+    expect(wrongPlaces({})).toEqual(["/tool_id", "/parameters"]);
   });
 
   it("takes null for what is left out", () => {
@@ -72,6 +94,8 @@ describe("decodeInvokeRequest", () => {
     ],
     ["/execution_options/priority", { execution_options: { priority: "urgent" } }],
     ["/execution_options/require_approval", { execution_options: { require_approval: 1 } }],
+    ["/execution_options/callback_url", { execution_options: { callback_url: "ftp://caller.example" } }],
+    ["/operation", { operation: "" }],
     ["/capability_token", { capability_token: 5 }],
   ])("names only %s when only that is wrong [L3-API-1]", (place, change) => {
     expect(wrongPlaces({ ...LEAST, ...change })).toEqual([place]);
@@ -94,12 +118,12 @@ describe("decodeInvokeRequest", () => {
   });
 
   it("names every wrong field at once, in the message too [L3-API-1]", () => {
-    const decoded = decodeInvokeRequest({ agent_context: {} });
+    const decoded = decodeInvokeRequest({ tool_version: 2, operation: 3, agent_context: {} });
     expect(decoded).toMatchObject({
       ok: false,
       failure: {
         message:
-          "Malformed request: /tool_id, /tool_version, /invocation_id, /agent_context/agent_did, /agent_context/tenant_id and 1 more",
+          "Malformed request: /tool_id, /tool_version, /operation, /agent_context/agent_did, /agent_context/tenant_id and 1 more",
       },
     });
   });
@@ -118,6 +142,7 @@ describe("callFromInvoke", () => {
     expect(callFromInvoke(WHOLE)).toEqual({
       tool: "analyze_code",
       version: "^2.0.0",
+      operation: "run",
       input: { path: "src" },
       caller: { tenant: "acme", agent: "did:agent:7", user: "did:web:ann", session: "s-1" },
       callId: ID,
@@ -126,6 +151,7 @@ describe("callFromInvoke", () => {
       priority: "high",
       requireApproval: true,
       asyncMode: true,
+      callbackUrl: "https://caller.example/done",
       limits: { cpuMillicores: 250, memoryBytes: 67_108_864, timeoutMs: 5000, networkMbps: 10 },
       documents: { refs: ["doc://spec"], pinVersions: true, query: "limits" },
       checkpoints: { enabled: true, intervalMs: 60_000 },
@@ -134,9 +160,14 @@ describe("callFromInvoke", () => {
   });
 
   it("leaves out what the request does not say", () => {
-    const order = callFromInvoke({ ...LEAST, agent_context: { ...LEAST.agent_context, session_id: "" } });
+    const order = callFromInvoke({ ...LEAST, agent_context: { ...AGENT, session_id: "" } });
     expect(Object.keys(order)).toEqual(["tool", "version", "input", "caller", "callId"]);
     expect(order.caller).toEqual({ tenant: "acme", agent: "did:agent:7" });
+  });
+
+  it("leaves who calls to the door when the request does not say [L3-API-1]", () => {
+    const order = callFromInvoke({ tool_id: "t", parameters: {} });
+    expect(order).toEqual({ tool: "t", input: {}, caller: {} });
   });
 
   it("fills in the defaults of documents and checkpoints", () => {
@@ -185,6 +216,37 @@ describe("invokeResponse", () => {
       expect(Object.hasOwn(response.execution_metadata, "completed_at")).toBe(!open);
     },
   );
+
+  it.each(CALL_STATUSES)(
+    "says where to ask about a call that is %s only while it is open [L3-EXE-5]",
+    (status) => {
+      const answer = status === "success" ? succeeded(1) : failed(failure("E3900"), status);
+      const response = invokeResponse(answer, { statusUrl: "/v1/invocations/1", checkpointRef: "c-1" });
+      const open = ["pending", "running", "pending_approval"].includes(status);
+      expect(response.polling_info).toEqual(open ? { status_url: "/v1/invocations/1" } : undefined);
+      expect(response.checkpoint_ref).toBe("c-1");
+      expect(decode(response, toolInvokeResponseField).ok).toBe(true);
+    },
+  );
+
+  it("answers an accepted call with where to ask, and no result yet [L3-EXE-5]", () => {
+    const accepted = { callId: ID, tool: "t", version: "1.0.0", operation: "run", acceptedAt: 0 };
+    const response = acceptedResponse({ ...accepted, status: "pending" }, { statusUrl: "/s" });
+    expect(response).toEqual({
+      invocation_id: ID,
+      status: "pending",
+      execution_metadata: {
+        duration_ms: 0,
+        started_at: "1970-01-01T00:00:00.000Z",
+        cpu_used_millicore_seconds: 0,
+        memory_peak_mb: 0,
+        network_bytes_sent: 0,
+        network_bytes_received: 0,
+      },
+      polling_info: { status_url: "/s" },
+    });
+    expect(decode(response, toolInvokeResponseField).ok).toBe(true);
+  });
 
   it("keeps a null result", () => {
     expect(invokeResponse(succeeded(null))).toHaveProperty("result", null);

@@ -38,15 +38,22 @@ export interface ExecutionOptions {
   priority?: Priority | null;
   idempotency_key?: string | null;
   require_approval?: boolean | null;
+  /** Told by an HTTP request when the call has ended. */
+  callback_url?: string | null;
 }
 
-/** A tool.invoke request (L3-API-1). Optional fields may be null, as many senders write them. */
+/**
+ * A tool.invoke request (L3-API-1). Optional fields may be null, as many senders write them. What L3 asks for and is
+ * optional here is filled in by the door: the newest version, a new id, and the agent whose token it is.
+ */
 export interface ToolInvokeRequest {
   tool_id: string;
   /** An exact version or a SemVer range. */
-  tool_version: string;
-  invocation_id: string;
-  agent_context: AgentContext;
+  tool_version?: string | null;
+  /** Which of the tool's operations; left out: its only one. */
+  operation?: string | null;
+  invocation_id?: string | null;
+  agent_context?: AgentContext | null;
   parameters: JsonObject;
   resource_limits?: InvokeResourceLimits | null;
   document_context?: DocumentContext | null;

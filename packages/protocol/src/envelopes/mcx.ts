@@ -3,58 +3,25 @@ import { defined } from "../defined.ts";
 import type { McxErrorType } from "../errors/catalogue.ts";
 import { entryOf, type Failure } from "../errors/failure.ts";
 import type { CallAnswer } from "../outcome.ts";
-import {
-  anyObject,
-  anyText,
-  type Decoded,
-  decode,
-  listOf,
-  matching,
-  oneOf,
-  optional,
-  record,
-  text,
-  timestamp,
-} from "./field-reader.ts";
+import { type Decoded, decode } from "./field-reader.ts";
+import { mcxRequestField } from "./mcx-fields.ts";
 import {
   MCX_VERSION,
-  type McxContext,
   type McxErrorBody,
   type McxErrorMessage,
   type McxExecution,
   type McxRequest,
-  type McxRequestHeader,
   type McxResponse,
-  type McxSecurity,
   type McxStamp,
   type McxStatus,
-  type McxTool,
 } from "./mcx-messages.ts";
 
+export * from "./mcx-fields.ts";
 export * from "./mcx-messages.ts";
-
-const REQUEST = record<McxRequest>({
-  header: record<McxRequestHeader>({
-    version: matching(/^1(?:\.\d{1,9}){0,2}$/, "a version 1.x"),
-    messageId: text,
-    timestamp,
-    messageType: oneOf(["request"]),
-    source: text,
-    destination: text,
-  }),
-  payload: record<McxRequest["payload"]>({
-    tool: record<McxTool>({ id: text, capability: text, parameters: anyObject }),
-    context: record<McxContext>({ session_id: text, request_id: text, user_id: optional(text) }),
-    security: optional(
-      record<McxSecurity>({ token: optional(anyText), permissions: optional(listOf(text)) }),
-    ),
-  }),
-  metadata: optional(anyObject),
-});
 
 /** Reads a request; what is wrong with it comes back as an E3903 that names every wrong field (MCX-4). */
 export function decodeMcxRequest(value: unknown): Decoded<McxRequest> {
-  return decode(value, REQUEST);
+  return decode(value, mcxRequestField);
 }
 
 /** The order a request stands for. The tenant is not in the message: the door knows it. */

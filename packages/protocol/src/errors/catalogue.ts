@@ -1,6 +1,7 @@
 import { CHECKPOINT_ERRORS, DOCUMENT_ERRORS } from "./bridge-errors.ts";
 import { EXECUTION_ERRORS } from "./execution-errors.ts";
 import { BREAKER_ERRORS, EXTERNAL_ERRORS } from "./external-errors.ts";
+import { HTTP_ERRORS } from "./http-errors.ts";
 import { AUDIT_ERRORS, PASSAGE_ERRORS } from "./passage-errors.ts";
 import { PERMISSION_ERRORS } from "./permission-errors.ts";
 import { REGISTRY_ERRORS } from "./registry-errors.ts";
@@ -22,6 +23,7 @@ export const CATALOGUE = Object.freeze({
   ...CHECKPOINT_ERRORS,
   ...AUDIT_ERRORS,
   ...PASSAGE_ERRORS,
+  ...HTTP_ERRORS,
   ...TOOL_LOOP_ERRORS,
 } as const satisfies Record<string, CatalogueEntry>);
 

@@ -5,13 +5,16 @@ import { approvalsCommand } from "./commands/approvals.ts";
 import { auditCommand } from "./commands/audit.ts";
 import { callCommand } from "./commands/call.ts";
 import { callsCommand } from "./commands/calls.ts";
+import { configCommand } from "./commands/config.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { grantsCommand } from "./commands/grants.ts";
+import { initCommand } from "./commands/init.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { policyCommand } from "./commands/policy.ts";
 import { runCommand } from "./commands/run.ts";
+import { serveCommand } from "./commands/serve.ts";
 import { tokenCommand } from "./commands/token.ts";
 import { toolsCommand } from "./commands/tools.ts";
 import { undoCommand } from "./commands/undo.ts";
@@ -25,6 +28,7 @@ run in a transaction, committed or rolled back, and kept on record.
 
 Start here:
   $ sallyport demo                                             see a call pass every state
+  $ sallyport init && sallyport serve                          a server with an example tool
   $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one
   $ sallyport run -- npm test                                  any command, isolated, with its changes shown
   $ sallyport tools list                                       what can be called
@@ -54,6 +58,8 @@ export async function main(argv: string[], io: Io = processIo()): Promise<number
 
 function program(io: Io, finish: (code: number) => void): Command {
   const commands = [
+    initCommand,
+    serveCommand,
     callCommand,
     runCommand,
     undoCommand,
@@ -65,6 +71,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     tokenCommand,
     keysCommand,
     auditCommand,
+    configCommand,
     conformanceCommand,
     doctorCommand,
     demoCommand,

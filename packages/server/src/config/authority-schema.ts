@@ -47,7 +47,10 @@ const policy = z
     preset: preset.optional(),
     opa: z
       .strictObject({
-        endpoint: z.url().default("http://localhost:8181/v1/data/tool_execution/allow"),
+        endpoint: z
+          .url()
+          .default("http://localhost:8181/v1/data/tool_execution/allow")
+          .describe("The decision that is asked for."),
         timeoutMs,
       })
       .optional()
@@ -66,9 +69,19 @@ const policy = z
   .prefault({})
   .describe("Allow, ask or deny. Grants open, the policy narrows; without one, grants alone decide.");
 
+const folder = z.strictObject({
+  path: path.describe("A folder or file; relative to the workspace."),
+  mode: z.enum(["ro", "rw"]).describe("ro: read. rw: read and write."),
+});
+
+const host = z.strictObject({
+  host: z.string().min(1).describe("A name, or `*.` and a domain."),
+  port: z.int().min(1).max(65_535).optional().describe("Left out: every port."),
+});
+
 const agent = z.strictObject({
   agents: names.describe("Agents it is about; the first profile that fits holds."),
-  tenants: names.default(["*"]),
+  tenants: names.default(["*"]).describe("Tenants whose agents it is about."),
   clearance: z
     .int()
     .min(0)
@@ -78,27 +91,25 @@ const agent = z.strictObject({
   roles: z.array(z.string().min(1)).default([]).describe("Roles whose stored grants it shares."),
   permissions: z
     .strictObject({
-      filesystem: z.array(z.strictObject({ path, mode: z.enum(["ro", "rw"]) })).default([]),
-      network: z
-        .array(z.strictObject({ host: z.string().min(1), port: z.int().min(1).max(65_535).optional() }))
-        .default([]),
-      credentials: z.array(z.string().min(1)).default([]),
+      filesystem: z.array(folder).default([]).describe("Folders."),
+      network: z.array(host).default([]).describe("Hosts."),
+      credentials: z.array(z.string().min(1)).default([]).describe("Names of `credentials`."),
     })
     .optional()
     .describe("The most that its tokens and its tools may touch. Left out: not limited here."),
   limits: z
     .strictObject({
-      timeoutMs: positive.optional(),
-      memoryBytes: positive.optional(),
-      cpuMillicores: positive.optional(),
-      cpuTimeMs: positive.optional(),
-      maxOutputBytes: positive.optional(),
-      maxFileBytes: positive.optional(),
-      maxDiskBytes: positive.optional(),
-      maxOpenFiles: positive.optional(),
-      maxProcesses: positive.optional(),
-      maxConnections: positive.optional(),
-      networkMbps: positive.optional(),
+      timeoutMs: positive.optional().describe("Time on the clock."),
+      memoryBytes: positive.optional().describe("Memory."),
+      cpuMillicores: positive.optional().describe("Share of processors; 1000 is one."),
+      cpuTimeMs: positive.optional().describe("Time on processors."),
+      maxOutputBytes: positive.optional().describe("Largest result."),
+      maxFileBytes: positive.optional().describe("Largest file."),
+      maxDiskBytes: positive.optional().describe("All it writes to disk."),
+      maxOpenFiles: positive.optional().describe("Files open at once."),
+      maxProcesses: positive.optional().describe("Processes at once."),
+      maxConnections: positive.optional().describe("Connections at once."),
+      networkMbps: positive.optional().describe("Megabits a second over the network."),
     })
     .optional()
     .describe("The most that one of its tools may use; one that may use more is refused (E3102)."),
@@ -137,12 +148,12 @@ const approvals = z
 
 const capability = z.strictObject({
   id: z.string().min(1).describe("Dotted name, such as `billing.refund`."),
-  description: z.string().default(""),
-  parent: z.string().default("root"),
-  risk: z.enum(RISKS).optional(),
+  description: z.string().default("").describe("What it lets a tool do, for whoever grants it."),
+  parent: z.string().default("root").describe("The capability it is a part of."),
+  risk: z.enum(RISKS).optional().describe("How much harm it can do."),
   requires: z.array(z.string().min(1)).default([]).describe("Capabilities that have to be held as well."),
-  conflicts: z.array(z.string().min(1)).default([]),
-  delegatable: z.boolean().default(false),
+  conflicts: z.array(z.string().min(1)).default([]).describe("Capabilities that may not be held as well."),
+  delegatable: z.boolean().default(false).describe("Whether a holder may pass it on."),
 });
 
 /** The keys that say who may do what, and who is asked. */

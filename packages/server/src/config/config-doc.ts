@@ -1,20 +1,25 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@sallyport/protocol";
-import { z } from "zod";
-import { configSchema } from "./schema.ts";
+import { type ConfigKey, configKeys } from "./config-keys.ts";
+import { choicesOf } from "./schema-tree.ts";
 
-/** The configuration's JSON Schema, for editors. */
-export function configJsonSchema(): JsonObject {
-  const schema = z.toJSONSchema(configSchema, { io: "input" }) as JsonObject;
-  return { ...schema, title: "Sallyport configuration" };
-}
+export { configJsonSchema } from "./schema-tree.ts";
 
 const INTRODUCTION = `# Configuration
 
 Written from the schema by \`npm run docs\`; do not edit.
 
 Sallyport reads \`sallyport.yaml\` in the current folder, or the file given with \`--config\`. Paths in it are relative to it.
-An unknown or wrong key stops the start with file, line and the nearest known key. For editors there is a JSON Schema,
-[sallyport.schema.json](sallyport.schema.json):
+An unknown or wrong key stops the start with file, line, column, what was expected and the nearest known key.
+
+| to do | run |
+|---|---|
+| make one that works, with an example tool and keys | \`sallyport init\` |
+| check one; see what differs from the defaults | \`sallyport config check\` |
+| see where every value comes from | \`sallyport config check --all\` |
+| read about a key, and what it is set to | \`sallyport config explain http.port\` |
+| apply a changed file to a running server | \`kill -HUP\` ([serve](operate/serve.md)) |
+
+For editors there is a JSON Schema, [sallyport.schema.json](sallyport.schema.json); \`sallyport config schema\` prints it:
 
 \`\`\`yaml
 # yaml-language-server: $schema=./docs/sallyport.schema.json
@@ -25,39 +30,47 @@ grants:
     tools: [greet]
 \`\`\`
 
+## Where a value comes from
+
+Defaults, then the file, then the environment, then flags of the command: the last one that says something counts.
+
+A variable sets one key: \`SALLYPORT__\`, then the steps of the key with \`__\` between them, such as \`SALLYPORT__HTTP__PORT=8080\` for
+\`http.port\` and \`SALLYPORT__LIMITS__QUEUED_CALLS=500\` for \`limits.queuedCalls\`. Upper and lower case are the same, and a single
+\`_\` may stand between words. The value is read as YAML, so lists and whole parts are written as
+\`SALLYPORT__HTTP__ALLOWED_HOSTS='[tools.example]'\`; paths are relative to the file, as in it. What stands inside of a list, or under a name of
+your own choice that the file does not have, has no variable of its own. A variable that is no key stops the start.
+
+## Every key
+
+Keys marked ↻ are applied to a running server by a reload; a change of any other counts from the next start.
+
 | key | type | default | meaning |
 |---|---|---|---|
 `;
 
-/** Every key with its type, default and meaning. */
+/** Every key with its type, default, meaning and whether a reload applies it. */
 export function renderConfigDoc(): string {
-  return `${INTRODUCTION}${rows(configJsonSchema(), "").join("\n")}\n`;
+  return `${INTRODUCTION}${configKeys().map(row).join("\n")}\n`;
 }
 
-function rows(schema: JsonObject, prefix: string): string[] {
-  const properties = isJsonObject(schema.properties) ? schema.properties : {};
-  return Object.entries(properties).flatMap(([name, value]) =>
-    isJsonObject(value) ? rowsOf(value, prefix + name) : [],
-  );
+function row({ key, schema, description, default: value, reloaded }: ConfigKey): string {
+  const mark = reloaded ? " ↻" : "";
+  return `| \`${key}\`${mark} | ${cell(typeText(schema))} | ${defaultText(value)} | ${cell(description)} |`;
 }
 
-function rowsOf(schema: JsonObject, key: string): string[] {
-  const own = `| \`${key}\` | ${typeOf(schema)} | ${defaultOf(schema)} | ${String(schema.description ?? "")} |`;
-  const items = isJsonObject(schema.items) ? schema.items : undefined;
-  const choices = items && Array.isArray(items.anyOf) ? items.anyOf.filter(isJsonObject) : [];
-  const below = items
-    ? [items, ...choices].flatMap((item) => rows(item, `${key}[].`))
-    : rows(schema, `${key}.`);
-  return [own, ...below];
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
 }
 
-function typeOf(schema: JsonObject): string {
+/** What kind of value a schema takes, in a word or two. */
+export function typeText(schema: JsonObject): string {
+  const choices = choicesOf(schema);
+  if (choices.length > 1) return [...new Set(choices.map(typeText))].join(" or ");
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
   return schema.type === "array" ? "list" : String(schema.type ?? "any");
 }
 
-function defaultOf(schema: JsonObject): string {
-  const value: JsonValue | undefined = schema.default;
+function defaultText(value: JsonValue | undefined): string {
   const isEmptyObject = isJsonObject(value) && Object.keys(value).length === 0;
   return value === undefined || isEmptyObject ? "" : `\`${JSON.stringify(value)}\``;
 }

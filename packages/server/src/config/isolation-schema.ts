@@ -1,5 +1,6 @@
 import { ISOLATION_LEVELS } from "@sallyport/protocol";
 import { z } from "zod";
+import { secretReference } from "./secret-schema.ts";
 
 const path = z.string().min(1);
 const names = z.array(z.string().min(1)).min(1);
@@ -14,16 +15,12 @@ const weaker = z.strictObject({
   because: z.string().min(1).describe("Why that is acceptable; shown by `sallyport doctor`."),
 });
 
-const secret = z
-  .union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: path })])
-  .describe(
-    "Where the secret is: an environment variable of Sallyport's, or a file only its owner can read.",
-  );
-
 const credential = z.strictObject({
   host: z.string().min(1).describe("The one host it is good for."),
-  port: z.int().min(1).max(65_535).optional(),
-  secret,
+  port: z.int().min(1).max(65_535).optional().describe("The one port. Left out: every port."),
+  secret: secretReference.describe(
+    "Where the secret is: an environment variable of Sallyport's, or a file only its owner can read.",
+  ),
   header: z.string().min(1).default("Authorization").describe("The header the proxy sets."),
   value: z
     .string()
@@ -56,7 +53,10 @@ const sandbox = z
         "Tools that may run in less than LEVEL_2. Every other process tool is refused where it cannot be had.",
       ),
     user: z
-      .strictObject({ uid: positive, gid: positive })
+      .strictObject({
+        uid: positive.describe("Number of the user."),
+        gid: positive.describe("Number of the group."),
+      })
       .optional()
       .describe("Who tools run as when Sallyport itself runs as root (default: nobody)."),
     hidden: z.array(path).default([]).describe("Further paths that no process sees."),

@@ -1,140 +1,142 @@
-import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import {
-  failure,
-  type Issue,
-  isJsonObject,
-  type JsonValue,
-  nearestName,
-  SallyportError,
-} from "@sallyport/protocol";
-import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
-import { z } from "zod";
+import { failure, type Issue, SallyportError } from "@sallyport/protocol";
+import { isLoopback } from "../http/kernel/loopback.ts";
+import { type Environment, processEnvironment, readEnvironment } from "./environment.ts";
+
+import { type Origin, type Override, overlay, overrideOf } from "./overrides.ts";
+import { readConfigFile } from "./read-file.ts";
 import { type Config, configSchema } from "./schema.ts";
+import { issuesOf } from "./schema-issues.ts";
+import { readYaml, type YamlSource } from "./yaml-source.ts";
 
 export const CONFIG_FILE = "sallyport.yaml";
 
-/** A configuration that is complete and fixed; paths are absolute. */
+/** A configuration that is complete, checked and frozen. Paths start from `folder` where they are not absolute. */
 export interface LoadedConfig extends Config {
   /** Undefined when there is no file and everything is a default. */
   readonly file: string | undefined;
   readonly folder: string;
+  /** Absolute. */
   readonly stateFolder: string;
+  /** The paths of `tls` are absolute, and `metrics` is decided. */
+  readonly http: Config["http"] & { metrics: "open" | "operator" };
+  /** Where it was read, to read it again. */
+  readonly place: ConfigPlace;
 }
 
-interface Where {
+/** Where a configuration comes from: defaults, then the file, then the environment, then flags, the last one counting. */
+export interface ConfigPlace {
   file?: string | undefined;
   stateDir?: string | undefined;
   cwd: string;
+  /** The process's own when left out. */
+  environment?: Environment;
+  flags?: readonly Override[];
 }
+
+/** What was read: a configuration, or everything that is wrong with it. */
+export type ConfigReading = { file: string | undefined; originOf(path: readonly PropertyKey[]): Origin } & (
+  | { ok: true; config: LoadedConfig }
+  | { ok: false; issues: Issue[] }
+);
 
 /** Reads the configuration. Throws E3919 with file, line and what was expected when it is wrong. */
-export function loadConfig({ file, stateDir, cwd }: Where): LoadedConfig {
-  const path = resolve(cwd, file ?? CONFIG_FILE);
-  const text = read(path, file !== undefined);
-  const config = text === undefined ? configSchema.parse({}) : parse(text, path);
-  const folder = text === undefined ? cwd : dirname(path);
-  const state = stateDir === undefined ? under(folder, config.state) : resolve(cwd, stateDir);
-  return Object.freeze({
-    ...config,
-    file: text === undefined ? undefined : path,
-    folder,
-    stateFolder: state,
-  });
+export function loadConfig(place: ConfigPlace): LoadedConfig {
+  const read = readConfig(place);
+  if (read.ok) return read.config;
+  throw wrongConfig(read.issues);
 }
 
-function under(folder: string, path: string): string {
-  return isAbsolute(path) ? path : join(folder, path);
-}
-
-function read(path: string, required: boolean): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    if (missing && !required) return undefined;
-    const message = missing
-      ? `There is no configuration file ${path}.`
-      : `${path} cannot be read: ${String(error)}`;
-    throw new SallyportError(failure("E3919", { message }));
-  }
-}
-
-function parse(text: string, path: string): Config {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [syntax] = document.errors;
-  if (syntax) throw wrong([{ path: `${path}:${lines.linePos(syntax.pos[0]).line}`, reason: syntax.message }]);
-  const parsed = configSchema.safeParse(plainValue(document, path) ?? {});
-  if (parsed.success) return parsed.data;
-  throw wrong(parsed.error.issues.flatMap((issue) => describe(issue, { document, lines, path })));
-}
-
-/** Aliases are resolved here; unknown ones, and bombs, are wrong configurations. */
-function plainValue(document: Document, path: string): unknown {
-  try {
-    return document.toJS();
-  } catch (error) {
-    throw wrong([{ path: `${path}:1`, reason: error instanceof Error ? error.message : String(error) }]);
-  }
-}
-
-interface Source {
-  document: Document;
-  lines: LineCounter;
-  path: string;
-}
-
-function describe(issue: z.core.$ZodIssue, source: Source): Issue[] {
-  if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({
-      path: `${source.path}:${lineOf([...issue.path, key], source)}`,
-      reason: `unknown key "${[...issue.path, key].join(".")}"`,
-      ...nearest(key, knownKeys(issue.path)),
-    }));
-  }
-  const where = issue.path.join(".") || "the file";
-  return [{ path: `${source.path}:${lineOf(issue.path, source)}`, reason: `${where}: ${issue.message}` }];
-}
-
-/** The line of the key itself where there is one, else of the nearest thing around it. */
-function lineOf(path: PropertyKey[], { document, lines }: Source): number {
-  for (let length = path.length; length > 0; length -= 1) {
-    const offset = keyOffset(document, path.slice(0, length));
-    if (offset !== undefined) return lines.linePos(offset).line;
-  }
-  return 1;
-}
-
-function keyOffset(document: Document, path: PropertyKey[]): number | undefined {
-  const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
-  const key = path.at(-1);
-  if (isMap(parent)) {
-    const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === key);
-    return isScalar(pair?.key) ? pair.key.range?.[0] : undefined;
-  }
-  const item = isSeq(parent) ? parent.items[Number(key)] : undefined;
-  return isNode(item) ? item.range?.[0] : undefined;
-}
-
-function nearest(key: string, known: string[]): Pick<Issue, "suggestion"> {
-  const name = nearestName(key, known);
-  return { suggestion: name ? `did you mean "${name}"?` : `known keys: ${known.join(", ")}` };
-}
-
-function knownKeys(path: PropertyKey[]): string[] {
-  let schema = z.toJSONSchema(configSchema, { io: "input" }) as JsonValue;
-  for (const step of path) {
-    if (!isJsonObject(schema)) return [];
-    const properties = isJsonObject(schema.properties) ? schema.properties : {};
-    schema = (typeof step === "number" ? schema.items : properties[String(step)]) ?? null;
-  }
-  return isJsonObject(schema) && isJsonObject(schema.properties) ? Object.keys(schema.properties) : [];
-}
-
-function wrong(issues: Issue[]): SallyportError {
+/** E3919 with every wrong place. */
+export function wrongConfig(issues: Issue[]): SallyportError {
   const places = issues.length === 1 ? "one place" : `${issues.length} places`;
   return new SallyportError(
     failure("E3919", { message: `The configuration is wrong in ${places}.`, issues }),
   );
+}
+
+/** Reads the configuration without judging: what is wrong is in the answer. Throws E3919 only when there is no file to read. */
+export function readConfig(place: ConfigPlace): ConfigReading {
+  const path = resolve(place.cwd, place.file ?? CONFIG_FILE);
+  const text = readConfigFile(path);
+  if (typeof text === "object") throw new SallyportError(text);
+  if (text === undefined && place.file !== undefined) throw missing(path);
+  const file = text === undefined ? undefined : path;
+  const yaml = readYaml(text ?? "", path);
+  if (Array.isArray(yaml)) return { ok: false, file, issues: yaml, originOf: () => ({ kind: "default" }) };
+  return judge(place, { yaml, file });
+}
+
+function missing(path: string): SallyportError {
+  const advice = "Name one that exists with --config, or make one with `sallyport init`.";
+  return new SallyportError(failure("E3919", { message: `There is no configuration file ${path}.`, advice }));
+}
+
+function judge(
+  place: ConfigPlace,
+  { yaml, file }: { yaml: YamlSource; file: string | undefined },
+): ConfigReading {
+  const environment = readEnvironment(place.environment ?? processEnvironment(), yaml.value);
+  const overrides = [...environment.overrides, ...(place.flags ?? [])];
+  const value = overlay(yaml.value ?? {}, overrides);
+  const originOf = (path: readonly PropertyKey[]) => originAt(path, { yaml, file, overrides });
+  const parsed = configSchema.safeParse(value);
+  const locate = (path: readonly PropertyKey[]) => placeText(path, { yaml, file, overrides });
+  const wrong = parsed.success ? [] : issuesOf(parsed.error.issues, { value, locate });
+  const issues = [...wrong, ...environment.issues];
+  if (!parsed.success || issues.length > 0) return { ok: false, file, issues, originOf };
+  return { ok: true, file, originOf, config: complete(parsed.data, place, file) };
+}
+
+interface Sources {
+  yaml: YamlSource;
+  file: string | undefined;
+  overrides: readonly Override[];
+}
+
+function originAt(path: readonly PropertyKey[], { yaml, file, overrides }: Sources): Origin {
+  const override = overrideOf(path, overrides);
+  if (override) return override.origin;
+  return file !== undefined && yaml.has(path)
+    ? { kind: "file", file, ...yaml.find(path) }
+    : { kind: "default" };
+}
+
+/** Also for a place that is not there, the one around it where it should be. */
+function placeText(path: readonly PropertyKey[], { yaml, file, overrides }: Sources): string {
+  const override = overrideOf(path, overrides);
+  if (override) return override.origin.kind === "flag" ? override.origin.flag : override.origin.variable;
+  const { line, column } = yaml.find(path);
+  return `${file ?? CONFIG_FILE}:${line}:${column}`;
+}
+
+function complete(config: Config, place: ConfigPlace, file: string | undefined): LoadedConfig {
+  const folder = file === undefined ? place.cwd : dirname(file);
+  const { http, webhooks } = config;
+  const { tls } = http;
+  const at = (path: string) => (isAbsolute(path) ? path : join(folder, path));
+  return deepFreeze({
+    ...config,
+    http: {
+      ...http,
+      ...(tls && { tls: { cert: at(tls.cert), key: at(tls.key) } }),
+      metrics: http.metrics ?? (isLoopback(http.host) ? "open" : "operator"),
+    },
+    webhooks: {
+      ...webhooks,
+      ...(webhooks.secret && "file" in webhooks.secret && { secret: { file: at(webhooks.secret.file) } }),
+    },
+    file,
+    folder,
+    stateFolder: place.stateDir === undefined ? at(config.state) : resolve(place.cwd, place.stateDir),
+    // Frozen here and no further: the environment in it is not ours.
+    place: Object.freeze({ ...place }),
+  });
+}
+
+/** What the whole house shares nobody may change. */
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const inside of Object.values(value)) deepFreeze(inside);
+  return Object.freeze(value);
 }

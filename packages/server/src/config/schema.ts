@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { authorityKeys } from "./authority-schema.ts";
+import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
+import { limitKeys } from "./limits-schema.ts";
 
 /** One entry of `tools`: where the code is, and how it runs. */
 const toolModule = z.union([
@@ -27,8 +29,6 @@ const grant = z.strictObject({
   capabilities: z.array(z.string().min(1)).default([]).describe("Capabilities it gives, by exact name."),
 });
 
-const positive = z.int().positive();
-
 /** `sallyport.yaml`. Every key has a default but the ones that say what may run. */
 export const configSchema = z.strictObject({
   state: z
@@ -46,24 +46,14 @@ export const configSchema = z.strictObject({
   ...isolationKeys,
   caller: z
     .strictObject({
-      tenant: z.string().min(1).default("local"),
-      agent: z.string().min(1).default("cli"),
+      tenant: z.string().min(1).default("local").describe("Tenant, also of HTTP callers that name none."),
+      agent: z.string().min(1).default("cli").describe("Agent of the command line."),
     })
     .prefault({})
     .describe("On whose behalf the command line calls."),
   events: z.boolean().default(true).describe("Publish CloudEvents to events.jsonl in the state folder."),
-  limits: z
-    .strictObject({
-      concurrentCalls: positive.default(64).describe("Calls that run at once."),
-      concurrentCallsPerAgent: positive.default(4).describe("Calls that run at once for one agent."),
-      inputBytes: positive.default(256 * 1024).describe("Largest input."),
-      outputBytes: positive
-        .default(1024 * 1024)
-        .describe("Largest result of a tool that sets no limit itself."),
-      versionsPerTool: positive.default(5).describe("Versions of a tool that are kept."),
-      threads: positive.default(32).describe("Worker threads at most."),
-    })
-    .prefault({}),
+  ...limitKeys,
+  ...httpKeys,
 });
 
 export type Config = z.infer<typeof configSchema>;

@@ -1,0 +1,144 @@
+import type { KeyObject } from "node:crypto";
+import type { Clock } from "@sallyport/engine";
+import { isFailure, SallyportError } from "@sallyport/protocol";
+import { isDenial } from "../egress/denial.ts";
+import { writeAuthority } from "../egress/destination.ts";
+import { type Dial, dialAddress } from "../egress/dial.ts";
+import { Gate, type Resolve } from "../egress/gate.ts";
+import { lookUpAll } from "../egress/options.ts";
+import { type Upstream, upstreamTls } from "../egress/upstream.ts";
+import { type Answer, type Delivery, judge, refused, unanswered, unreached } from "./delivery.ts";
+import { KeptConnections } from "./kept-connections.ts";
+import { OVER, Patience } from "./patience.ts";
+import { type Letter, post } from "./post.ts";
+import { type Reach, reach } from "./reach.ts";
+import { readWebhookSecrets } from "./secret.ts";
+import { signedHeaders } from "./sign.ts";
+import { readWebhookUrl, type WebhookTarget } from "./webhook-url.ts";
+
+export interface WebhookOrder {
+  /** Letters, digits, `_`, `:`, `~` and `-`; the same for every try. No dot, which parts the signed text. */
+  id: string;
+  url: string;
+  /** JSON, sent as it is. */
+  body: string;
+  /** Ends the try. */
+  signal?: AbortSignal;
+}
+
+export interface WebhookSenderOptions {
+  /** `whsec_…`, or several: the newest first, then those receivers may still check with. */
+  secret: string | readonly string[];
+  /** Lets webhooks reach loopback and private addresses, by plain http too. Off unless the operator says so. */
+  allowPrivate?: boolean;
+  /** For everything from the lookup to the end of the answer. */
+  timeoutMs?: number;
+  /** Idle connections kept for the next delivery. */
+  keptConnections?: number;
+  /** PEM certificates trusted besides the host's own. */
+  ca?: string;
+  clock?: Clock;
+  resolve?: Resolve;
+  dial?: Dial;
+}
+
+/** Signs and posts webhooks. */
+export interface WebhookSender {
+  readonly timeoutMs: number;
+  /** One try; never rejects. */
+  send(order: WebhookOrder): Promise<Delivery>;
+  /** Ends every connection and every try. */
+  close(): void;
+}
+
+interface Parts extends Reach {
+  keys: readonly KeyObject[];
+  kept: KeptConnections;
+  timeoutMs: number;
+  clock: Clock;
+  stopped: AbortSignal;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_KEPT = 16;
+/** So that an address that swallows everything leaves time for another. */
+const CONNECT_SHARE = 3;
+const ID = /^[\w:~-]{1,256}$/;
+
+/** Throws SallyportError E3227 when a secret cannot be used. */
+export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
+  const keys = readWebhookSecrets([options.secret].flat());
+  if (isFailure(keys)) throw new SallyportError(keys);
+  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const kept = new KeptConnections(options.keptConnections ?? DEFAULT_KEPT);
+  const stop = new AbortController();
+  const parts: Parts = {
+    keys,
+    kept,
+    timeoutMs,
+    connectMs: Math.ceil(timeoutMs / CONNECT_SHARE),
+    clock: options.clock ?? { now: () => Date.now() },
+    stopped: stop.signal,
+    gate: new Gate([], options.resolve ?? lookUpAll),
+    dial: options.dial ?? dialAddress,
+    tls: upstreamTls(options.ca),
+    allowPrivate: options.allowPrivate ?? false,
+  };
+  const close = () => {
+    stop.abort();
+    kept.close();
+  };
+  return { timeoutMs, send: (order) => send(order, parts), close };
+}
+
+async function send(order: WebhookOrder, parts: Parts): Promise<Delivery> {
+  if (!ID.test(order.id)) return refused("The webhook's id has characters that cannot be signed for.");
+  const target = readWebhookUrl(order.url, parts);
+  if ("problem" in target) return refused(`The URL cannot be used: ${target.problem}.`);
+  const patience = new Patience(parts.timeoutMs, [parts.stopped, order.signal]);
+  try {
+    return await deliver({ target, letter: letterOf(order, target, parts) }, parts, patience);
+  } finally {
+    patience.end();
+  }
+}
+
+async function deliver(
+  { target, letter }: { target: WebhookTarget; letter: Letter },
+  parts: Parts,
+  patience: Patience,
+): Promise<Delivery> {
+  const kept = parts.kept.take(target);
+  const first = kept && (await post(kept, letter, patience));
+  // A kept connection may have ended unseen: that says nothing about the receiver.
+  if (kept && first?.kind === "answered") return settle(first, { target, upstream: kept }, parts);
+  kept?.close();
+  const upstream = patience.isOver ? OVER : await reach(target, parts, patience);
+  if (upstream === OVER) return unanswered(target, patience.why);
+  if (isDenial(upstream)) return unreached(upstream, target);
+  const reply = await post(upstream, letter, patience);
+  if (reply.kind === "answered") return settle(reply, { target, upstream }, parts);
+  upstream.close();
+  return unanswered(target, patience.why || reply.why);
+}
+
+function letterOf({ id, body }: WebhookOrder, { to, secure, path }: WebhookTarget, parts: Parts): Letter {
+  const headers = {
+    host: writeAuthority(to, secure ? 443 : 80),
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    "user-agent": "sallyport-webhooks",
+    ...signedHeaders({ id, at: parts.clock.now(), body }, parts.keys),
+  };
+  return { path, headers, body };
+}
+
+function settle(
+  answer: Answer,
+  { target, upstream }: { target: WebhookTarget; upstream: Upstream },
+  { kept, clock, stopped }: Parts,
+): Delivery {
+  if (answer.whole && !stopped.aborted) kept.keep(upstream);
+  else upstream.close();
+  return judge(answer, target, clock.now());
+}

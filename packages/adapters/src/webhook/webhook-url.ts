@@ -1,0 +1,81 @@
+import { type Failure, failure } from "@sallyport/protocol";
+import { type AddressKind, addressKind } from "../egress/address-kind.ts";
+import { type Destination, readAuthority } from "../egress/destination.ts";
+import { portProblem } from "./ports.ts";
+
+/** Where a webhook goes, read once: what is checked is what is connected to. */
+export interface WebhookTarget {
+  to: Destination;
+  secure: boolean;
+  /** With the query. */
+  path: string;
+}
+
+/** Why a URL is not delivered to; names no more of it than its host. */
+export interface UrlProblem {
+  problem: string;
+}
+
+export interface UrlRules {
+  /** Whether loopback and private addresses may be reached, those by plain http too. */
+  allowPrivate: boolean;
+}
+
+const LONGEST = 2_048;
+/** What URL parsers drop, turn round or read differently from one another. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: some parsers drop them before they look
+const DISPUTED = /[\u0000-\u0020\u007f\\]/;
+const PARTS = /^(https?):\/\/([^/?#]+)[^#]*$/i;
+const [HTTP_PORT, HTTPS_PORT] = [80, 443];
+/** Metadata and link-local addresses included: the caller, who is not trusted, chooses the address here. */
+const NEVER = new Set<AddressKind>([
+  "link-local",
+  "metadata",
+  "multicast",
+  "broadcast",
+  "unspecified",
+  "invalid",
+]);
+/** Names that never lead to the public network. */
+const INWARD = /^[^.]+$|\.(?:localhost|local|internal|intranet|lan|home\.arpa)$/;
+
+/** Reads a URL as far as that can be done without looking its name up. */
+export function readWebhookUrl(url: string, rules: UrlRules): WebhookTarget | UrlProblem {
+  if (url.length > LONGEST) return { problem: `it is longer than ${LONGEST} characters` };
+  const [, scheme = "", authority = ""] = (!DISPUTED.test(url) && PARTS.exec(url)) || [];
+  const parsed = URL.parse(url);
+  if (scheme === "" || !parsed || !url.isWellFormed())
+    return { problem: "it is not an absolute https URL without spaces, backslashes or a fragment" };
+  if (authority.includes("@")) return { problem: "it has a user name or password in it" };
+  const secure = scheme.toLowerCase() === "https";
+  const to = readAuthority(authority, secure ? HTTPS_PORT : HTTP_PORT);
+  if (!to) return { problem: "its host or port cannot be read" };
+  const problem = schemeProblem(secure, rules) ?? portProblem(to.port) ?? hostProblem(to, { secure, rules });
+  return problem === undefined ? { to, secure, path: `${parsed.pathname}${parsed.search}` } : { problem };
+}
+
+/** Why calls may not name this URL to be told at; E3903 with the field's place, undefined when they may. */
+export function refuseCallbackUrl(url: string, rules: UrlRules): Failure | undefined {
+  const read = readWebhookUrl(url, rules);
+  if (!("problem" in read)) return undefined;
+  return failure("E3903", {
+    message: `The callback URL cannot be used: ${read.problem}.`,
+    advice: "Name an https URL on the public network, or ask the operator about webhooks.allowPrivate.",
+    issues: [{ path: "/execution_options/callback_url", reason: read.problem }],
+  });
+}
+
+function schemeProblem(secure: boolean, { allowPrivate }: UrlRules): string | undefined {
+  return secure || allowPrivate ? undefined : "it is not https";
+}
+
+function hostProblem(
+  { name, address }: Destination,
+  { secure, rules: { allowPrivate } }: { secure: boolean; rules: UrlRules },
+): string | undefined {
+  if (address === undefined)
+    return allowPrivate || !INWARD.test(name) ? undefined : `${name} is not a name of the public network`;
+  const kind = addressKind(address);
+  if (kind === "public") return secure ? undefined : "plain http goes to private addresses only";
+  return allowPrivate && !NEVER.has(kind) ? undefined : `${address} is a ${kind} address`;
+}

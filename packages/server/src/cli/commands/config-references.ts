@@ -1,0 +1,71 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Issue, isFailure } from "@sallyport/protocol";
+import type { ConfigReading, LoadedConfig } from "../../config/load.ts";
+import { keyText } from "../../config/schema-issues.ts";
+import { refuseWideBinding } from "../../http/guard/wide-binding.ts";
+import { loadPolicyFile } from "../../policy/load-policy.ts";
+import { originText } from "./config-values.ts";
+
+type Step = string | number;
+
+interface Reference {
+  path: Step[];
+  file: string;
+  what: "file" | "folder";
+}
+
+/** What a configuration that is right in itself would still stop the start with: missing files, wrong rules, an open door. */
+export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Issue[] {
+  const { config } = read;
+  const place = (path: Step[]) => {
+    const origin = read.originOf(path);
+    return origin.kind === "default" ? keyText(path) : originText(origin);
+  };
+  const missing = references(config).flatMap(({ path, file, what }) => {
+    const why = trouble(resolve(config.folder, file), what);
+    return why === undefined ? [] : [{ path: place(path), reason: `${keyText(path)}: ${why}` }];
+  });
+  const wide = refuseWideBinding(config.http);
+  const binding = wide
+    ? [{ path: place(["http", "host"]), reason: wide.message, suggestion: wide.advice }]
+    : [];
+  return [...missing, ...binding, ...policyIssues(config)];
+}
+
+function references({ tools, workspace, tokens, http, webhooks }: LoadedConfig): Reference[] {
+  const modules = tools.map((entry) => (typeof entry === "string" ? entry : entry.module));
+  const files = (path: Step[], list: readonly string[]) =>
+    list.map((file, index): Reference => ({ path: [...path, index], file, what: "file" }));
+  const single = (path: Step[], file: string | undefined): Reference[] =>
+    file === undefined ? [] : [{ path, file, what: "file" }];
+  const secret = webhooks.secret && "file" in webhooks.secret ? webhooks.secret.file : undefined;
+  return [
+    ...files(["tools"], modules),
+    { path: ["workspace"], file: workspace, what: "folder" },
+    ...single(["tokens", "jwks"], tokens.jwks),
+    ...files(["tokens", "publicKeys"], tokens.publicKeys),
+    ...single(["http", "tls", "cert"], http.tls?.cert),
+    ...single(["http", "tls", "key"], http.tls?.key),
+    ...single(["webhooks", "secret"], secret),
+  ];
+}
+
+function trouble(file: string, what: Reference["what"]): string | undefined {
+  try {
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (!stat) return `there is no ${file}`;
+    if (stat.isDirectory() !== (what === "folder")) return `${file} is no ${what}`;
+    accessSync(file, constants.R_OK);
+    return undefined;
+  } catch (error) {
+    return `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function policyIssues({ policy, folder }: LoadedConfig): Issue[] {
+  return policy.files.flatMap((file) => {
+    const loaded = loadPolicyFile(resolve(folder, file));
+    return isFailure(loaded) ? (loaded.issues ?? [{ path: file, reason: loaded.message }]) : [];
+  });
+}

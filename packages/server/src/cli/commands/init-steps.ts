@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { CONFIG_FILE, loadConfig } from "../../config/load.ts";
+import { currentKid, initKeys, keyFolder } from "../../keys/index.ts";
+import { ensureOperatorKey, OPERATOR_KEY_FILE } from "../../keys/operator-key.ts";
+import { exampleConfig } from "./init-config.ts";
+import { EXAMPLE_TOOL, linkEngine } from "./init-tool.ts";
+
+/** One thing that init sees to. */
+export interface InitStep {
+  /** Relative to the folder where it is inside of it. */
+  path: string;
+  done: "made" | "kept" | "replaced";
+  what: string;
+}
+
+export interface InitOrder {
+  folder: string;
+  stateDir?: string | undefined;
+  /** Replace the configuration, and nothing else. */
+  force: boolean;
+}
+
+/** Makes a folder ready to serve. What is there stays as it is; throws with a code when something cannot be made. */
+export async function initFolder({ folder, stateDir, force }: InitOrder): Promise<InitStep[]> {
+  const within = (step: InitStep) => ({ ...step, path: relative(folder, step.path) || "." });
+  const config = atFolder(folder, () => placeConfig(folder, force));
+  const example = config.done === "kept" ? [] : atFolder(folder, () => placeExample(folder));
+  const keys = await placeKeys(loadConfig({ cwd: folder, stateDir }).stateFolder);
+  return [config, ...example, ...keys].map(within);
+}
+
+function placeConfig(folder: string, force: boolean): InitStep {
+  const path = join(folder, CONFIG_FILE);
+  const what = "what may run, and for whom";
+  mkdirSync(folder, { recursive: true });
+  if (writeNew(path, exampleConfig())) return { path, what, done: "made" };
+  if (!force) return { path, what, done: "kept" };
+  // In one step, and never through a link that stands there.
+  const draft = `${path}.new`;
+  rmSync(draft, { force: true });
+  writeFileSync(draft, exampleConfig(), { flag: "wx" });
+  renameSync(draft, path);
+  return { path, what, done: "replaced" };
+}
+
+function placeExample(folder: string): InitStep[] {
+  const tool = join(folder, EXAMPLE_TOOL.module);
+  mkdirSync(dirname(tool), { recursive: true });
+  const made = writeNew(tool, EXAMPLE_TOOL.text);
+  const ignore = join(folder, ".gitignore");
+  const ignored = writeNew(ignore, "node_modules/\n.sallyport/\n");
+  const linked = linkEngine(folder);
+  return [
+    { path: tool, what: "an example tool", done: made ? "made" : "kept" },
+    { path: ignore, what: "keeps keys and state out of git", done: ignored ? "made" : "kept" },
+    ...(linked
+      ? [
+          {
+            path: linked.link,
+            what: `for your tools to import; a link to ${linked.to}`,
+            done: "made" as const,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** The keys that sign tokens, and the one people show who run this house. */
+async function placeKeys(stateFolder: string): Promise<InitStep[]> {
+  const folder = keyFolder(stateFolder);
+  const known = typeof currentKid(folder) === "string";
+  const signing = known ? undefined : await initKeys(folder);
+  if (signing && isFailure(signing)) throw new SallyportError(signing);
+  const isThere = existsSync(join(folder, OPERATOR_KEY_FILE));
+  const operator = ensureOperatorKey(folder);
+  if (isFailure(operator)) throw new SallyportError(operator);
+  return [
+    { path: folder, what: "the keys that sign tokens and grants", done: known ? "kept" : "made" },
+    {
+      path: operator.file,
+      what: "your key as operator; keep it to yourself",
+      done: isThere ? "kept" : "made",
+    },
+  ];
+}
+
+/** False when something is there already, a link too. */
+function writeNew(path: string, text: string): boolean {
+  try {
+    writeFileSync(path, text, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** What the operating system refuses is said with the folder it is about. */
+function atFolder<Result>(folder: string, make: () => Result): Result {
+  try {
+    return make();
+  } catch (error) {
+    const message = `${folder} cannot be made ready: ${error instanceof Error ? error.message : String(error)}`;
+    const advice = "Choose a folder you may write to: sallyport init FOLDER";
+    throw new SallyportError(failure("E3921", { message, advice }), { cause: error });
+  }
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto";
+import { systemClock, uuidV7 } from "@sallyport/engine";
+import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { OpenHouse } from "../compose.ts";
+import { keepHouse } from "../housekeeping.ts";
+import { keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
+import { ensureOperatorKey } from "../keys/operator-key.ts";
+import { reloadRoutes } from "../reload/reload-routes.ts";
+import { createHttpMetrics, type OpenTelemetry } from "../telemetry/index.ts";
+import { VERSION } from "../version.ts";
+import { type OpenWebhooks, openWebhooks } from "../webhooks/open-webhooks.ts";
+import { createGuard, OperatorKeyCheck, SessionBook, sessionRoutes, TokenReader } from "./guard/index.ts";
+import { type DoorLog, type HttpDoor, openHttpDoor } from "./kernel/index.ts";
+import { readinessOf } from "./readiness.ts";
+import { type DoorParts, doorRoutes } from "./routes/index.ts";
+
+export interface HttpOptions {
+  log: DoorLog;
+  telemetry?: OpenTelemetry | undefined;
+}
+
+/** A house that is open to the network. */
+export interface OpenHttp {
+  url: string;
+  /**
+   * Takes no more requests, lets calls finish within the time and records the rest, then ends every connection. The
+   * house itself is its owner's to close.
+   */
+  close(options: { withinMs: number }): Promise<{ finished: number; cut: number }>;
+}
+
+/**
+ * Opens the HTTP door of a house: routes, guard, callbacks and chores, and takes up what an earlier process had accepted.
+ * Throws with a code, and leaves nothing open, when any of it cannot be had.
+ */
+export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions): Promise<OpenHttp> {
+  const { config, engine } = house;
+  const guarded = guardOf(house);
+  const webhooks = openWebhooks(house, { log });
+  const metrics = telemetry && createHttpMetrics(telemetry.meter);
+  const parts: DoorParts = partsOf(house, { guard: guarded.guard, webhooks, telemetry });
+  const more = [
+    ...sessionRoutes({ sessions: guarded.sessions, tls: config.http.tls !== undefined }),
+    ...reloadRoutes(house),
+  ];
+  let door: HttpDoor;
+  try {
+    door = await openHttpDoor({
+      routes: doorRoutes(parts, more),
+      settings: config.http,
+      guard: guarded.guard,
+      log,
+      onAnswer: ({ method, route, status, durationMs }) =>
+        metrics?.answered({ method, route: route?.path, status, seconds: durationMs / 1_000 }),
+    });
+  } catch (error) {
+    await webhooks.close();
+    throw error;
+  }
+  webhooks.announceAt(config.http.publicUrl ?? door.url);
+  const taken = await engine.takeUp();
+  if (taken > 0) log.info({ calls: taken }, "Took up calls that were accepted earlier");
+  const chores = keepHouse(house.chores, (chore, error) => log.warn({ chore, err: error }, "A chore failed"));
+  return {
+    url: door.url,
+    close: async ({ withinMs }) => {
+      door.stopAccepting();
+      const drained = await engine.drain({ withinMs });
+      await door.close({ withinMs: LAST_WORDS_MS });
+      await chores.stop();
+      await webhooks.close();
+      return drained;
+    },
+  };
+}
+
+/** For answers to calls that have just ended. */
+const LAST_WORDS_MS = 2_000;
+
+function guardOf({ config, tokens }: OpenHouse) {
+  const folder = keyFolder(config.stateFolder);
+  const sessions = new SessionBook();
+  const ownKeys = loadKeys(folder);
+  const guard = createGuard({
+    callers: config.http.callers,
+    operator: new OperatorKeyCheck(must(ensureOperatorKey(folder)).key),
+    sessions,
+    tokens: new TokenReader({
+      checker: tokens,
+      approvalKeys: () => (isFailure(ownKeys) ? undefined : ownKeys.public),
+    }),
+  });
+  return { guard, sessions };
+}
+
+interface Beside {
+  guard: ReturnType<typeof createGuard>;
+  webhooks: Pick<OpenWebhooks, "refuseCallback">;
+  telemetry: OpenTelemetry | undefined;
+}
+
+function partsOf(house: OpenHouse, { guard, webhooks, telemetry }: Beside): DoorParts {
+  const { config, engine, store, live } = house;
+  const clock = systemClock;
+  return {
+    engine,
+    calls: store.calls,
+    audit: store.audit,
+    authority: live.authority,
+    callers: config.http.callers,
+    caller: { tenant: config.caller.tenant, agent: "http" },
+    recognise: (token) => guard.recognise(token),
+    refuseCallback: (url) => webhooks.refuseCallback(url),
+    grantTier: config.approvals.grantTier,
+    approvalKey: () => signingKey(config.stateFolder),
+    tokenRules: tokenRulesOf(config),
+    clock,
+    ids: uuidV7(() => clock.now()),
+    epoch: randomUUID().slice(0, 8),
+    version: VERSION,
+    checks: readinessOf(house),
+    ...(telemetry && {
+      metrics: {
+        render: () => telemetry.render(),
+        access: config.http.metrics === "open" ? ("public" as const) : ("operator" as const),
+      },
+    }),
+  };
+}
+
+function signingKey(stateFolder: string) {
+  const keys = loadKeys(keyFolder(stateFolder));
+  return isFailure(keys) ? keys : keys.current;
+}
+
+function must<Value extends object>(value: Value | Failure): Value {
+  if (!isFailure(value)) return value;
+  throw new SallyportError(value);
+}

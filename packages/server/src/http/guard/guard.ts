@@ -1,0 +1,96 @@
+import { type Failure, failure } from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import type { Access } from "../route.ts";
+import { type Credential, credentialOf } from "./credential.ts";
+import type { OperatorKeyCheck } from "./operator-key-check.ts";
+import type { SessionBook } from "./session-book.ts";
+import type { TokenReader } from "./token-reader.ts";
+
+/** What a request shows of who sent it. */
+export interface Shown {
+  authorization: string | undefined;
+  cookie: string | undefined;
+  /** Where the connection comes from. */
+  address: string;
+  /** Whether its method may change something. */
+  mayChange: boolean;
+  /** Whether a browser says that one of the door's own pages sent it. */
+  fromOwnPage: boolean;
+}
+
+/** Finds out who asks, and says who may use which route. */
+export interface Guard {
+  /** Who sent the request. What cannot be accepted is a failure everywhere; only showing nothing makes one anyone. */
+  identify(shown: Shown): Principal | Failure;
+  /** Who a token from a body speaks for. */
+  recognise(token: string): Principal | Failure;
+  /** Why somebody may not use a route of this access. */
+  refuse(principal: Principal, access: Access): Failure | undefined;
+}
+
+export interface GuardParts {
+  callers: "open" | "token";
+  operator: OperatorKeyCheck;
+  sessions: SessionBook;
+  tokens: TokenReader;
+}
+
+const ANYONE: Principal = { kind: "anyone" };
+
+/** The guard of a door. Nothing it does waits. */
+export function createGuard({ callers, operator, sessions, tokens }: GuardParts): Guard {
+  const bySession = ({ text }: { text: string }): Principal | Failure => {
+    const session = sessions.find(text);
+    if (!session) return failure("E3939", { message: "The session is over, or never was." });
+    return { kind: "operator", name: session.name, session: session.id };
+  };
+  const byCookie = (credential: { text: string }, shown: Shown): Principal | Failure =>
+    shown.mayChange && !shown.fromOwnPage ? unseenPage() : bySession(credential);
+  const identify = (credential: Credential, shown: Shown): Principal | Failure => {
+    switch (credential.kind) {
+      case "none":
+        return ANYONE;
+      case "unreadable":
+        return failure("E3939", { message: credential.why });
+      case "operator-key":
+        return operator.check(credential.text, shown.address) ?? { kind: "operator", name: "operator" };
+      case "session":
+        return bySession(credential);
+      case "session-cookie":
+        return byCookie(credential, shown);
+      case "token":
+        return tokens.read(credential.text);
+    }
+  };
+  return {
+    identify: (shown) => identify(credentialOf(shown), shown),
+    recognise: (token) => tokens.read(token),
+    refuse: (principal, access) => refusal(principal, access, callers),
+  };
+}
+
+/** A browser sends a cookie along with whatever a page asks for, so the page has to be one of ours. */
+function unseenPage(): Failure {
+  return failure("E3937", {
+    message: "A session cookie changes something only for this server's own pages.",
+    advice: "Send the session as `Authorization: Bearer`, or an Origin header with this server's address.",
+  });
+}
+
+function refusal(principal: Principal, access: Access, callers: "open" | "token"): Failure | undefined {
+  if (mayUse(principal, access, callers)) return undefined;
+  return failure(principal.kind === "anyone" ? "E3938" : "E3940");
+}
+
+function mayUse({ kind }: Principal, access: Access, callers: "open" | "token"): boolean {
+  switch (access) {
+    case "public":
+      return true;
+    case "caller":
+      return callers === "open" || kind === "agent" || kind === "operator";
+    case "operator":
+      return kind === "operator";
+    case "approver":
+      return kind === "operator" || kind === "approver";
+  }
+}

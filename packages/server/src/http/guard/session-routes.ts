@@ -1,0 +1,103 @@
+import {
+  absentOr,
+  described,
+  failure,
+  matching,
+  named,
+  oneOf,
+  optional,
+  record,
+  SallyportError,
+  text,
+  timestamp,
+} from "@sallyport/protocol";
+import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import type { SessionBook } from "./session-book.ts";
+import { forgetCookie, keepCookie } from "./session-cookie.ts";
+
+/** What somebody with the operator key asks for. */
+export interface SessionRequest {
+  as?: "bearer" | "cookie" | null | undefined;
+  name?: string | null | undefined;
+}
+
+/** What it gets. */
+export interface SessionGranted {
+  /** Absent when the session is kept in a cookie. */
+  token?: string | undefined;
+  name: string;
+  expires_at: string;
+}
+
+const requestField = optional(
+  named(
+    "SessionRequest",
+    record<SessionRequest>({
+      as: optional(
+        described(
+          oneOf(["bearer", "cookie"]),
+          "cookie: for a browser, out of reach of scripts. Left out: bearer.",
+        ),
+      ),
+      name: optional(
+        described(
+          matching(/^[\w.@ -]{1,64}$/, "1 to 64 letters, digits, spaces or ._@-"),
+          "Who it is for, for the record.",
+        ),
+      ),
+    }),
+  ),
+);
+
+const grantedField = named(
+  "Session",
+  record<SessionGranted>({ token: absentOr(text), name: text, expires_at: timestamp }),
+);
+
+/** Routes by which the operator key is exchanged for a session, and a session is ended. */
+export function sessionRoutes({ sessions, tls }: { sessions: SessionBook; tls: boolean }): Route[] {
+  return [
+    defineRoute<unknown, unknown, SessionRequest | null | undefined>({
+      id: "openSession",
+      method: "POST",
+      path: "/v1/sessions",
+      tag: "Sessions",
+      summary: "Exchange the operator key for a session",
+      description: "A session lasts eight hours at most, and ends with the server.",
+      access: "operator",
+      body: requestField,
+      answers: { 201: { description: "The session is open.", schema: grantedField } },
+      handle: (asked) => openSession(asked, { sessions, tls }),
+    }),
+    defineRoute({
+      id: "endSession",
+      method: "DELETE",
+      path: "/v1/sessions/current",
+      tag: "Sessions",
+      summary: "End the session this request came by",
+      access: "operator",
+      answers: { 204: { description: "The session is over." } },
+      handle: ({ principal }) => {
+        if (principal.kind === "operator" && principal.session !== undefined) sessions.end(principal.session);
+        return { status: 204, headers: forgetCookie({ tls: tls || undefined }) };
+      },
+    }),
+  ];
+}
+
+function openSession(
+  { principal, body }: Asked<unknown, unknown, SessionRequest | null | undefined>,
+  { sessions, tls }: { sessions: SessionBook; tls: boolean },
+): Reply {
+  // Else a session could be made to last for ever.
+  if (principal.kind !== "operator" || principal.session !== undefined)
+    throw new SallyportError(failure("E3940", { message: "Only the operator key itself opens a session." }));
+  const { token, session } = sessions.open(body?.name ?? principal.name);
+  const { name, expiresAt } = session;
+  const granted: SessionGranted = { name, expires_at: new Date(expiresAt).toISOString() };
+  if (body?.as === "cookie") {
+    const headers = keepCookie(token, { lifeMs: sessions.lifeMs, secure: tls });
+    return { status: 201, headers, body: granted };
+  }
+  return { status: 201, body: { token, ...granted } };
+}

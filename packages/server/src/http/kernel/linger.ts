@@ -1,0 +1,19 @@
+import { FIXED_BOUNDS } from "./door-settings.ts";
+import type { Exchange } from "./exchange.ts";
+
+/**
+ * A request that was answered before all of it came: reads on for a little, because a connection that is cut while its
+ * sender still writes takes the answer with it. A sender that stops in time keeps its connection; another is cut off.
+ */
+export function lingerOn({ request }: Exchange): void {
+  if (request.complete) return;
+  let left: number = FIXED_BOUNDS.lingerBytes;
+  const cut = () => request.socket.destroy();
+  const timer = setTimeout(cut, FIXED_BOUNDS.lingerMs);
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) cut();
+  });
+  request.once("close", () => clearTimeout(timer));
+  request.resume();
+}

@@ -1,0 +1,51 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Route } from "../route.ts";
+import type { DoorParts } from "./door-parts.ts";
+import type { Arrival } from "./entrance.ts";
+import type { Exchange } from "./exchange.ts";
+import { routerPath } from "./path-pattern.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set once the request is let in. */
+    exchange: Exchange | null;
+  }
+}
+
+/** Gives every route its place. Answers are written by the door's own parts; Fastify routes and reads bodies. */
+export function mountRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  { entrance, running }: Pick<DoorParts, "entrance" | "running">,
+): void {
+  app.decorateRequest("exchange", null);
+  app.addHook("onRequest", (request, reply, done) => {
+    if (request.is404) entrance.enter(arrivalOf(request, reply), undefined);
+    else done();
+  });
+  app.setErrorHandler((error, request) => {
+    if (request.exchange) running.unreadable(request.exchange, error);
+    else request.raw.destroy();
+  });
+  for (const route of routes) {
+    app.route({
+      method: route.method === "GET" ? ["GET", "HEAD"] : route.method,
+      url: routerPath(route.path),
+      onRequest(request, reply, done) {
+        const exchange = entrance.enter(arrivalOf(request, reply), route);
+        if (!exchange) return;
+        request.exchange = exchange;
+        done();
+      },
+      handler(request) {
+        // Fastify comes here by the hook above alone; whoever was not let in has no exchange and no answer.
+        if (request.exchange) running.run(route, request.exchange, request);
+      },
+    });
+  }
+}
+
+/** A request in the entrance's words. */
+export function arrivalOf(request: FastifyRequest, reply: FastifyReply): Arrival {
+  return { request: request.raw, response: reply.raw, requestId: request.id };
+}

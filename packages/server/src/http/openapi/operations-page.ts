@@ -1,0 +1,92 @@
+import {
+  type Field,
+  invocationEventFields,
+  isJsonObject,
+  type JsonSchema,
+  problemField,
+} from "@sallyport/protocol";
+import type { Access, Route } from "../route.ts";
+import { Components } from "./components.ts";
+import { curlExample } from "./curl-example.ts";
+import { tagsOf } from "./document.ts";
+import { html, type Markup, prose } from "./markup.ts";
+import { oneLine } from "./operation.ts";
+import { pageOf } from "./page-frame.ts";
+import { accessOf } from "./security.ts";
+import { partsTable, typeText } from "./shape-view.ts";
+
+const INTRO = html`<p>Requests and answers are JSON. What is refused is answered as a
+<a href="#shape-Problem">problem</a> (RFC 9457) with a code of the <a href="/docs/errors">error catalogue</a>.
+For programs: <a href="/openapi.json">OpenAPI 3.1</a>.</p>`;
+
+const WHO: Record<Access, string> = {
+  public: "Anybody who can reach the door.",
+  caller: "Callers: with a capability token as bearer token, unless the door is open; operators.",
+  operator: "Operators: with the operator key or a session.",
+  approver: "Operators, or the person whom the approval's token names.",
+};
+
+/** The readable description of the API: every operation with its shapes and a line to try it with. */
+export function operationsPage(
+  routes: readonly Route[],
+  { origin, version }: { origin: string; version: string },
+): string {
+  const components = new Components();
+  const groups = tagsOf(routes).map(({ name, description }) => {
+    const own = routes.filter(({ tag }) => tag === name);
+    return html`<h2>${name}</h2><p>${description}</p>${own.map((route) => operation(route, components, origin))}`;
+  });
+  for (const field of [problemField, ...Object.values(invocationEventFields)]) components.use(field.schema);
+  const body = html`<h1>Sallyport <span class="quiet">${version}</span></h1>${INTRO}
+<nav><ul>${routes.map(entry)}</ul></nav>
+${groups}
+<h2 id="shapes">Shapes</h2>
+${Object.entries(components.all()).map(shape)}`;
+  return pageOf({ title: "Sallyport: the HTTP API", body });
+}
+
+function entry({ id, method, path }: Route): Markup {
+  return html`<li><a href="#${id}"><code>${method} ${path}</code></a></li>`;
+}
+
+function operation(route: Route, components: Components, origin: string): Markup {
+  const { id, method, path, summary, description } = route;
+  return html`<section id="${id}"><h3><code><span class="method">${method}</span> ${path}</code></h3>
+<p><strong>${summary}.</strong> ${description === undefined ? html`` : prose(oneLine(description))}</p>
+<p class="quiet">${WHO[accessOf(route)]}</p>
+${part("In the path", route.params, components)}
+${part("In the query", route.query, components)}
+${headers(route.headers)}
+${body(route.body, components)}
+${answers(route, components)}
+<pre>${curlExample(route, origin)}</pre>
+</section>`;
+}
+
+function part(title: string, field: Field<unknown> | undefined, components: Components): Markup {
+  if (!isJsonObject(field?.schema.properties)) return html``;
+  return html`<p>${title}:</p>${partsTable(components.use(field.schema))}`;
+}
+
+function headers(named: Route["headers"]): Markup {
+  const rows = Object.entries(named ?? {}).map(
+    ([name, meaning]) => html`<tr><td><code>${name}</code></td><td>${prose(meaning)}</td></tr>`,
+  );
+  return rows.length === 0 ? html`` : html`<p>Headers:</p><table>${rows}</table>`;
+}
+
+function body(field: Field<unknown> | undefined, components: Components): Markup {
+  return field ? html`<p>Body: ${typeText(components.use(field.schema))}</p>` : html``;
+}
+
+function answers(route: Route, components: Components): Markup {
+  const rows = Object.entries(route.answers).map(([status, { description, schema, content }]) => {
+    const kind = schema ? typeText(components.use(schema.schema)) : html`${content ?? ""}`;
+    return html`<tr><td>${status}</td><td>${kind}</td><td>${prose(description)}</td></tr>`;
+  });
+  return html`<p>Answers:</p><table>${rows}</table>`;
+}
+
+function shape([name, schema]: [string, JsonSchema]): Markup {
+  return html`<section id="shape-${name}"><h3>${name}</h3>${partsTable(schema)}</section>`;
+}

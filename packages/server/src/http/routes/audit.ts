@@ -1,0 +1,84 @@
+import { type ChainReport, exportEntry, verifyChain } from "@sallyport/engine";
+import {
+  type AuditChain,
+  type AuditPage,
+  type AuditQuery,
+  type AuditVerification,
+  type AuditVerifyQuery,
+  auditPageField,
+  auditQueryField,
+  auditVerificationField,
+  auditVerifyQueryField,
+} from "@sallyport/protocol";
+import { defineRoute, type Route } from "../route.ts";
+import type { DoorParts } from "./parts.ts";
+
+/** `GET /v1/audit…`: the record that cannot be changed unseen. */
+export function auditRoutes(parts: DoorParts): Route[] {
+  return [readRoute(parts), verifyRoute(parts)];
+}
+
+function readRoute(parts: DoorParts): Route {
+  return defineRoute<undefined, AuditQuery, undefined>({
+    id: "readAudit",
+    method: "GET",
+    path: "/v1/audit",
+    tag: "Audit",
+    summary: "Read a tenant's audit events",
+    description:
+      "In the order of the chain. Each event carries its link, so that an export can be checked offline.",
+    access: "operator",
+    query: auditQueryField,
+    answers: { 200: { description: "A part of the chain.", schema: auditPageField } },
+    handle: async ({ query }) => ({ status: 200, body: await auditPage(query, parts) }),
+  });
+}
+
+async function auditPage(query: AuditQuery, { audit, caller }: DoorParts): Promise<AuditPage> {
+  const tenant = query.tenant ?? caller.tenant;
+  const limit = Number(query.limit ?? 100);
+  const entries = await audit.read(tenant, { after: Number(query.after ?? 0), limit });
+  const last = entries.at(-1);
+  return {
+    tenant_id: tenant,
+    events: entries.map((entry) => ({ ...exportEntry(entry) })),
+    ...(entries.length === limit && last && { next_after: last.sequence }),
+  };
+}
+
+function verifyRoute(parts: DoorParts): Route {
+  return defineRoute<undefined, AuditVerifyQuery, undefined>({
+    id: "verifyAudit",
+    method: "GET",
+    path: "/v1/audit:verify",
+    tag: "Audit",
+    summary: "Check the audit chains",
+    description: "Reads whole chains and says where anything was changed, removed or put in.",
+    access: "operator",
+    query: auditVerifyQueryField,
+    answers: { 200: { description: "What was found.", schema: auditVerificationField } },
+    handle: async ({ query, signal }) => {
+      const chains: AuditChain[] = [];
+      const tenants = query.tenant === undefined ? await parts.audit.tenants() : [query.tenant];
+      for (const tenant of tenants) {
+        signal.throwIfAborted();
+        chains.push(chainView(await verifyChain(parts.audit, tenant)));
+      }
+      const body: AuditVerification = { verified: chains.every(isSound), chains };
+      return { status: 200, body };
+    },
+  });
+}
+
+function isSound({ findings }: AuditChain): boolean {
+  return findings.length === 0;
+}
+
+function chainView({ tenant, events, head, findings }: ChainReport): AuditChain {
+  return {
+    tenant_id: tenant,
+    events,
+    head: { sequence: head.sequence, hash: head.hash },
+    findings: findings.map(({ sequence, problem, message }) => ({ sequence, problem, message })),
+  };
+}

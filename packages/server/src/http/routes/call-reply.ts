@@ -1,0 +1,99 @@
+import {
+  type Accepted,
+  acceptedResponse,
+  CATALOGUE,
+  type CallAnswer,
+  entryOf,
+  type Failure,
+  invokeResponse,
+  toolInvokeResponseField,
+} from "@sallyport/protocol";
+import type { AnswerShape, Reply } from "../route.ts";
+import { invocationUrl } from "./addresses.ts";
+
+/** How long to wait before asking about a call that runs, in seconds. */
+const LOOK_AGAIN = "1";
+/** The same for one that waits for a person. */
+const LOOK_LATER = "5";
+
+/** A call's answer over HTTP: the status is the catalogue's. */
+export function callReply(answer: CallAnswer, origin: string): Reply {
+  const statusUrl = invocationUrl(origin, answer.callId);
+  const status = answer.status === "success" ? 200 : entryOf(answer.error).http;
+  const headers = headersOf(answer, { status, statusUrl });
+  const body = invokeResponse(answer, { statusUrl });
+  // The usual answer has none of its own, and is sent without looking for any.
+  return Object.keys(headers).length === 0 ? { status, body } : { status, headers, body };
+}
+
+function headersOf(
+  answer: CallAnswer,
+  { status, statusUrl }: { status: number; statusUrl: string },
+): Record<string, string> {
+  return {
+    ...(answer.status === "pending_approval" && { location: statusUrl, "retry-after": LOOK_LATER }),
+    ...(answer.status !== "success" && retryAfter(answer.error, status)),
+    ...(answer.replayed && { "idempotent-replayed": "true" }),
+    ...warnings(answer),
+  };
+}
+
+/** Says that a call is on record, and where its answer will be. */
+export function acceptedReply(accepted: Accepted, origin: string): Reply {
+  const statusUrl = invocationUrl(origin, accepted.callId);
+  return {
+    status: 202,
+    headers: { location: statusUrl, "retry-after": LOOK_AGAIN },
+    body: acceptedResponse(accepted, { statusUrl }),
+  };
+}
+
+export function isAccepted(end: CallAnswer | Accepted): end is Accepted {
+  return "acceptedAt" in end;
+}
+
+function retryAfter({ details }: Failure, status: number): Record<string, string> {
+  if (status !== 429 && status !== 503) return {};
+  const waitMs = details?.retryAfterMs;
+  const seconds = typeof waitMs === "number" ? Math.max(1, Math.ceil(waitMs / 1_000)) : 1;
+  return { "retry-after": String(seconds) };
+}
+
+/** The codes alone: what they say about this call stands in its status. */
+function warnings({ warnings: list }: CallAnswer): Record<string, string> {
+  if (list.length === 0) return {};
+  const codes = [...new Set(list.map(({ code }) => code))];
+  return { "sallyport-warnings": codes.join(", ") };
+}
+
+/** What a route that performs a call can answer. */
+export const CALL_ANSWERS: Readonly<Record<number, AnswerShape>> = {
+  200: {
+    description: "The call succeeded; `result` is what the tool gave back.",
+    schema: toolInvokeResponseField,
+    headers: {
+      "Idempotent-Replayed": "`true` when the answer comes from the record and nothing ran this time.",
+      "Sallyport-Warnings": "Codes of what the caller should know, such as E3003 for a deprecated version.",
+    },
+  },
+  202: {
+    description: "The call is on record and open: accepted to run, or waiting for a person's approval.",
+    schema: toolInvokeResponseField,
+    headers: {
+      Location: "Where to ask how it stands.",
+      "Retry-After": "Seconds to wait before asking.",
+      "Preference-Applied": "`respond-async` when that was preferred.",
+    },
+  },
+  ...Object.fromEntries(
+    failureStatuses().map((status) => [
+      status,
+      { description: "The call did not succeed; `error` says why.", schema: toolInvokeResponseField },
+    ]),
+  ),
+};
+
+function failureStatuses(): number[] {
+  const all = new Set(Object.values(CATALOGUE).map(({ http }) => Number(http)));
+  return [...all].filter((status) => status >= 400).sort((a, b) => a - b);
+}

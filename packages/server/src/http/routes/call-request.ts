@@ -1,0 +1,83 @@
+import type { CallRequest, TraceContext } from "@sallyport/engine";
+import { type Caller, type CallOrder, failure, SallyportError } from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import type { Asked } from "../route.ts";
+import { idempotencyKeyOf } from "./idempotency-key.ts";
+import { malformed } from "./malformed.ts";
+import type { DoorParts } from "./parts.ts";
+
+type From = Pick<Asked, "principal" | "headers" | "signal">;
+
+/**
+ * The call that an order stands for, once the door knows who asks. An agent that shows a token calls as the one the token
+ * names unless it says otherwise, and then the engine compares; what is claimed is believed only at an open door.
+ */
+export function callRequestOf(order: CallOrder, asked: From, parts: DoorParts): CallRequest {
+  const token = tokenOf(order, asked.principal, parts);
+  const idempotencyKey = idempotencyKeyOf(asked.headers["idempotency-key"], order.idempotencyKey);
+  const trace = traceOf(asked.headers);
+  return {
+    ...order,
+    caller: callerOf(order, asked.principal, parts),
+    // The answer of a call with a key can be fetched later; nobody ever sees that of one without.
+    ...(idempotencyKey === undefined ? { signal: asked.signal } : { idempotencyKey }),
+    ...(token !== undefined && { token }),
+    ...(trace && { trace }),
+    ...(mayKnowAll(asked.principal, parts) && { disclosure: "full" }),
+    onApproval: "pending",
+    unattended: true,
+  };
+}
+
+/** Operators run the house, and an open door has nothing to hide from whoever can reach it. */
+export function mayKnowAll({ kind }: Principal, { callers }: DoorParts): boolean {
+  return kind === "operator" || (kind === "anyone" && callers === "open");
+}
+
+function tokenOf({ token }: CallOrder, principal: Principal, parts: DoorParts): string | undefined {
+  const shown = principal.kind === "agent" ? principal.token : undefined;
+  if (shown !== undefined && token !== undefined && shown !== token) {
+    const reason = "is another token than the one in the Authorization header";
+    throw new SallyportError(malformed("/capability_token", reason, "Send one of them."));
+  }
+  const known = shown ?? token;
+  if (known === undefined && parts.callers === "token" && principal.kind !== "operator") {
+    throw new SallyportError(failure("E3938", { message: "A call needs a capability token here." }));
+  }
+  return known;
+}
+
+function callerOf(order: CallOrder, principal: Principal, parts: DoorParts): Caller {
+  const known = principal.kind === "agent" ? namedIn(principal) : fallback(order, parts);
+  const { tenant = known.tenant, agent = known.agent, user, session } = order.caller;
+  return {
+    tenant,
+    agent,
+    ...(user !== undefined && { user }),
+    ...(session !== undefined && { session }),
+  };
+}
+
+function namedIn({ claims }: Extract<Principal, { kind: "agent" }>): Caller {
+  return { tenant: claims.tenant, agent: claims.agent };
+}
+
+/** A token in the body says who calls only once the engine has read it, so that the request has to say it itself. */
+function fallback({ token, caller }: CallOrder, parts: DoorParts): Caller {
+  const isUnnamed = caller.tenant === undefined || caller.agent === undefined;
+  if (token !== undefined && isUnnamed) {
+    const reason = "is missing; must say whose token it is";
+    throw new SallyportError(
+      malformed("/agent_context", reason, "Or send the token in the Authorization header."),
+    );
+  }
+  return parts.caller;
+}
+
+function traceOf(headers: Asked["headers"]): TraceContext | undefined {
+  const { traceparent, tracestate } = headers;
+  if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return undefined;
+  return { traceparent, ...(tracestate !== undefined && { tracestate }) };
+}
+
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;

@@ -1,0 +1,86 @@
+import {
+  healthResponseField,
+  type ReadinessFinding,
+  type ReadinessResponse,
+  readinessResponseField,
+} from "@sallyport/protocol";
+import { defineRoute, type Route } from "../route.ts";
+import type { DoorParts, ReadinessCheck } from "./parts.ts";
+
+/** How long a check may take before its silence counts as missing. */
+const CHECK_MS = 2_000;
+
+/** `/healthz`, `/readyz` and `/metrics`: for whoever watches over the process. */
+export function healthRoutes(parts: DoorParts, { checkMs = CHECK_MS }: { checkMs?: number } = {}): Route[] {
+  return [healthRoute(parts), readyRoute(parts, checkMs), ...metricsRoutes(parts)];
+}
+
+function healthRoute({ version }: DoorParts): Route {
+  return defineRoute({
+    id: "getHealth",
+    method: "GET",
+    path: "/healthz",
+    tag: "House",
+    summary: "Say that the process answers",
+    access: "public",
+    answers: { 200: { description: "It does.", schema: healthResponseField } },
+    handle: () => ({ status: 200, body: { status: "ok", version } }),
+  });
+}
+
+function readyRoute({ checks }: DoorParts, checkMs: number): Route {
+  return defineRoute({
+    id: "getReadiness",
+    method: "GET",
+    path: "/readyz",
+    tag: "House",
+    summary: "Say whether calls can be taken",
+    access: "public",
+    answers: {
+      200: { description: "They can.", schema: readinessResponseField },
+      503: { description: "They cannot; the checks say what is missing.", schema: readinessResponseField },
+    },
+    handle: async () => {
+      const findings = await Promise.all(checks.map((check) => examine(check, checkMs)));
+      const isReady = findings.every(({ ok }) => ok);
+      const body: ReadinessResponse = { status: isReady ? "ready" : "not_ready", checks: findings };
+      return isReady ? { status: 200, body } : { status: 503, headers: { "retry-after": "5" }, body };
+    },
+  });
+}
+
+async function examine({ name, check }: ReadinessCheck, checkMs: number): Promise<ReadinessFinding> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`did not answer within ${checkMs} ms`), checkMs);
+  });
+  try {
+    const problem = await Promise.race([Promise.resolve(check()), late]);
+    return problem === undefined ? { name, ok: true } : { name, ok: false, problem };
+  } catch {
+    // Why is in the log of whoever failed; here it could tell strangers about the inside of the house.
+    return { name, ok: false, problem: "failed" };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function metricsRoutes({ metrics }: DoorParts): Route[] {
+  if (!metrics) return [];
+  return [
+    defineRoute({
+      id: "getMetrics",
+      method: "GET",
+      path: "/metrics",
+      tag: "House",
+      summary: "Readings for a Prometheus server",
+      access: metrics.access,
+      answers: { 200: { description: "The readings.", content: "text/plain" } },
+      handle: async () => ({
+        status: 200,
+        headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
+        content: await metrics.render(),
+      }),
+    }),
+  ];
+}

@@ -1,0 +1,43 @@
+import type { Route } from "../route.ts";
+import { approvalAnswerRoutes } from "./approval-answers.ts";
+import { approvalTokenRoutes } from "./approval-tokens.ts";
+import { approvalRoutes } from "./approvals.ts";
+import { auditRoutes } from "./audit.ts";
+import { descriptionRoutes } from "./descriptions.ts";
+import { eventRoutes } from "./events.ts";
+import { grantRoutes } from "./grants.ts";
+import { healthRoutes } from "./health.ts";
+import { invocationActionRoutes } from "./invocation-actions.ts";
+import { invocationRoutes } from "./invocations.ts";
+import { invokeRoutes } from "./invoke.ts";
+import { messageRoutes } from "./messages.ts";
+import type { DoorParts } from "./parts.ts";
+import { tokenRoutes } from "./tokens.ts";
+import { toolRoutes } from "./tools.ts";
+
+export type { DoorEngine, DoorParts, Feed, MetricsPart, ReadinessCheck } from "./parts.ts";
+
+/**
+ * Every route of the HTTP door, in the order they are described; `more` are those of other rooms, such as sessions. The
+ * description that the door serves is of exactly this list.
+ */
+export function doorRoutes(parts: DoorParts, more: readonly Route[] = []): Route[] {
+  const routes: Route[] = [
+    ...invokeRoutes(parts),
+    ...toolRoutes(parts),
+    ...invocationRoutes(parts),
+    ...invocationActionRoutes(parts),
+    ...eventRoutes(parts),
+    ...approvalRoutes(parts),
+    ...approvalAnswerRoutes(parts),
+    ...approvalTokenRoutes(parts),
+    ...grantRoutes(parts),
+    ...auditRoutes(parts),
+    ...tokenRoutes(parts),
+    ...messageRoutes(parts),
+    ...more,
+    ...healthRoutes(parts),
+    ...descriptionRoutes(parts, () => routes),
+  ];
+  return routes;
+}

@@ -1,0 +1,78 @@
+import {
+  failure,
+  invocationParamsField,
+  SallyportError,
+  type ToolCancelRequest,
+  type ToolCancelResponse,
+  toolCancelRequestField,
+  toolCancelResponseField,
+} from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { CALL_ANSWERS, callReply } from "./call-reply.ts";
+import type { InvocationParams } from "./invocations.ts";
+import { must } from "./must.ts";
+import type { DoorParts } from "./parts.ts";
+import { visibleCall } from "./visible-call.ts";
+
+/** `POST /v1/invocations/{id}:…`: tool.cancel (L3 §4.1.4), and going on after an approval. */
+export function invocationActionRoutes(parts: DoorParts): Route[] {
+  return [cancelRoute(parts), resumeRoute(parts)];
+}
+
+function cancelRoute(parts: DoorParts): Route {
+  return defineRoute<InvocationParams, undefined, ToolCancelRequest | null | undefined>({
+    id: "cancelInvocation",
+    method: "POST",
+    path: "/v1/invocations/{invocation_id}:cancel",
+    tag: "Invocations",
+    summary: "Cancel a call",
+    description:
+      "tool.cancel. Safe to repeat: the answer says what happened, also when the call had ended before.",
+    access: "caller",
+    params: invocationParamsField,
+    body: toolCancelRequestField,
+    answers: { 200: { description: "What came of it.", schema: toolCancelResponseField } },
+    handle: async ({ params, body, principal }) => {
+      await visibleCall(params.invocation_id, principal, parts);
+      const reason = body?.reason ?? "cancelled by request";
+      const done = await parts.engine.cancelCall(params.invocation_id, {
+        reason: `${reason} (${nameOf(principal)})`,
+      });
+      if (!done) throw new SallyportError(failure("E3917"));
+      const { cancelled, message, status } = done;
+      const answer: ToolCancelResponse = {
+        invocation_id: params.invocation_id,
+        cancelled,
+        message,
+        status: status === "unknown" ? "error" : status,
+      };
+      return { status: 200, body: answer };
+    },
+  });
+}
+
+/** Who asks, for the record. */
+function nameOf(principal: Principal): string {
+  if (principal.kind === "operator") return `operator ${principal.name}`;
+  return principal.kind === "agent" ? `agent ${principal.claims.agent}` : "over HTTP";
+}
+
+function resumeRoute(parts: DoorParts): Route {
+  return defineRoute<InvocationParams, undefined, undefined>({
+    id: "resumeInvocation",
+    method: "POST",
+    path: "/v1/invocations/{invocation_id}:resume",
+    tag: "Invocations",
+    summary: "Run a call that was approved",
+    description:
+      "For a call that waits although it was approved, such as one another door took in. Calls of this door go on by themselves.",
+    access: "operator",
+    params: invocationParamsField,
+    answers: CALL_ANSWERS,
+    handle: async ({ params, origin }) => {
+      const goingOn = { onApproval: "pending", disclosure: "full" } as const;
+      return callReply(must(await parts.engine.resume(params.invocation_id, goingOn)), origin);
+    },
+  });
+}

@@ -1,0 +1,109 @@
+import type { CallRecord, CallStanding } from "@sallyport/engine";
+import {
+  type CallAnswer,
+  type CallStatus,
+  defined,
+  failure,
+  type InvocationLinks,
+  type InvocationRecord,
+  type ToolStatusResponse,
+  toolError,
+} from "@sallyport/protocol";
+import { approvalUrl, invocationUrl } from "./addresses.ts";
+import { answerFacts } from "./answer-facts.ts";
+import { iso, isoIfAny } from "./iso-time.ts";
+
+/** The status word of a call whose process ended while it ran: nobody knows, which is no success. */
+const UNKNOWN: CallStatus = "error";
+
+/** How a call stands, in the words of tool.status (L3 §4.1.3). */
+export function statusView(callId: string, standing: CallStanding, origin: string): ToolStatusResponse {
+  const { of, record } = standing;
+  return {
+    invocation_id: callId,
+    status: standing.status === "unknown" ? UNKNOWN : standing.status,
+    tool_id: of.tool,
+    ...defined({ tool_version: record?.version, operation: record?.operation }),
+    tenant_id: of.tenant,
+    agent_did: of.agent,
+    ...defined({
+      user_did: record?.user,
+      session_id: record?.session,
+      started_at: isoIfAny(record?.startedAt),
+    }),
+    ...nowOf(standing),
+    links: linksOf(callId, standing, origin),
+  };
+}
+
+function nowOf(standing: CallStanding): Partial<ToolStatusResponse> {
+  if ("answer" in standing) return answerFacts(standing.answer);
+  switch (standing.status) {
+    case "pending":
+      return { state: "QUEUED" };
+    case "pending_approval":
+      return { state: "WAITING", ...defined({ approval_id: standing.approvalId || undefined }) };
+    case "unknown":
+      return { error: toolError(failure("E3909")) };
+    default:
+      return runningFacts(standing);
+  }
+}
+
+function runningFacts(standing: CallStanding): Partial<ToolStatusResponse> {
+  const progress = "progress" in standing ? standing.progress : undefined;
+  return {
+    // Nothing is on record of a call that has not begun to run.
+    ...(standing.record && { state: "EXECUTING" }),
+    ...defined({
+      progress_percent: progress && wholePercent(progress.percent),
+      current_phase: progress?.phase,
+    }),
+  };
+}
+
+/** What a tool says about itself is not trusted to be a percentage. */
+export function wholePercent(percent: number): number {
+  return Number.isFinite(percent) ? Math.round(Math.min(100, Math.max(0, percent))) : 0;
+}
+
+function linksOf(callId: string, standing: CallStanding, origin: string): InvocationLinks {
+  const self = invocationUrl(origin, callId);
+  const approvalId = "approvalId" in standing ? standing.approvalId : "";
+  return {
+    self,
+    result: `${self}/result`,
+    events: `${self}/events`,
+    cancel: `${self}:cancel`,
+    ...(approvalId !== "" && { approval: approvalUrl(origin, approvalId) }),
+  };
+}
+
+/** One call of a list. */
+export function recordView(record: CallRecord, origin: string): InvocationRecord {
+  const { closing } = record;
+  return {
+    invocation_id: record.callId,
+    status: statusOf(record),
+    tool_id: record.tool,
+    tool_version: record.version,
+    operation: record.operation,
+    tenant_id: record.tenant,
+    agent_did: record.agent,
+    ...defined({ user_did: record.user, session_id: record.session }),
+    started_at: iso(record.startedAt),
+    ...defined({ completed_at: isoIfAny(closing?.closedAt), error_code: closing && codeOf(closing.answer) }),
+    status_url: invocationUrl(origin, record.callId),
+  };
+}
+
+function codeOf(answer: CallAnswer): string | undefined {
+  return answer.status === "success" ? undefined : answer.error.code;
+}
+
+function statusOf({ phase, closing }: CallRecord): CallStatus {
+  if (closing) return closing.status;
+  if (phase === "waiting") return "pending_approval";
+  if (phase === "queued") return "pending";
+  return phase === "executing" ? "running" : UNKNOWN;
+}

@@ -1,0 +1,217 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { agent, OPERATOR, ORIGIN, refusal, refused } from "./fixtures/ask.ts";
+import { type FixtureDoor, type FixtureTool, fixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+
+const doors: FixtureDoor[] = [];
+afterEach(async () => {
+  for (const { engine } of doors.splice(0)) await engine.close();
+});
+
+async function open(...given: Parameters<typeof fixtureDoor>): Promise<FixtureDoor> {
+  const door = await fixtureDoor(...given);
+  doors.push(door);
+  return door;
+}
+
+const CALL = { tool_id: "sum", parameters: { a: 2, b: 3 } };
+
+function gated(): FixtureTool & { begun: Promise<void>; finish(): void } {
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  return {
+    id: "gated",
+    begun: begun.promise,
+    finish: gate.resolve,
+    run: async (_input, context) => {
+      context.progress(40.4, "halfway");
+      begun.resolve();
+      const stopped = new Promise((_resolve, reject) => {
+        context.signal.addEventListener("abort", () => reject(new Error("stopped")));
+      });
+      await Promise.race([gate.promise, stopped]);
+      return "done";
+    },
+  };
+}
+
+async function made(door: FixtureDoor, body: object = CALL, principal = OPERATOR): Promise<string> {
+  return String((await door.ask("invokeTool", { body, principal })).json.invocation_id);
+}
+
+async function ended(door: FixtureDoor, id: string): Promise<void> {
+  const feed = door.engine.watch(id);
+  while (feed && !feed.ended) await feed.next(feed.last, new AbortController().signal);
+}
+
+describe("GET /v1/invocations/{invocation_id}", () => {
+  it("shows how far a running call is, and what is on record once it has ended [L3-API-2] [L3-EXE-5]", async () => {
+    const tool = gated();
+    const door = await open([tool]);
+    const body = { tool_id: "gated", parameters: {}, execution_options: { async_mode: true } };
+    const invocation_id = await made(door, body);
+    await tool.begun;
+    const running = await door.ask("getInvocation", { params: { invocation_id } });
+    expect(running).toMatchObject({
+      headers: { "retry-after": "1" },
+      json: {
+        status: "running",
+        state: "EXECUTING",
+        progress_percent: 40,
+        current_phase: "halfway",
+        links: { cancel: `${ORIGIN}/v1/invocations/${invocation_id}:cancel` },
+      },
+    });
+    const open202 = await door.ask("getInvocationResult", { params: { invocation_id } });
+    expect(open202).toMatchObject({ status: 202, json: { status: "running" } });
+    tool.finish();
+    await ended(door, invocation_id);
+    const over = await door.ask("getInvocation", { params: { invocation_id } });
+    expect(over.headers).toBeUndefined();
+    expect(over.json).toMatchObject({
+      status: "success",
+      state: "COMPLETED",
+      lifecycle: expect.arrayContaining([{ state: "EXECUTING", at: expect.any(String) }]),
+      receipt: { sequence: expect.any(Number) },
+    });
+    expect(over.json).not.toHaveProperty("result");
+  });
+
+  it("shows the error of a call that failed; its result is read with 200 [L3-API-2]", async () => {
+    const door = await open();
+    const invocation_id = await made(door, { ...CALL, parameters: {} });
+    const status = await door.ask("getInvocation", { params: { invocation_id } });
+    expect(status.json).toMatchObject({ status: "error", error: { code: "invalid_parameters" } });
+    const result = await door.ask("getInvocationResult", { params: { invocation_id } });
+    expect(result).toMatchObject({ status: 200, json: { status: "error" } });
+  });
+
+  it("says that the outcome is unknown when the process ended while the call ran", async () => {
+    const door = await open();
+    const of = { tenant: "local", agent: "http", tool: "sum" };
+    door.parts.engine = { ...plainEngine(door.parts), standing: async () => ({ of, status: "unknown" }) };
+    const params = { invocation_id: "1" };
+    const status = await door.ask("getInvocation", { params });
+    expect(status.json).toMatchObject({ status: "error", error: { details: { code: "E3909" } } });
+    const result = await door.ask("getInvocationResult", { params });
+    expect(result).toMatchObject({ status: 200, json: { error: { details: { code: "E3909" } } } });
+    expect(result.json).not.toHaveProperty("polling_info");
+  });
+
+  it("is unknown to other agents, exactly as a call that never was", async () => {
+    const door = await open([SUM], { parts: { callers: "token" } });
+    const context = { tenant_id: "acme", agent_did: "bob" };
+    const invocation_id = await made(door, { ...CALL, agent_context: context });
+    const look = (principal: ReturnType<typeof agent>, id = invocation_id) =>
+      door.ask("getInvocation", { params: { invocation_id: id }, principal });
+    expect((await look(agent("bob"))).status).toBe(200);
+    expect(await refused(look(agent("eve")))).toEqual({
+      ...(await refused(look(agent("eve"), "none"))),
+      message: `There is no call ${invocation_id}.`,
+    });
+    expect(await refusal(look(agent("bob", "other tenant")))).toBe("E3917");
+    for (const id of ["getInvocationResult", "cancelInvocation", "watchInvocation"]) {
+      expect(await refusal(door.ask(id, { params: { invocation_id }, principal: agent("eve") }))).toBe(
+        "E3917",
+      );
+    }
+    expect(await refusal(door.ask("getInvocation", { params: { invocation_id } }))).toBe("E3938");
+  });
+});
+
+describe("GET /v1/invocations", () => {
+  it("lists calls newest first, page by page [L3-API-2]", async () => {
+    const door = await open();
+    const ids = [await made(door), await made(door), await made(door)];
+    const first = await door.ask("listInvocations", { query: { limit: "2" } });
+    const listed = (json: Record<string, unknown>) =>
+      (json.invocations as { invocation_id: string }[]).map((one) => one.invocation_id);
+    expect(listed(first.json)).toEqual([ids[2], ids[1]]);
+    const second = await door.ask("listInvocations", {
+      query: { limit: "2", cursor: String(first.json.next_cursor) },
+    });
+    expect(listed(second.json)).toEqual([ids[0]]);
+    expect(second.json).not.toHaveProperty("next_cursor");
+  });
+
+  it("filters by tenant, agent, tool and how they stand", async () => {
+    const door = await open([SUM, { id: "other" }]);
+    await made(door, { ...CALL, parameters: {} });
+    await made(door, { ...CALL, execution_options: { require_approval: true } });
+    await made(door, { tool_id: "other", parameters: {}, agent_context: { tenant_id: "t", agent_did: "a" } });
+    const count = async (query: Record<string, string>) =>
+      ((await door.ask("listInvocations", { query })).json.invocations as unknown[]).length;
+    expect(await count({})).toBe(3);
+    expect(await count({ status: "error" })).toBe(1);
+    expect(await count({ status: "pending_approval" })).toBe(1);
+    expect(await count({ status: "unknown" })).toBe(0);
+    expect(await count({ status: "running" })).toBe(0);
+    expect(await count({ status: "pending" })).toBe(0);
+    expect(await count({ tool: "other" })).toBe(1);
+    expect(await count({ tenant: "t", agent: "a" })).toBe(1);
+    expect(await count({ tenant: "t", agent: "b" })).toBe(0);
+  });
+
+  it("shows an agent its own calls alone, whatever it asks for", async () => {
+    const door = await open([SUM], { parts: { callers: "token" } });
+    await made(door, { ...CALL, agent_context: { tenant_id: "acme", agent_did: "bob" } });
+    await made(door, { ...CALL, agent_context: { tenant_id: "acme", agent_did: "eve" } });
+    const seen = async (query: Record<string, string>) =>
+      (await door.ask("listInvocations", { query, principal: agent("bob") })).json.invocations;
+    expect(await seen({})).toMatchObject([{ agent_did: "bob" }]);
+    expect(await seen({ agent: "bob" })).toHaveLength(1);
+    expect(await seen({ agent: "eve" })).toEqual([]);
+    expect(await seen({ tenant: "other" })).toEqual([]);
+  });
+});
+
+describe("POST /v1/invocations/{invocation_id}:cancel", () => {
+  it("ends a running call, and says so again when asked again [L3-API-2] [L3-EXE-5]", async () => {
+    const tool = gated();
+    const door = await open([tool]);
+    const body = { tool_id: "gated", parameters: {}, execution_options: { async_mode: true } };
+    const invocation_id = await made(door, body);
+    await tool.begun;
+    const params = { invocation_id };
+    const done = await door.ask("cancelInvocation", { params, body: { reason: "not needed" } });
+    expect(done.json).toMatchObject({ invocation_id, cancelled: true, message: expect.any(String) });
+    await ended(door, invocation_id);
+    expect((await door.ask("getInvocation", { params })).json).toMatchObject({
+      status: "cancelled",
+      error: { details: { code: "E3906" } },
+    });
+    expect((await door.ask("cancelInvocation", { params })).json).toMatchObject({
+      cancelled: true,
+      message: "Already cancelled.",
+      status: "cancelled",
+    });
+  });
+
+  it("tells that a call had ended before [L3-API-2]", async () => {
+    const door = await open();
+    const invocation_id = await made(door);
+    const { json } = await door.ask("cancelInvocation", { params: { invocation_id }, body: null });
+    expect(json).toMatchObject({
+      cancelled: false,
+      status: "success",
+      message: expect.stringContaining("Already"),
+    });
+    expect(await refusal(door.ask("cancelInvocation", { params: { invocation_id: "none" } }))).toBe("E3917");
+  });
+});
+
+describe("POST /v1/invocations/{invocation_id}:resume", () => {
+  it("runs a call that was approved, and says how one stands that was not", async () => {
+    const door = await open();
+    const caller = { tenant: "local", agent: "cli" };
+    const order = { tool: "sum", input: { a: 1, b: 1 }, caller, requireApproval: true } as const;
+    const waiting = await door.engine.call({ ...order, onApproval: "pending" });
+    const params = { invocation_id: waiting.callId };
+    const still = await door.ask("resumeInvocation", { params, principal: OPERATOR });
+    expect(still).toMatchObject({ status: 202, json: { status: "pending_approval" } });
+    const [approval] = await door.engine.approvals.list({ limit: 1 });
+    await door.engine.approvals.approve(approval?.approvalId ?? "", { by: "ann" });
+    const { status, json } = await door.ask("resumeInvocation", { params, principal: OPERATOR });
+    expect([status, json.result]).toEqual([200, { sum: 2 }]);
+    expect(await refusal(door.ask("resumeInvocation", { params: { invocation_id: "none" } }))).toBe("E3917");
+  });
+});

@@ -1,0 +1,144 @@
+import type { CallFilter } from "@sallyport/engine";
+import {
+  type InvocationListQuery,
+  type InvocationListResponse,
+  invocationListQueryField,
+  invocationListResponseField,
+  invocationParamsField,
+  toolInvokeResponseField,
+  toolStatusResponseField,
+} from "@sallyport/protocol";
+import { type Asked, defineRoute, type Route } from "../route.ts";
+import { recordView, statusView } from "./invocation-views.ts";
+import type { DoorParts } from "./parts.ts";
+import { openReply, resultReply } from "./result-reply.ts";
+import { type Sight, sightOf, visibleCall } from "./visible-call.ts";
+
+/** Which call an address names. */
+export interface InvocationParams {
+  invocation_id: string;
+}
+
+/** `GET /v1/invocations…`: how calls stand (L3 §4.1.3), and what came of them. */
+export function invocationRoutes(parts: DoorParts): Route[] {
+  return [listRoute(parts), statusRoute(parts), resultRoute(parts)];
+}
+
+function statusRoute(parts: DoorParts): Route {
+  return defineRoute<InvocationParams, undefined, undefined>({
+    id: "getInvocation",
+    method: "GET",
+    path: "/v1/invocations/{invocation_id}",
+    tag: "Invocations",
+    summary: "Show how a call stands",
+    description: "tool.status. An agent sees its own calls; any other call is answered with 404.",
+    access: "caller",
+    params: invocationParamsField,
+    answers: {
+      200: {
+        description: "How it stands.",
+        schema: toolStatusResponseField,
+        headers: { "Retry-After": "While it is open: seconds to wait before asking again." },
+      },
+    },
+    handle: async ({ params, principal, origin }) => {
+      const standing = await visibleCall(params.invocation_id, principal, parts);
+      const body = statusView(params.invocation_id, standing, origin);
+      return "answer" in standing || standing.status === "unknown"
+        ? { status: 200, body }
+        : { status: 200, headers: { "retry-after": "1" }, body };
+    },
+  });
+}
+
+function resultRoute(parts: DoorParts): Route {
+  return defineRoute<InvocationParams, undefined, undefined>({
+    id: "getInvocationResult",
+    method: "GET",
+    path: "/v1/invocations/{invocation_id}/result",
+    tag: "Invocations",
+    summary: "Get what came of a call",
+    description: "The whole answer of tool.invoke, once there is one: 200 whether the call succeeded or not.",
+    access: "caller",
+    params: invocationParamsField,
+    answers: {
+      200: { description: "The call has ended; this is its answer.", schema: toolInvokeResponseField },
+      202: {
+        description: "The call is still open.",
+        schema: toolInvokeResponseField,
+        headers: { "Retry-After": "Seconds to wait before asking again." },
+      },
+    },
+    handle: async ({ params, principal, origin }) => {
+      const standing = await visibleCall(params.invocation_id, principal, parts);
+      const asked = { callId: params.invocation_id, origin, now: parts.clock.now() };
+      return "answer" in standing ? resultReply(standing.answer) : openReply(standing, asked);
+    },
+  });
+}
+
+function listRoute(parts: DoorParts): Route {
+  return defineRoute<undefined, InvocationListQuery, undefined>({
+    id: "listInvocations",
+    method: "GET",
+    path: "/v1/invocations",
+    tag: "Invocations",
+    summary: "List calls",
+    description: "Newest first. An agent sees its own calls.",
+    access: "caller",
+    query: invocationListQueryField,
+    answers: { 200: { description: "A page of calls.", schema: invocationListResponseField } },
+    handle: async (asked) => ({ status: 200, body: await listCalls(asked, parts) }),
+  });
+}
+
+async function listCalls(
+  { query, principal, origin }: Asked<undefined, InvocationListQuery, undefined>,
+  parts: DoorParts,
+): Promise<InvocationListResponse> {
+  const owner = ownerFilter(query, sightOf(principal, parts));
+  if (!owner) return { invocations: [] };
+  const limit = Number(query.limit ?? 50);
+  // One more than asked for, to know whether there is another page.
+  const found = await parts.calls.list({ ...owner, ...whatFilter(query), limit: limit + 1 });
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    invocations: page.map((record) => recordView(record, origin)),
+    ...(found.length > limit && last && { next_cursor: last.callId }),
+  };
+}
+
+/** Undefined when nothing that is asked for may be seen. */
+function ownerFilter(
+  { tenant, agent }: InvocationListQuery,
+  sight: Sight,
+): Pick<CallFilter, "tenant" | "agent"> | undefined {
+  const asked = { ...(tenant !== undefined && { tenant }), ...(agent !== undefined && { agent }) };
+  if (sight === "everything") return asked;
+  const isOther = (tenant ?? sight.tenant) !== sight.tenant || (agent ?? sight.agent) !== sight.agent;
+  return isOther ? undefined : sight;
+}
+
+function whatFilter({ tool, status, cursor }: InvocationListQuery): Partial<CallFilter> {
+  return {
+    ...(tool !== undefined && { tool }),
+    ...(status !== undefined && stageFilter(status)),
+    ...(cursor !== undefined && { before: cursor }),
+  };
+}
+
+function stageFilter(status: NonNullable<InvocationListQuery["status"]>): Partial<CallFilter> {
+  switch (status) {
+    case "pending":
+      return { phase: "queued" };
+    case "running":
+      return { phase: "executing" };
+    case "pending_approval":
+      return { phase: "waiting" };
+    case "unknown":
+      return { phase: "unknown" };
+    default:
+      return { status };
+  }
+}

@@ -1,0 +1,43 @@
+import type { ToolRecord } from "@sallyport/engine";
+import { type Failure, failure, nearestNames, SallyportError } from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import { mayKnowAll } from "./call-request.ts";
+import type { DoorParts } from "./parts.ts";
+
+/**
+ * Why the asker may not know whether there is such a tool; undefined when it may. The registry is not looked at, so
+ * that the refusal is the same for a tool that exists and for one that does not.
+ */
+export function strangerTo(tool: string, principal: Principal, parts: DoorParts): Failure | undefined {
+  if (mayKnowAll(principal, parts)) return undefined;
+  if (principal.kind !== "agent") return failure(principal.kind === "anyone" ? "E3938" : "E3940");
+  const { claims, token } = principal;
+  const caller = { tenant: claims.tenant, agent: claims.agent };
+  try {
+    return parts.authority.stranger?.({ caller, token, tool, at: parts.clock.now() });
+  } catch {
+    return failure("E3206");
+  }
+}
+
+/** Every version of one tool, lowest first. Throws what a stranger is told, or E3001. */
+export function recordsOf(tool: string, principal: Principal, parts: DoorParts): ToolRecord[] {
+  const stranger = strangerTo(tool, principal, parts);
+  if (stranger) throw new SallyportError(stranger);
+  const all = parts.engine.tools.list();
+  const records = all.filter(({ manifest }) => manifest.id === tool);
+  if (records.length > 0) return records;
+  const known = [...new Set(all.map(({ manifest }) => manifest.id))].filter(
+    (id) => strangerTo(id, principal, parts) === undefined,
+  );
+  throw new SallyportError(unknownTool(tool, known));
+}
+
+function unknownTool(tool: string, known: readonly string[]): Failure {
+  const nearest = nearestNames(tool, known);
+  const hint = nearest.length === 0 ? "" : ` Did you mean ${nearest.map((id) => `"${id}"`).join(" or ")}?`;
+  return failure("E3001", {
+    message: `There is no tool "${tool.slice(0, 100)}".${hint}`,
+    details: { nearest },
+  });
+}

@@ -1,0 +1,112 @@
+import { decode, failure, mcxErrorField } from "@sallyport/protocol";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Ask, agent, ORIGIN } from "./fixtures/ask.ts";
+import { type FixtureDoor, fixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+import type { DoorParts } from "./parts.ts";
+
+const doors: FixtureDoor[] = [];
+afterEach(async () => {
+  for (const { engine } of doors.splice(0)) await engine.close();
+});
+
+async function open(parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
+  const door = await fixtureDoor([SUM], { parts });
+  doors.push(door);
+  return door;
+}
+
+function message({ parameters = { a: 2, b: 3 } as object, security = {}, source = "http" } = {}) {
+  return {
+    header: {
+      version: "1.0",
+      messageId: "m-1",
+      timestamp: "2026-01-02T03:04:05Z",
+      messageType: "request",
+      source,
+      destination: "sallyport",
+    },
+    payload: {
+      tool: { id: "sum", capability: "run", parameters },
+      context: { session_id: "s-1", request_id: "r-1" },
+      security,
+    },
+  };
+}
+
+async function sent(ask: Ask, body: unknown) {
+  const { status, json } = await ask("sendMessage", { body });
+  return { status, header: Object(json.header), payload: Object(json.payload), error: json.error };
+}
+
+describe("POST /v1/messages", () => {
+  it("runs a request and answers with a response [MCX-4] [MCX-5]", async () => {
+    const { ask } = await open();
+    const { status, header, payload } = await sent(ask, message());
+    expect(status).toBe(200);
+    expect(header).toMatchObject({ messageType: "response", requestId: "m-1", destination: "http" });
+    expect(payload).toMatchObject({
+      tool: { id: "sum", capability: "run" },
+      execution: { status: "success", result: { sum: 5 } },
+    });
+  });
+
+  it("answers a failed execution with a response too [MCX-5]", async () => {
+    const { ask } = await open();
+    const { status, payload } = await sent(ask, message({ parameters: {} }));
+    expect([status, payload.execution.status]).toEqual([200, "failure"]);
+    expect(payload.execution.error).toMatchObject({ code: "VALIDATION_ERROR", details: { code: "E3901" } });
+  });
+
+  it("answers a request that a person has to approve with where to ask [MCX-5]", async () => {
+    const { ask } = await fixtureDoor([{ ...SUM, manifest: { requiresApproval: true } }]);
+    const reply = await ask("sendMessage", { body: message() });
+    expect(reply).toMatchObject({ status: 202, headers: { location: `${ORIGIN}/v1/invocations/m-1` } });
+  });
+
+  it.each([
+    ["nothing", undefined],
+    ["no object", [1]],
+    ["no envelope", {}],
+    ["a response", { ...message(), header: { ...message().header, messageType: "response" } }],
+  ])("answers %s with an error message [MCX-6]", async (_what, body) => {
+    const { ask } = await open();
+    const reply = await ask("sendMessage", { body });
+    expect(reply.status).toBe(400);
+    expect(decode(reply.json, mcxErrorField).ok).toBe(true);
+    expect(reply.json).toMatchObject({
+      header: { messageType: "error" },
+      error: { code: "VALIDATION_ERROR", details: { code: "E3903" } },
+    });
+  });
+
+  it("names the request it refuses, when that could be read [MCX-6]", async () => {
+    const { ask } = await open();
+    const { header } = await sent(ask, { ...message(), payload: 1 });
+    expect(header).toMatchObject({ requestId: "m-1", destination: "http" });
+  });
+
+  it("asks for a token in the envelope's own words, and takes it from the message [MCX-6]", async () => {
+    const bob = agent("bob");
+    const recognise = (token: string) => (token === "good" ? bob : failure("E3202"));
+    const { ask, parts } = await open({ callers: "token", recognise });
+    const none = await sent(ask, message());
+    expect(none).toMatchObject({
+      status: 401,
+      error: { code: "SECURITY_ERROR", details: { code: "E3938" } },
+    });
+    const bad = await sent(ask, message({ security: { token: "bad" } }));
+    expect(bad).toMatchObject({ status: 401, error: { details: { code: "E3202" } } });
+    const plain = plainEngine(parts);
+    let caller: unknown;
+    parts.engine = {
+      ...plain,
+      call: (request) => {
+        caller = request.caller;
+        return plain.call(request);
+      },
+    };
+    bob.kind === "agent" && Object.assign(bob, { token: "good" });
+    await sent(ask, message({ security: { token: "good" }, source: "bob" }));
+    expect(caller).toEqual({ tenant: "acme", agent: "bob", session: "s-1" });
+  });
+});

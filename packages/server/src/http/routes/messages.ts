@@ -1,0 +1,104 @@
+import {
+  callFromMcx,
+  decodeMcxRequest,
+  entryOf,
+  type Failure,
+  type Field,
+  fieldOf,
+  isFailure,
+  isJsonObject,
+  type McxRequest,
+  type McxStamp,
+  mcxError,
+  mcxErrorField,
+  mcxRequestField,
+  mcxResponse,
+  mcxResponseField,
+  SallyportError,
+} from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { invocationUrl } from "./addresses.ts";
+import { callRequestOf } from "./call-request.ts";
+import type { DoorParts } from "./parts.ts";
+
+const SOURCE = "sallyport";
+
+/** Described as a request, and taken as it comes: what is wrong with it is answered in the envelope's own words. */
+const body: Field<unknown> = fieldOf(mcxRequestField.schema, (_value): _value is unknown => true);
+
+/** `POST /v1/messages`: the MCX envelope, both ways. */
+export function messageRoutes(parts: DoorParts): Route[] {
+  return [
+    defineRoute<undefined, undefined, unknown>({
+      id: "sendMessage",
+      method: "POST",
+      path: "/v1/messages",
+      tag: "Messages",
+      summary: "Run a tool by an MCX message",
+      description:
+        "A request envelope in, a response envelope out; an execution that failed is a response too. What cannot be taken as a request is answered with an `error` message and the HTTP status of its code.",
+      // Whoever may not send one is told so in the envelope's own words.
+      access: "public",
+      body,
+      headers: { traceparent: "W3C trace context; the call becomes a part of the trace." },
+      answers: {
+        200: { description: "The execution has ended.", schema: mcxResponseField },
+        202: {
+          description: "The execution waits for a person's approval.",
+          schema: mcxResponseField,
+          headers: { Location: "Where to ask how it stands." },
+        },
+        400: { description: "The message is no request.", schema: mcxErrorField },
+        401: { description: "The message needs a token.", schema: mcxErrorField },
+      },
+      handle: (asked) => exchange(asked, parts),
+    }),
+  ];
+}
+
+async function exchange(asked: Asked<undefined, undefined, unknown>, parts: DoorParts): Promise<Reply> {
+  const decoded = decodeMcxRequest(asked.body);
+  if (!decoded.ok) return refusal(decoded.failure, asked.body, parts);
+  const { request } = decoded;
+  const principal = senderOf(request, asked.principal, parts);
+  if (isFailure(principal)) return refusal(principal, asked.body, parts);
+  const { headers, signal } = asked;
+  const call = refusable(() => callRequestOf(callFromMcx(request), { principal, headers, signal }, parts));
+  if (isFailure(call)) return refusal(call, asked.body, parts);
+  const answer = await parts.engine.call(call);
+  const message = mcxResponse(answer, request, stampOf(parts));
+  if (answer.status !== "pending_approval") return { status: 200, body: message };
+  const location = invocationUrl(asked.origin, answer.callId);
+  return { status: 202, headers: { location, "retry-after": "5" }, body: message };
+}
+
+/** Who showed nothing in the headers may have put a token into the message. */
+function senderOf({ payload }: McxRequest, shown: Principal, parts: DoorParts): Principal | Failure {
+  const token = payload.security?.token;
+  return shown.kind === "anyone" && token ? parts.recognise(token) : shown;
+}
+
+function refusable<Value extends object>(make: () => Value): Value | Failure {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof SallyportError) return error.failure;
+    throw error;
+  }
+}
+
+function refusal(failed: Failure, sent: unknown, parts: DoorParts): Reply {
+  const header = isJsonObject(sent) && isJsonObject(sent.header) ? sent.header : {};
+  const { messageId, source } = header;
+  const destination = typeof source === "string" ? { destination: source } : {};
+  const requestId = typeof messageId === "string" ? messageId : undefined;
+  return {
+    status: entryOf(failed).http,
+    body: mcxError(failed, { ...stampOf(parts), ...destination }, requestId),
+  };
+}
+
+function stampOf({ ids, clock }: DoorParts): McxStamp {
+  return { messageId: ids.next(), timestamp: new Date(clock.now()).toISOString(), source: SOURCE };
+}

@@ -1,0 +1,72 @@
+import type {
+  ApprovalBook,
+  AuditReader,
+  Authority,
+  CallReader,
+  Clock,
+  Engine,
+  GrantBook,
+  Ids,
+  LiveFeed,
+  SigningKey,
+  Tier,
+  TokenRules,
+  ToolShelf,
+} from "@sallyport/engine";
+import type { Caller, Failure } from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+
+/** A call's news, as far as a reader needs them. */
+export type Feed = Pick<LiveFeed, "last" | "ended" | "after" | "next">;
+
+/** What the routes use of the engine. */
+export interface DoorEngine
+  extends Pick<Engine, "call" | "accept" | "standing" | "cancelCall" | "resume" | "revokeToken"> {
+  watch(callId: string): Feed | undefined;
+  readonly tools: Pick<ToolShelf, "list" | "definitions" | "resolve">;
+  readonly approvals: Pick<ApprovalBook, "list" | "get" | "approve" | "deny" | "edit">;
+  readonly grants: Pick<GrantBook, "list" | "get" | "revoke">;
+}
+
+/** Something without which no call can be taken. */
+export interface ReadinessCheck {
+  name: string;
+  /** What is missing; undefined when nothing is. A rejection, or no answer in time, counts as missing. */
+  check(): string | undefined | Promise<string | undefined>;
+}
+
+/** The readings for a Prometheus server. */
+export interface MetricsPart {
+  render(): string | Promise<string>;
+  access: "public" | "operator";
+}
+
+/** Everything the routes are made of. Nothing here reads a file, a clock of its own or the environment. */
+export interface DoorParts {
+  engine: DoorEngine;
+  calls: Pick<CallReader, "list">;
+  audit: AuditReader;
+  /** Says which tools a caller may know of. */
+  authority: Pick<Authority, "stranger">;
+  /** `open`: whoever reaches the door is believed to be the agent it says. `token`: each needs a capability token. */
+  callers: "open" | "token";
+  /** Whom an open door serves when the request does not say. */
+  caller: Caller;
+  /** Who a token from a message speaks for. */
+  recognise(token: string): Principal | Failure;
+  /** Why nobody can be told of a call's end at this address. Left out: nobody is ever told. */
+  refuseCallback?(url: string): Failure | undefined;
+  /** Whose word an "always" is that an operator gives. */
+  grantTier: Tier;
+  /** Signs approval tokens; a failure where there is no key. */
+  approvalKey(): SigningKey | Failure;
+  tokenRules: TokenRules;
+  clock: Clock;
+  ids: Ids;
+  /** Names this run of the process, so that an event id of another one is not taken for one of this. */
+  epoch: string;
+  version: string;
+  checks: readonly ReadinessCheck[];
+  /** Left out: there are no readings to be had here. */
+  metrics?: MetricsPart;
+}

@@ -1,0 +1,84 @@
+import { lifecycleAt, type Retirement, type ToolRecord } from "@sallyport/engine";
+import {
+  type Conduct,
+  defined,
+  isFailure,
+  type OperationManifest,
+  type ToolDeprecation,
+  type ToolManifest,
+  type ToolOperation,
+  type ToolSummary,
+  type ToolVersion,
+} from "@sallyport/protocol";
+import { iso, isoIfAny } from "./iso-time.ts";
+import type { DoorEngine } from "./parts.ts";
+
+/** Whether a call can get this version now. */
+export function isCallable({ manifest, retirement, quarantine }: ToolRecord, now: number): boolean {
+  return manifest.status === "active" && !quarantine && lifecycleAt(retirement, now) !== "removed";
+}
+
+/** A tool in a list: its newest version that can be called, and which others can. */
+export function toolSummary(current: ToolManifest, records: readonly ToolRecord[], now: number): ToolSummary {
+  const operations = Object.values(current.operations);
+  return {
+    tool_id: current.id,
+    tool_name: current.name,
+    description: current.description,
+    category: current.category,
+    versions: records.filter((record) => isCallable(record, now)).map(({ manifest }) => manifest.version),
+    latest_version: current.version,
+    tags: [...current.tags],
+    requires_approval: operations.some((one) => one.requiresApproval ?? current.requiresApproval),
+  };
+}
+
+/** One version with everything a caller has to know to use it. */
+export function toolVersion(record: ToolRecord, tools: DoorEngine["tools"], now: number): ToolVersion {
+  const { manifest, retirement, quarantine } = record;
+  const operations = Object.entries(manifest.operations).map(([name, operation]) => {
+    const found = tools.resolve({ tool: manifest.id, version: manifest.version, operation: name });
+    const conduct = isFailure(found) ? manifest : found.conduct;
+    return [name, toolOperation(operation, conduct)] as const;
+  });
+  return {
+    version: manifest.version,
+    lifecycle: lifecycleAt(retirement, now),
+    status: manifest.status,
+    ...(quarantine && { quarantine: { at: iso(quarantine.at), reason: quarantine.reason } }),
+    ...defined({ deprecation: deprecationOf(retirement) }),
+    operations: Object.fromEntries(operations),
+    security_level: manifest.securityLevel,
+    timeout_ms: manifest.limits.timeoutMs,
+    manifest_hash: record.manifestHash,
+    registered_at: iso(record.registeredAt),
+    ...defined({ release_notes: manifest.releaseNotes }),
+  };
+}
+
+/** What holds for a call of the operation; of a version that cannot be called, what it says of itself. */
+function toolOperation(operation: OperationManifest, conduct: Conduct): ToolOperation {
+  const held = { ...conduct, ...defined(operation) };
+  return {
+    description: operation.description,
+    input_schema: operation.inputSchema,
+    ...defined({ output_schema: operation.outputSchema }),
+    side_effects: held.sideEffects,
+    idempotent: held.idempotent,
+    requires_approval: held.requiresApproval,
+    risk: held.risk,
+    required_capabilities: [...held.requiredCapabilities],
+  };
+}
+
+function deprecationOf(retirement: Retirement): ToolDeprecation | undefined {
+  const { deprecatedAt, sunsetAt, removedAt, replacement, guidance } = retirement;
+  const deprecation = defined({
+    deprecated_at: isoIfAny(deprecatedAt),
+    sunset_at: isoIfAny(sunsetAt),
+    removed_at: isoIfAny(removedAt),
+    replacement,
+    guidance,
+  });
+  return Object.keys(deprecation).length > 0 ? deprecation : undefined;
+}

@@ -1,0 +1,127 @@
+import {
+  failure,
+  SallyportError,
+  type ToolListQuery,
+  type ToolListResponse,
+  type ToolManifest,
+  toolDetailField,
+  toolListQueryField,
+  toolListResponseField,
+  toolParamsField,
+  toolVersionsResponseField,
+} from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { recordsOf, strangerTo } from "./known-tools.ts";
+import type { DoorParts } from "./parts.ts";
+import { searchTools } from "./search-tools.ts";
+import { toolSummary, toolVersion } from "./tool-views.ts";
+
+/** `GET /v1/tools…`: tool.list (L3 §4.1.2), and all about one tool. */
+export function toolRoutes(parts: DoorParts): Route[] {
+  return [listRoute(parts), detailRoute(parts), versionsRoute(parts)];
+}
+
+function listRoute(parts: DoorParts): Route {
+  return defineRoute<undefined, ToolListQuery, undefined>({
+    id: "listTools",
+    method: "GET",
+    path: "/v1/tools",
+    tag: "Tools",
+    summary: "List the tools that can be called",
+    description: "tool.list. A caller with a token sees the tools it may know of, and no others.",
+    access: "caller",
+    query: toolListQueryField,
+    answers: { 200: { description: "A page of tools.", schema: toolListResponseField } },
+    handle: ({ query, principal }) => ({ status: 200, body: listTools(query, principal, parts) }),
+  });
+}
+
+function listTools(query: ToolListQuery, principal: Principal, parts: DoorParts): ToolListResponse {
+  const found = matching(query, parts).filter(({ id }) => strangerTo(id, principal, parts) === undefined);
+  const page = Number(query.page ?? 1);
+  const size = Number(query.page_size ?? 50);
+  const records = parts.engine.tools.list();
+  const now = parts.clock.now();
+  const tools = found.slice((page - 1) * size, page * size).map((manifest) =>
+    toolSummary(
+      manifest,
+      records.filter((record) => record.manifest.id === manifest.id),
+      now,
+    ),
+  );
+  return { tools, total_count: found.length, page, page_size: size };
+}
+
+function matching(
+  { category, tags, capability_query }: ToolListQuery,
+  { engine }: DoorParts,
+): ToolManifest[] {
+  const wanted = tags?.split(",") ?? [];
+  const fitting = engine.tools
+    .definitions()
+    .filter((one) => category === undefined || one.category === category)
+    .filter((one) => wanted.every((tag) => one.tags.includes(tag)));
+  return capability_query === undefined ? fitting : searchTools(fitting, capability_query);
+}
+
+function detailRoute(parts: DoorParts): Route {
+  return defineRoute<{ tool_id: string }, undefined, undefined>({
+    id: "getTool",
+    method: "GET",
+    path: "/v1/tools/{tool_id}",
+    tag: "Tools",
+    summary: "Show one tool",
+    description: "With the version that a call gets when it names none: its operations and their schemas.",
+    access: "caller",
+    params: toolParamsField,
+    answers: { 200: { description: "The tool.", schema: toolDetailField } },
+    handle: ({ params, principal }) => {
+      const records = recordsOf(params.tool_id, principal, parts);
+      const current = currentOf(params.tool_id, parts);
+      const record = records.find(({ manifest }) => manifest.version === current?.version);
+      if (!current || !record) throw new SallyportError(noVersion(params.tool_id));
+      const now = parts.clock.now();
+      const version = toolVersion(record, parts.engine.tools, now);
+      return { status: 200, body: { ...toolSummary(current, records, now), current: version } };
+    },
+  });
+}
+
+function versionsRoute(parts: DoorParts): Route {
+  return defineRoute<{ tool_id: string }, undefined, undefined>({
+    id: "listToolVersions",
+    method: "GET",
+    path: "/v1/tools/{tool_id}/versions",
+    tag: "Tools",
+    summary: "List every version of a tool",
+    description: "Lowest first, with their lifecycles; deprecated, quarantined and removed ones too.",
+    access: "caller",
+    params: toolParamsField,
+    answers: { 200: { description: "The versions.", schema: toolVersionsResponseField } },
+    handle: ({ params, principal }) => {
+      const records = recordsOf(params.tool_id, principal, parts);
+      const latest = currentOf(params.tool_id, parts)?.version;
+      const now = parts.clock.now();
+      return {
+        status: 200,
+        body: {
+          tool_id: params.tool_id,
+          ...(latest !== undefined && { latest_version: latest }),
+          versions: records.map((record) => toolVersion(record, parts.engine.tools, now)),
+        },
+      };
+    },
+  });
+}
+
+function currentOf(tool: string, { engine }: DoorParts): ToolManifest | undefined {
+  return engine.tools.definitions().find(({ id }) => id === tool);
+}
+
+function noVersion(tool: string) {
+  return failure("E3014", {
+    message: `No version of ${tool} can be called now.`,
+    advice: `See how each stands at /v1/tools/${encodeURIComponent(tool)}/versions.`,
+  });
+}

@@ -1,0 +1,37 @@
+import { type Output, visible } from "../cli/io.ts";
+import type { StartReport } from "./start-report.ts";
+
+const MAX_TOOLS = 8;
+
+/** The report for a person: where everything is, and a line to paste. */
+export function startText(report: StartReport, output: Output): string {
+  const { url, docs, configFile, stateFolder, isolation, operatorKeyFile, mint, curl } = report;
+  const facts: [string, string][] = [
+    ["API", url],
+    ["docs", docs],
+    ["tools", toolsText(report.tools)],
+    ["isolation", isolation ? `${isolation.level} (${isolation.backend})` : "none"],
+    ["state", stateFolder],
+    ["configuration", configFile ?? "defaults only"],
+    ["operator key", operatorKeyFile ?? "none"],
+  ];
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(14)} ${visible(value)}`);
+  const warnings = report.warnings.map(
+    ({ message, advice }) => `${output.style("yellow", "!")} ${visible(message)}\n    → ${visible(advice)}`,
+  );
+  const sample = [mint, curl].flatMap((line) => (line === null ? [] : [`  ${visible(line)}`]));
+  return [
+    output.style("bold", `Sallyport ${report.version} is open at ${url}`),
+    ...lines,
+    ...(warnings.length > 0 ? ["", ...warnings] : []),
+    ...(sample.length > 0 ? ["", "Try it:", ...sample] : []),
+    "",
+    "Ctrl-C stops it; SIGHUP applies a changed configuration.",
+  ].join("\n");
+}
+
+function toolsText(tools: readonly string[]): string {
+  if (tools.length === 0) return "none";
+  const shown = tools.slice(0, MAX_TOOLS).join(", ");
+  return tools.length > MAX_TOOLS ? `${shown} and ${tools.length - MAX_TOOLS} more` : shown;
+}

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import { NoticeRig } from "./fixtures/notice-rig.ts";
+import { answering, Receiver } from "./fixtures/receiver.ts";
+
+const WAIT = { timeout: 10_000, interval: 10 };
+const HOUR_MS = 3_600_000;
+
+describe("approvers are told", () => {
+  it("when a question is put: signed, once, with links and a pass", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    rig.start();
+    const approvalId = rig.ask([[receiver.url, "slack:#ops", "ada@example.com", receiver.url]]);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(1);
+    expect(receiver.told).toMatchObject([
+      {
+        id: `${approvalId}-1`,
+        body: {
+          type: "approval.requested",
+          approval_id: approvalId,
+          level: 1,
+          approve_url: `https://house.example/v1/approvals/${approvalId}:approve`,
+          token: "pass-ada-1-1",
+        },
+      },
+    ]);
+  });
+
+  it("only once, however often the bus speaks of it", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    rig.start();
+    const approvalId = rig.ask([[receiver.url]]);
+    const record = rig.records.get(approvalId);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(1);
+    for (let nth = 0; nth < 5; nth += 1) if (record) rig.put({ ...record });
+    const other = rig.ask([[receiver.url]], { approvalId: "other" });
+    await expect.poll(() => receiver.counts()[`${other}-1`], WAIT).toBe(1);
+    expect(receiver.counts()).toEqual({ [`${approvalId}-1`]: 1, "other-1": 1 });
+  });
+
+  it("level by level, when each one's turn has come, and not after the answer", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    rig.start({ pollMs: 30 });
+    const approvalId = rig.ask([[`${receiver.url}/1`], [`${receiver.url}/2`], [`${receiver.url}/3`]]);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(1);
+    rig.clock.forward(HOUR_MS);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(2);
+    expect(receiver.told.map(({ id, path }) => [id, path])).toEqual([
+      [`${approvalId}-1`, "/hook/1"],
+      [`${approvalId}-2`, "/hook/2"],
+    ]);
+    rig.settle(approvalId);
+    rig.clock.forward(HOUR_MS);
+    const other = rig.ask([[receiver.url]], { approvalId: "other" });
+    await expect.poll(() => receiver.counts()[`${other}-1`], WAIT).toBe(1);
+    expect(receiver.told).toHaveLength(3);
+  });
+
+  it("by its own clock, without anybody looking through all of them", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    rig.start({ pollMs: 3_600_000 });
+    const short = (level: number) => ({
+      level,
+      approvers: ["*"],
+      timeoutMs: 300,
+      channels: [`${receiver.url}/${level}`],
+    });
+    rig.ask([[]], { levels: [short(1), short(2)], expiresAt: rig.clock.now() + 600 });
+    await expect.poll(() => receiver.told.map(({ path }) => path), WAIT).toEqual(["/hook/1", "/hook/2"]);
+  });
+
+  it("of questions that were there before, and of those the bus did not tell of", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    const before = rig.ask([[receiver.url]]);
+    rig.start({ pollMs: 30 });
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${before}-1`]: 1 });
+    const record = rig.records.get(before);
+    if (record) rig.records.set("unheard", { ...record, approvalId: "unheard" });
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${before}-1`]: 1, "unheard-1": 1 });
+  });
+
+  it("again by the next process, under the same id", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    const first = rig.start();
+    const approvalId = rig.ask([[receiver.url]]);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(1);
+    await first.close();
+    rig.start();
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${approvalId}-1`]: 2 });
+  });
+
+  it("again later when it failed, until it is taken", async () => {
+    await using receiver = await Receiver.start((res, nth) => answering(nth < 3 ? 500 : 200)(res));
+    await using rig = new NoticeRig();
+    rig.start({ pollMs: 30 });
+    rig.ask([[receiver.url]]);
+    await expect.poll(() => rig.log.lines.join("\n"), WAIT).toContain("info approvers were told");
+    expect(receiver.told).toHaveLength(3);
+  });
+
+  it("so many times and no more", async () => {
+    await using receiver = await Receiver.start(answering(500));
+    await using rig = new NoticeRig();
+    rig.start({ pollMs: 30, attempts: 3 });
+    rig.ask([[`${receiver.url}/s3cret`]]);
+    await expect.poll(() => rig.log.lines.join("\n"), WAIT).toContain("warn approvers could not be told");
+    expect(receiver.told).toHaveLength(3);
+    expect(rig.log.lines.join("\n")).not.toMatch(/s3cret|pass-/);
+  });
+
+  it("no longer when the question is settled before the next try", async () => {
+    await using receiver = await Receiver.start(answering(500));
+    await using rig = new NoticeRig();
+    rig.start({ pollMs: 30, waitsMs: [60_000] });
+    const approvalId = rig.ask([[receiver.url]]);
+    await expect.poll(() => rig.log.lines.join("\n"), WAIT).toContain("told again later");
+    rig.settle(approvalId);
+    rig.clock.forward(120_000);
+    const other = rig.ask([[receiver.url]], { approvalId: "other" });
+    await expect.poll(() => receiver.counts()[`${other}-1`], WAIT).toBe(1);
+    expect(receiver.counts()[`${approvalId}-1`]).toBe(1);
+  });
+
+  it("once the store answers again, and it is not asked in a tight loop meanwhile", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    rig.trouble = new Error("disk");
+    const began = performance.now();
+    rig.start();
+    const approvalId = rig.ask([[receiver.url]]);
+    // Once at the start, once for the bus, and then only after a rest.
+    await expect.poll(() => rig.log.lines.length, WAIT).toBe(3);
+    expect(performance.now() - began).toBeGreaterThan(900);
+    rig.trouble = undefined;
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${approvalId}-1`]: 1 });
+  });
+
+  it("even when a pass cannot be signed at first", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    let tries = 0;
+    rig.start({
+      pollMs: 30,
+      mint() {
+        tries += 1;
+        if (tries === 1) throw new Error("no key");
+        return "pass";
+      },
+    });
+    rig.ask([[receiver.url]]);
+    await expect.poll(() => receiver.told[0]?.body.token, WAIT).toBe("pass");
+  });
+});

@@ -1,0 +1,55 @@
+import type { WebhookSender } from "@sallyport/adapters/webhook";
+import type { Callback, CallRecord, Clock, Random, Store } from "@sallyport/engine";
+import { CALLBACK_WAITS_MS } from "./backoff.ts";
+import { callbackBody } from "./callback-body.ts";
+import { deliverCallback } from "./deliver-callback.ts";
+import { Rounds } from "./rounds.ts";
+import type { WebhookLog } from "./webhook-log.ts";
+
+export interface CallbackOptions {
+  store: Pick<Store, "commit" | "callbacks" | "calls">;
+  sender: Pick<WebhookSender, "send" | "timeoutMs">;
+  clock: Clock;
+  log: WebhookLog;
+  /** JSON; undefined: there is nothing to tell. The ToolInvokeResponse when left out. */
+  body?: (record: CallRecord) => string | undefined;
+  /** Tries before it is given up. */
+  attempts?: number;
+  /** Between the tries; the last one is repeated. */
+  waitsMs?: readonly number[];
+  random?: Random;
+  /** Deliveries at once, in all and to one host. */
+  concurrent?: number;
+  perHost?: number;
+  pollMs?: number;
+  graceMs?: number;
+}
+
+/** Tells callers how their calls ended. */
+export interface Callbacks {
+  /** A callback may have become due. It would be found anyway, a little later. */
+  kick(): void;
+  /** Lets deliveries end within their grace. What is not delivered is in the store, for the next process. */
+  close(): Promise<void>;
+}
+
+const DEFAULTS = { concurrent: 8, perHost: 2, pollMs: 5_000, graceMs: 5_000 };
+const DEFAULT_ATTEMPTS = 8;
+
+/** Begins to deliver, with what an earlier process has left. Any number of processes may do so over one store. */
+export function openCallbacks(options: CallbackOptions): Callbacks {
+  const { store, clock, log, random = Math.random, waitsMs = CALLBACK_WAITS_MS } = options;
+  const attempts = options.attempts ?? DEFAULT_ATTEMPTS;
+  const room = { body: callbackBody, ...options, attempts, backoff: { waitsMs, random } };
+  const rounds = new Rounds<Callback>({
+    ...DEFAULTS,
+    ...options,
+    clock,
+    nameOf: ({ callId }) => callId,
+    due: (by, limit) => store.callbacks.due(by, limit),
+    deliver: (callback, signal) => deliverCallback(callback, room, signal),
+    onTrouble: (error) => log.warn({ err: error }, "callbacks cannot be read or written"),
+  });
+  rounds.kick();
+  return { kick: () => rounds.kick(), close: () => rounds.close() };
+}

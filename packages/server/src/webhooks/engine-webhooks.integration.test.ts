@@ -1,0 +1,105 @@
+import { generateKeyPairSync } from "node:crypto";
+import { createWebhookSender } from "@sallyport/adapters/webhook";
+import {
+  createEngine,
+  createMemoryStore,
+  DEFAULT_RULES,
+  defineTool,
+  grantAuthority,
+  keySetOf,
+  MemoryBus,
+  mintApprovalToken,
+  readApprovalToken,
+  systemClock,
+} from "@sallyport/engine";
+import { isFailure } from "@sallyport/protocol";
+import { expect, it } from "vitest";
+import { LogLines } from "./fixtures/callback-rig.ts";
+import { Receiver, SECRET } from "./fixtures/receiver.ts";
+import { openApprovalNotices, openCallbacks } from "./index.ts";
+
+const WAIT = { timeout: 10_000, interval: 10 };
+const CALLER = { tenant: "acme", agent: "agent-7" };
+const $schema = "https://json-schema.org/draft/2020-12/schema";
+
+const double = defineTool({
+  id: "double",
+  version: "1.0.0",
+  description: "Doubles a number.",
+  sideEffects: "none",
+  input: { $schema, type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+  output: { $schema, type: "number" },
+  run: ({ n }) => Number(n) * 2,
+});
+
+/** An engine in memory whose approvals are told at a URL, with everything that posts. */
+async function openHouse(channel: string) {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const [store, bus, clock, log] = [createMemoryStore(), new MemoryBus(), systemClock, new LogLines()];
+  const level = { level: 1, approvers: ["ada"], timeoutMs: 60_000, channels: [channel] };
+  const engine = await createEngine({
+    store,
+    bus,
+    authority: grantAuthority([
+      { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: [] },
+    ]),
+    approvals: { ...DEFAULT_RULES, levels: [level] },
+  });
+  await engine.tools.add(double);
+  const sender = createWebhookSender({ secret: SECRET, allowPrivate: true });
+  const callbacks = openCallbacks({ store, sender, clock, log, pollMs: 50 });
+  const notices = openApprovalNotices({
+    approvals: engine.approvals,
+    bus,
+    sender,
+    clock,
+    log,
+    publicUrl: "https://house.example",
+    mint: (pass) => mintApprovalToken({ ...pass, issuedAt: clock.now() }, { kid: "k", privateKey }),
+  });
+  return {
+    engine,
+    keys: keySetOf([{ kid: "k", publicKey }]),
+    async [Symbol.asyncDispose]() {
+      await callbacks.close();
+      await notices.close();
+      sender.close();
+      await engine.close();
+      await store.close();
+    },
+  };
+}
+
+it("an accepted call tells its caller how it ended [L3-API-1]", async () => {
+  await using receiver = await Receiver.start();
+  await using house = await openHouse("nowhere");
+  const order = { tool: "double", caller: CALLER, callbackUrl: receiver.url };
+  const accepted = await house.engine.accept({ ...order, input: { n: 21 } });
+  expect(["pending", "running"]).toContain(accepted.status);
+  await expect
+    .poll(() => receiver.told, WAIT)
+    .toMatchObject([
+      { id: accepted.callId, body: { invocation_id: accepted.callId, status: "success", result: 42 } },
+    ]);
+});
+
+it("the pass in a notice answers the approval, and the answer ends the call its caller is told of", async () => {
+  await using receiver = await Receiver.start();
+  await using house = await openHouse(receiver.url);
+  const order = { tool: "double", caller: CALLER, callbackUrl: receiver.url, requireApproval: true };
+  const asked = await house.engine.accept({ ...order, input: { n: 1 }, unattended: true });
+  expect(asked.status).toBe("pending_approval");
+  await expect.poll(() => receiver.told[0]?.body.type, WAIT).toBe("approval.requested");
+  const token = String(receiver.told[0]?.body.token);
+  if (isFailure(house.keys)) return expect.unreachable(house.keys.message);
+  const pass = readApprovalToken(token, house.keys, systemClock.now());
+  if (isFailure(pass)) return expect.unreachable(pass.message);
+  const approved = await house.engine.approvals.approve(pass.approvalId, { by: pass.approver });
+  expect(approved).toMatchObject({ standing: { state: "approved" } });
+  await expect
+    .poll(() => receiver.told[1], WAIT)
+    .toMatchObject({
+      id: asked.callId,
+      body: { status: "success", result: 2 },
+    });
+});

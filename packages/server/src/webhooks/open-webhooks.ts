@@ -1,0 +1,74 @@
+import { createWebhookSender, refuseCallbackUrl } from "@sallyport/adapters/webhook";
+import { type ApprovalPass, mintApprovalToken, systemClock } from "@sallyport/engine";
+import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { OpenHouse } from "../compose.ts";
+import { readSecret } from "../configured-secrets.ts";
+import { keyFolder, loadKeys } from "../keys/index.ts";
+import { ensureWebhookSecret, webhookSecretsIn } from "../keys/webhook-secret.ts";
+import { type ApprovalNotices, openApprovalNotices } from "./approval-notices.ts";
+import { openCallbacks } from "./callbacks.ts";
+import type { WebhookLog } from "./webhook-log.ts";
+
+/** How long a callback can be due before it is looked for. */
+const POLL_MS = 1_000;
+
+/** Everything this house posts by itself. */
+export interface OpenWebhooks {
+  /** Why nobody can be told at this address. */
+  refuseCallback(url: string): Failure | undefined;
+  /** Begins to tell approvers; their links start with this address. */
+  announceAt(url: string): void;
+  close(): Promise<void>;
+}
+
+/** Begins to deliver callbacks. Throws E3227 when there is no secret to sign with. */
+export function openWebhooks(
+  { config, engine, store, bus }: OpenHouse,
+  { log }: { log: WebhookLog },
+): OpenWebhooks {
+  const { allowPrivate, attempts, timeoutSeconds } = config.webhooks;
+  const sender = createWebhookSender({
+    secret: secretsOf(config),
+    allowPrivate,
+    timeoutMs: timeoutSeconds * 1_000,
+  });
+  const clock = systemClock;
+  const callbacks = openCallbacks({ store, sender, clock, log, attempts, pollMs: POLL_MS });
+  let notices: ApprovalNotices | undefined;
+  return {
+    refuseCallback: (url) => refuseCallbackUrl(url, { allowPrivate }),
+    announceAt: (publicUrl) => {
+      const mint = minting(config.stateFolder);
+      const { approvals } = engine;
+      notices ??= openApprovalNotices({
+        approvals,
+        bus,
+        sender,
+        clock,
+        log,
+        publicUrl,
+        ...(mint && { mint }),
+      });
+    },
+    close: async () => {
+      await Promise.all([callbacks.close(), notices?.close()]);
+      sender.close();
+    },
+  };
+}
+
+function secretsOf(config: OpenHouse["config"]): string[] {
+  const { secret } = config.webhooks;
+  const secrets = secret
+    ? webhookSecretsIn(readSecret(secret, config.folder) ?? "")
+    : ensureWebhookSecret(keyFolder(config.stateFolder));
+  if (isFailure(secrets)) throw new SallyportError(secrets);
+  return secrets;
+}
+
+/** Undefined where there is no key: then approvers get links only. */
+function minting(stateFolder: string): ((pass: ApprovalPass) => string) | undefined {
+  const keys = loadKeys(keyFolder(stateFolder));
+  if (isFailure(keys)) return undefined;
+  return (pass) => mintApprovalToken({ ...pass, issuedAt: systemClock.now() }, keys.current);
+}
