@@ -80,11 +80,17 @@ function body(field: Field<unknown> | undefined, components: Components): Markup
 }
 
 function answers(route: Route, components: Components): Markup {
-  const rows = Object.entries(route.answers).map(([status, { description, schema, content }]) => {
+  const rows = new Map<string, { statuses: string[]; rest: Markup }>();
+  for (const [status, { description, schema, content }] of Object.entries(route.answers)) {
     const kind = schema ? typeText(components.use(schema.schema)) : html`${content ?? ""}`;
-    return html`<tr><td>${status}</td><td>${kind}</td><td>${prose(description)}</td></tr>`;
-  });
-  return html`<p>Answers:</p><table>${rows}</table>`;
+    const rest = html`<td>${kind}</td><td>${prose(description)}</td>`;
+    const { statuses } = rows.get(rest.text) ?? { statuses: [] };
+    rows.set(rest.text, { statuses: [...statuses, status], rest });
+  }
+  const shown = [...rows.values()].map(
+    ({ statuses, rest }) => html`<tr><td>${statuses.join(", ")}</td>${rest}</tr>`,
+  );
+  return html`<p>Answers:</p><table>${shown}</table>`;
 }
 
 function shape([name, schema]: [string, JsonSchema]): Markup {

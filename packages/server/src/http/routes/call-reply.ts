@@ -93,7 +93,9 @@ export const CALL_ANSWERS: Readonly<Record<number, AnswerShape>> = {
   ),
 };
 
+/** Those of codes that the door itself never refuses with: what it refuses never becomes a call. */
 function failureStatuses(): number[] {
-  const all = new Set(Object.values(CATALOGUE).map(({ http }) => Number(http)));
+  const ofCalls = Object.entries(CATALOGUE).filter(([code]) => !/^E39[34]\d$/.test(code));
+  const all = new Set(ofCalls.map(([, { http }]) => Number(http)));
   return [...all].filter((status) => status >= 400).sort((a, b) => a - b);
 }

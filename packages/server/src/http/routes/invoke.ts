@@ -12,7 +12,7 @@ import { malformed } from "./malformed.ts";
 import type { DoorParts } from "./parts.ts";
 import { prefersAsync } from "./preferences.ts";
 
-const DESCRIPTION = `Runs one operation of one tool (tool.invoke). The answer comes when the call has ended, or, with
+const DESCRIPTION = `tool.invoke: one operation of one tool. The answer comes when the call has ended, or, with
 \`execution_options.async_mode\` or \`Prefer: respond-async\`, as soon as it is on record. With an idempotency key the
 same request is run once, however often it is sent, and goes on when the client goes away; without one the call is
 cancelled then. A call that needs a person's approval is answered with 202 and goes on by itself once it is approved.`;
