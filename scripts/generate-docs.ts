@@ -1,11 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { renderErrorsDoc } from "../packages/protocol/src/errors/errors-doc.ts";
 import { configJsonSchema, renderConfigDoc } from "../packages/server/src/config/config-doc.ts";
+import { renderOpenApiDocument } from "../packages/server/src/http/openapi/render-document.ts";
 
 /** Documents that are written from the code. With `--check` nothing is written, and a difference fails. */
 const DOCUMENTS: Record<string, () => string> = {
   "docs/errors.md": renderErrorsDoc,
   "docs/configuration.md": renderConfigDoc,
+  "docs/openapi.json": renderOpenApiDocument,
   "docs/sallyport.schema.json": () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
 };
 

@@ -20,6 +20,8 @@ export interface FaultContext {
   timeoutMs: number;
   memoryBytes: number;
   maxOutputBytes: number;
+  /** Carries the reason, where whoever cancelled gave one in words. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -39,7 +41,7 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         details: { timeoutMs: context.timeoutMs },
       });
     case "cancelled":
-      return failure("E3906");
+      return cancelled(context.signal?.reason);
     case "memory":
       return failure("E3102", {
         message: `${tool} used more than its ${context.memoryBytes} bytes of memory: ${fault.message}`,
@@ -75,4 +77,9 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         message: `${tool} returned ${fault.bytes} bytes; ${context.maxOutputBytes} are allowed.`,
       });
   }
+}
+
+function cancelled(reason: unknown): Failure {
+  if (typeof reason !== "string" || reason === "") return failure("E3906");
+  return failure("E3906", { message: `The call was cancelled: ${reason.toWellFormed()}` });
 }

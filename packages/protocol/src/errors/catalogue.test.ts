@@ -28,7 +28,8 @@ function wordsUsed(field: keyof CatalogueEntry): Set<unknown> {
 }
 
 const HTTP_STATUSES = [
-  202, 400, 401, 403, 404, 405, 408, 409, 410, 413, 414, 415, 417, 421, 422, 424, 429, 431, 500, 502, 503, 504,
+  202, 400, 401, 403, 404, 405, 408, 409, 410, 413, 414, 415, 417, 421, 422, 424, 429, 431, 500, 502, 503,
+  504,
 ];
 
 describe("the error catalogue", () => {

@@ -37,7 +37,7 @@ describe("settings from the environment", () => {
     ["SALLYPORT__TOOLS", "[a", /is not YAML/, undefined],
     ["SALLYPORT__TOOLS", `[${"x".repeat(70_000)}]`, /more than 65536 characters/, undefined],
     ["SALLYPORT__CREDENTIALS__GIT__HOST", "x", /credentials has no key "git"/, /names in the file/],
-  ])("stop the start when %s=%.20s has no meaning", (variable, text, reason, suggestion) => {
+  ])("stop the start when %s has no meaning (%#)", (variable, text, reason, suggestion) => {
     const [issue, ...others] = folder.issues({ environment: { [variable]: text } });
     expect(others).toEqual([]);
     expect(issue).toMatchObject({ path: variable, reason: expect.stringMatching(reason) });

@@ -40,7 +40,7 @@ describe("loading a configuration", () => {
     expect(folder.write(text).config()).toMatchObject({ file: folder.file, http: { port: 7420 } });
   });
 
-  it("counts the file more than defaults, the environment more than the file, flags most", () => {
+  it("counts the file more than defaults, the environment more than the file, flags most [L3P2-6]", () => {
     folder.write("http: { port: 1 }\n");
     const environment = { SALLYPORT__HTTP__PORT: "2" };
     expect(folder.config().http.port).toBe(1);

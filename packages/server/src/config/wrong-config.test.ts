@@ -46,18 +46,18 @@ const WRONG: [string, string, RegExp, RegExp | undefined][] = [
 ];
 
 /** Text that is no YAML, or YAML that means harm. */
-const UNREADABLE: [string, string, RegExp][] = [
-  ["a: 1\na: 2", "2:1", /the key "a" stands here a second time/],
-  ["http:\n  port: 1\n  port: 2", "3:3", /"port" stands here a second time/],
-  ["http:\n\tport: 1", "2:1", /tabs are not allowed/],
-  ["http: [1, 2", "1:12", /end with a \]/],
-  ["a: 1\n---\nb: 2", "2:1", /a second document/],
-  ["a: !run 1", "1:4", /Unresolved tag/],
-  ["? [a]\n: 1", "1:3", /a key has to be plain text/],
-  ["a: *nobody", "1:1", /Unresolved alias/],
-  ["credentials: &x { a: *x }", "1:1", /within itself/],
-  [`a: ${"[".repeat(50_000)}`, "1", /nested too deep/],
-  [`a: ${"[".repeat(60)}${"]".repeat(60)}`, "1:1", /nested too deep/],
+const UNREADABLE: [string, string, string, RegExp][] = [
+  ["a key twice", "a: 1\na: 2", "2:1", /the key "a" stands here a second time/],
+  ["a key twice below", "http:\n  port: 1\n  port: 2", "3:3", /"port" stands here a second time/],
+  ["a tab", "http:\n\tport: 1", "2:1", /tabs are not allowed/],
+  ["an open list", "http: [1, 2", "1:12", /end with a \]/],
+  ["two documents", "a: 1\n---\nb: 2", "2:1", /a second document/],
+  ["a tag", "a: !run 1", "1:4", /Unresolved tag/],
+  ["a list as a key", "? [a]\n: 1", "1:3", /a key has to be plain text/],
+  ["an alias for nothing", "a: *nobody", "1:1", /Unresolved alias/],
+  ["a loop", "credentials: &x { a: *x }", "1:1", /within itself/],
+  ["a very deep list", `a: ${"[".repeat(50_000)}`, "1", /nested too deep/],
+  ["a deep list", `a: ${"[".repeat(60)}${"]".repeat(60)}`, "1:1", /nested too deep/],
 ];
 
 describe("a wrong configuration", () => {
@@ -73,7 +73,7 @@ describe("a wrong configuration", () => {
     },
   );
 
-  it.each(UNREADABLE)("is told from YAML that cannot be read: %.40s", (text, place, reason) => {
+  it.each(UNREADABLE)("is told from YAML that cannot be read: %s", (_, text, place, reason) => {
     const [issue] = folder.write(text).issues();
     expect(issue?.path).toMatch(new RegExp(`^sallyport\\.yaml:${place}`));
     expect(issue?.reason).toMatch(reason);

@@ -5,6 +5,7 @@ import type { OpenHouse } from "../compose.ts";
 import { keepHouse } from "../housekeeping.ts";
 import { keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
+import { reloadHouse } from "../reload/reload-house.ts";
 import { reloadRoutes } from "../reload/reload-routes.ts";
 import { createHttpMetrics, type OpenTelemetry } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
@@ -41,7 +42,7 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
   const parts: DoorParts = partsOf(house, { guard: guarded.guard, webhooks, telemetry });
   const more = [
     ...sessionRoutes({ sessions: guarded.sessions, tls: config.http.tls !== undefined }),
-    ...reloadRoutes(house),
+    ...reloadRoutes(() => reloadHouse(house)),
   ];
   let door: HttpDoor;
   try {

@@ -22,7 +22,7 @@ rules:
 `;
 
 describe("a reload of rules", () => {
-  it("applies grants, agents and limits at once, and says which [L3-EXE-4]", async () => {
+  it("applies grants, agents and limits at once, and says which [L3P2-6]", async () => {
     await room.open(TOOL);
     expect(await room.answer()).toBe("E3209");
     room.write(
@@ -114,7 +114,7 @@ describe("a reload of rules", () => {
 });
 
 describe("a reload of tools", () => {
-  it("takes new modules, lets go of others, and takes them back", async () => {
+  it("takes new modules, lets go of others, and takes them back [L3P2-6]", async () => {
     await room.open(TOOL + EVERYBODY);
     room.write("second.mts", toolModule({ id: "second", says: '"two"' }));
     room.write("sallyport.yaml", `tools: [./second.mts]\n${EVERYBODY}`);
@@ -181,7 +181,7 @@ describe("a reload that is refused", () => {
       "E3011",
       () => spoiled({ id: "teller", says: "7 as never, description" }),
     ],
-  ])("for %s leaves everything as it was", async (_, code, spoil) => {
+  ])("for %s leaves everything as it was [L3P2-6]", async (_, code, spoil) => {
     await room.open(`${TOOL}${EVERYBODY}`);
     const { config } = room.house;
     room.write("sallyport.yaml", `tools: [./teller.mts, ./bad.mts]\n${BETTER}`);

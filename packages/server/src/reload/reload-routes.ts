@@ -1,6 +1,6 @@
 import { exactRecord, listOf, named, optional, SallyportError, text } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../http/route.ts";
-import { type ReloadableHouse, reloadHouse } from "./reload-house.ts";
+import type { ReloadReport } from "./reload-house.ts";
 
 /** What a reload has done, as the API says it. */
 interface ReloadResponse {
@@ -23,7 +23,7 @@ const reloadResponseField = named(
 );
 
 /** `POST /v1/config:reload`: the same as SIGHUP, with an answer. */
-export function reloadRoutes(house: ReloadableHouse): Route[] {
+export function reloadRoutes(reload: () => Promise<ReloadReport>): Route[] {
   return [
     defineRoute<undefined, undefined, undefined>({
       id: "reloadConfig",
@@ -35,13 +35,12 @@ export function reloadRoutes(house: ReloadableHouse): Route[] {
         "Reads the configuration, the rules and the tools again and puts them into force all at once. When anything is wrong nothing changes, and the problem says what and where. Keys that only a restart applies are named.",
       access: "operator",
       answers: { 200: { description: "What is in force now.", schema: reloadResponseField } },
-      handle: async () => ({ status: 200, body: await reloaded(house) }),
+      handle: async () => ({ status: 200, body: responseOf(await reload()) }),
     }),
   ];
 }
 
-async function reloaded(house: ReloadableHouse): Promise<ReloadResponse> {
-  const report = await reloadHouse(house);
+function responseOf(report: ReloadReport): ReloadResponse {
   if (!report.ok) throw new SallyportError(report.failure);
   const { file, applied, needsRestart, tools } = report;
   return { file: file ?? null, applied, needs_restart: needsRestart, tools };

@@ -37,7 +37,7 @@ describe("the server's log", () => {
     ]);
   });
 
-  it("holds no secret, wherever it stands [FR-APR-01]", () => {
+  it("holds no secret, wherever it stands [L3P2-3]", () => {
     const { log, text } = logInto();
     log.error({ token: SECRET, deep: { authorization: `Bearer ${SECRET}` } }, `It was ${SECRET}`);
     log.error({ err: new Error(`refused ${SECRET}`, { cause: new Error(SECRET) }) }, "failed");

@@ -5,6 +5,8 @@ import { type Failure, failure } from "@sallyport/protocol";
 const WRONG_KEYS = 10;
 const REFILL_MS = 6_000;
 const ADDRESSES = 4_096;
+/** Of an IPv6 address; the first half is the network. */
+const GROUPS = 8;
 
 export interface OperatorKeyCheckOptions {
   now?: () => number;
@@ -51,5 +53,10 @@ function digestOf(key: string): Buffer {
 /** Of IPv6 the network: one sender has all of it. */
 function sourceOf(address: string): string {
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
-  return address.split(":").slice(0, 4).join(":");
+  const [head = "", tail = ""] = address.split("::");
+  const [before, after] = [head, tail].map((part) => part.split(":").filter((group) => group !== ""));
+  const left = Math.max(0, GROUPS - (before?.length ?? 0) - (after?.length ?? 0));
+  return [...(before ?? []), ...Array<string>(left).fill("0"), ...(after ?? [])]
+    .slice(0, GROUPS / 2)
+    .join(":");
 }

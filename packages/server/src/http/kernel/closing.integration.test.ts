@@ -15,11 +15,13 @@ describe("a door that closes", () => {
     await using test = await openTestDoor();
     const client = test.say(HELD);
     await expect.poll(() => test.journal.held.length).toBe(1);
+    const silent = test.say("");
+    const halfway = test.say("GET / HT");
+    // Accepted after the other two, so that those are accepted too once it is answered.
     const idle = test.say(GET);
     await idle.answer();
-    const silent = test.say("");
     const closed = test.door.close({ withinMs: 20_000 });
-    await Promise.all([idle.ended, silent.ended]);
+    await Promise.all([idle.ended, silent.ended, halfway.ended]);
     using late = new RawClient(test.url);
     await late.ended;
     expect(late.received).toBe("");

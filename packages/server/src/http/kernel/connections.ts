@@ -43,7 +43,7 @@ export class Connections {
     this.#all.set(socket, connection);
     socket.once("close", () => {
       this.#all.delete(socket);
-      // An answer that waits for its turn on the connection hears nothing of its end.
+      // Not every version of Node tells an answer that waits for its turn on the connection.
       for (const exchange of connection.open) this.#end(exchange, connection);
     });
   }

@@ -44,7 +44,7 @@ export class Entrance {
 
   /** The exchange when it goes on; undefined when it has its answer. */
   enter(arrival: Arrival, route: Route | undefined): Exchange | undefined {
-    const exchange = this.#begin(arrival, route);
+    const exchange = this.begin(arrival, route);
     const page = this.#pageOf(exchange);
     if (isFailure(page)) return this.#refuse(exchange, page);
     if (page.kind === "allowed") exchange.always = answerHeaders(page);
@@ -54,10 +54,11 @@ export class Entrance {
 
   /** For what the router itself gave up on. */
   reject(arrival: Arrival, failed: Failure): void {
-    this.#refuse(this.#begin(arrival, undefined), failed);
+    this.#refuse(this.begin(arrival, undefined), failed);
   }
 
-  #begin({ request, response, requestId }: Arrival, route: Route | undefined): Exchange {
+  /** Puts a request on record, for whatever becomes of it. */
+  begin({ request, response, requestId }: Arrival, route: Route | undefined): Exchange {
     const exchange = new Exchange(request, response, requestId);
     exchange.route = route;
     exchange.hasPlace = this.#parts.connections.begin(exchange);

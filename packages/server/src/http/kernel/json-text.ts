@@ -128,15 +128,18 @@ function pointerPart(name: string): string {
 
 /** Seldom needed, so it may parse again: an amount or an id with other last digits is another amount or id. */
 function changedInteger(text: string): Fault | undefined {
-  let changed = false;
+  let hasChanged = false;
   JSON.parse(text, (...[, value, context]: unknown[]) => {
-    const source = sourceOf(context);
-    if (typeof value === "number" && /^-?\d+$/.test(source) && BigInt(source) !== BigInt(value))
-      changed = true;
+    if (typeof value === "number" && changes(value, sourceOf(context))) hasChanged = true;
     return value;
   });
   const reason = "holds a whole number with more digits than a number keeps; send it as text";
-  return changed ? { path: "", reason } : undefined;
+  return hasChanged ? { path: "", reason } : undefined;
+}
+
+/** Whether writing the number again would give other digits than it was read from. */
+function changes(value: number, source: string): boolean {
+  return /^-?\d+$/.test(source) && source !== String(value) && BigInt(source) !== BigInt(value);
 }
 
 function sourceOf(context: unknown): string {

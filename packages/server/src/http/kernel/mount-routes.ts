@@ -23,9 +23,9 @@ export function mountRoutes(
     if (request.is404) entrance.enter(arrivalOf(request, reply), undefined);
     else done();
   });
-  app.setErrorHandler((error, request) => {
-    if (request.exchange) running.unreadable(request.exchange, error);
-    else request.raw.destroy();
+  app.setErrorHandler((error, request, reply) => {
+    const exchange = request.exchange ?? entrance.begin(arrivalOf(request, reply), undefined);
+    running.unreadable(exchange, error);
   });
   for (const route of routes) {
     app.route({

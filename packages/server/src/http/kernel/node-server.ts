@@ -17,7 +17,7 @@ export function makeNodeServer(
       )
     : createServer(options, listener);
   server.maxConnections = settings.connections;
-  // One more than allowed is let through, so that it can be seen and refused instead of being dropped unseen.
+  // One more than allowed is let through: past its own bound Node refuses them or drops the rest unseen, by version.
   server.maxHeadersCount = FIXED_BOUNDS.headers + 1;
   server.maxRequestsPerSocket = FIXED_BOUNDS.requestsPerConnection;
   if (tls) server.on("connection", (socket) => connections.addHandshake(socket));

@@ -1,17 +1,14 @@
-import { Readable } from "node:stream";
-import { decode, type Field, type InvocationEvents, invocationEventFields } from "@sallyport/protocol";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Reply } from "../route.ts";
 import type { EventTiming } from "./call-events.ts";
 import { eventRoutes } from "./events.ts";
 import { asking, ORIGIN } from "./fixtures/ask.ts";
-import { type FixtureDoor, fixtureDoor, plainEngine } from "./fixtures/door.ts";
+import { type FixtureDoor, plainEngine } from "./fixtures/door.ts";
 import { FixtureFeed } from "./fixtures/feed.ts";
+import { opening } from "./fixtures/opening.ts";
+import { eventsOf, streamOf, type Told } from "./fixtures/read-events.ts";
 
-const doors: FixtureDoor[] = [];
-afterEach(async () => {
-  for (const { engine } of doors.splice(0)) await engine.close();
-});
+const openDoor = opening();
 
 const QUICK: EventTiming = { heartbeatMs: 20, lookAgainMs: 5 };
 
@@ -29,8 +26,7 @@ const OF = { tenant: "local", agent: "http", tool: "sum" };
 
 /** A door whose engine has one call, `c`, that does what the test says. */
 async function watching(feed?: FixtureFeed, timing = QUICK): Promise<Watch> {
-  const door = await fixtureDoor();
-  doors.push(door);
+  const door = await openDoor();
   const call: Watch["call"] = { standing: { of: OF, status: "running" }, ...(feed && { feed }) };
   door.parts.engine = {
     ...plainEngine(door.parts),
@@ -47,46 +43,12 @@ async function watching(feed?: FixtureFeed, timing = QUICK): Promise<Watch> {
   return { door, watch, call };
 }
 
-interface Told {
-  id?: string;
-  event: string;
-  data: Record<string, unknown>;
-}
-
-/** The events of a stream; every one has the promised shape. */
-async function eventsOf({ content }: Reply, until = () => false): Promise<Told[]> {
-  const told: Told[] = [];
-  if (!(content instanceof Readable)) throw new Error("no stream");
-  let text = "";
-  for await (const chunk of content) {
-    text += String(chunk);
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const event = readFrame(text.slice(0, end));
-      text = text.slice(end + 2);
-      if (event) told.push(event);
-    }
-    if (until()) break;
-  }
-  return told;
-}
-
-function readFrame(text: string): Told | undefined {
-  const fields = Object.fromEntries(
-    text.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]),
-  );
-  if (fields.event === undefined) return undefined;
-  const data: unknown = JSON.parse(fields.data ?? "");
-  const field: Field<unknown> = invocationEventFields[fields.event as keyof InvocationEvents];
-  expect(decode(data, field).ok).toBe(true);
-  return { ...(fields.id !== undefined && { id: fields.id }), event: fields.event, data: Object(data) };
-}
-
 const names = (told: Told[]) => told.map(({ event }) => event);
 const bytes = (...list: number[]) => Uint8Array.from(list);
 
 describe("GET /v1/invocations/{invocation_id}/events", () => {
   it("tells a call of a real engine from its first state to its end [L3-API-2] [L3-EXE-5]", async () => {
-    const door = await fixtureDoor([
+    const door = await openDoor([
       {
         id: "slow",
         run: (_input, context) => {
@@ -95,7 +57,6 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
         },
       },
     ]);
-    doors.push(door);
     const body = { tool_id: "slow", parameters: {}, execution_options: { async_mode: true } };
     const { json } = await door.ask("invokeTool", { body });
     const reply = await door.ask("watchInvocation", {
@@ -182,8 +143,7 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
   });
 
   it("tells what is on record of a call that is over [L3-API-2]", async () => {
-    const door = await fixtureDoor();
-    doors.push(door);
+    const door = await openDoor();
     const { json } = await door.ask("invokeTool", { body: { tool_id: "sum", parameters: { a: 1, b: 1 } } });
     const params = { invocation_id: String(json.invocation_id) };
     const told = await eventsOf(await door.ask("watchInvocation", { params }));
@@ -202,7 +162,7 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
     const { watch, call } = await watching();
     call.standing = { of: OF, status: "pending_approval", approvalId: "a" };
     const reply = await watch();
-    const stream = reply.content as Readable;
+    const stream = streamOf(reply);
     let seen = "";
     stream.on("data", (chunk) => {
       seen += String(chunk);
@@ -219,7 +179,7 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
     const feed = new FixtureFeed();
     feed.push({ kind: "state", state: "EXECUTING" });
     const { watch, call } = await watching(feed);
-    const stream = (await watch()).content as Readable;
+    const stream = streamOf(await watch());
     let seen = "";
     stream.on("data", (chunk) => {
       seen += String(chunk);
@@ -234,7 +194,7 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
   it("stops at once when the reader goes, and when the door closes", async () => {
     const feed = new FixtureFeed();
     const { watch } = await watching(feed, { heartbeatMs: 60_000, lookAgainMs: 60_000 });
-    const left = (await watch()).content as Readable;
+    const left = streamOf(await watch());
     left.resume();
     await expect.poll(() => feed.waiting).toBe(1);
     left.destroy();
@@ -242,7 +202,7 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
     expect(feed.waiting).toBe(0);
 
     const closing = new AbortController();
-    const cut = (await watch(undefined, closing.signal)).content as Readable;
+    const cut = streamOf(await watch(undefined, closing.signal));
     cut.resume();
     await expect.poll(() => feed.waiting).toBe(1);
     closing.abort();
@@ -255,7 +215,7 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
     const chunk = new Uint8Array(4_096).fill(0x61);
     for (let count = 0; count < 500; count += 1) feed.push({ kind: "output", stream: "stdout", chunk });
     const { watch } = await watching(feed);
-    const stream = (await watch()).content as Readable;
+    const stream = streamOf(await watch());
     await new Promise((resolve) => stream.once("readable", resolve));
     for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
     expect(stream.readableLength).toBeLessThan(32 * 1024);

@@ -1,18 +1,14 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { asking } from "./fixtures/ask.ts";
-import { type FixtureDoor, fixtureDoor } from "./fixtures/door.ts";
+import type { FixtureDoor } from "./fixtures/door.ts";
+import { opening } from "./fixtures/opening.ts";
 import { healthRoutes } from "./health.ts";
 import type { DoorParts, ReadinessCheck } from "./parts.ts";
 
-const doors: FixtureDoor[] = [];
-afterEach(async () => {
-  for (const { engine } of doors.splice(0)) await engine.close();
-});
+const openDoor = opening();
 
 async function open(parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
-  const door = await fixtureDoor([], { parts });
-  doors.push(door);
-  return door;
+  return await openDoor([], { parts });
 }
 
 describe("/healthz and /readyz", () => {

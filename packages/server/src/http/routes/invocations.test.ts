@@ -1,38 +1,12 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { agent, OPERATOR, ORIGIN, refusal, refused } from "./fixtures/ask.ts";
-import { type FixtureDoor, type FixtureTool, fixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+import { type FixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+import { gatedTool } from "./fixtures/gated-tool.ts";
+import { opening } from "./fixtures/opening.ts";
 
-const doors: FixtureDoor[] = [];
-afterEach(async () => {
-  for (const { engine } of doors.splice(0)) await engine.close();
-});
-
-async function open(...given: Parameters<typeof fixtureDoor>): Promise<FixtureDoor> {
-  const door = await fixtureDoor(...given);
-  doors.push(door);
-  return door;
-}
+const open = opening();
 
 const CALL = { tool_id: "sum", parameters: { a: 2, b: 3 } };
-
-function gated(): FixtureTool & { begun: Promise<void>; finish(): void } {
-  const begun = Promise.withResolvers<void>();
-  const gate = Promise.withResolvers<void>();
-  return {
-    id: "gated",
-    begun: begun.promise,
-    finish: gate.resolve,
-    run: async (_input, context) => {
-      context.progress(40.4, "halfway");
-      begun.resolve();
-      const stopped = new Promise((_resolve, reject) => {
-        context.signal.addEventListener("abort", () => reject(new Error("stopped")));
-      });
-      await Promise.race([gate.promise, stopped]);
-      return "done";
-    },
-  };
-}
 
 async function made(door: FixtureDoor, body: object = CALL, principal = OPERATOR): Promise<string> {
   return String((await door.ask("invokeTool", { body, principal })).json.invocation_id);
@@ -45,7 +19,7 @@ async function ended(door: FixtureDoor, id: string): Promise<void> {
 
 describe("GET /v1/invocations/{invocation_id}", () => {
   it("shows how far a running call is, and what is on record once it has ended [L3-API-2] [L3-EXE-5]", async () => {
-    const tool = gated();
+    const tool = gatedTool();
     const door = await open([tool]);
     const body = { tool_id: "gated", parameters: {}, execution_options: { async_mode: true } };
     const invocation_id = await made(door, body);
@@ -166,7 +140,7 @@ describe("GET /v1/invocations", () => {
 
 describe("POST /v1/invocations/{invocation_id}:cancel", () => {
   it("ends a running call, and says so again when asked again [L3-API-2] [L3-EXE-5]", async () => {
-    const tool = gated();
+    const tool = gatedTool();
     const door = await open([tool]);
     const body = { tool_id: "gated", parameters: {}, execution_options: { async_mode: true } };
     const invocation_id = await made(door, body);

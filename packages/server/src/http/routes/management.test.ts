@@ -1,17 +1,13 @@
 import { type Engine, hmacSigner } from "@sallyport/engine";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { agent, OPERATOR, refusal } from "./fixtures/ask.ts";
-import { type FixtureDoor, fixtureDoor, SUM } from "./fixtures/door.ts";
+import { type FixtureDoor, SUM } from "./fixtures/door.ts";
+import { opening } from "./fixtures/opening.ts";
 
-const doors: FixtureDoor[] = [];
-afterEach(async () => {
-  for (const { engine } of doors.splice(0)) await engine.close();
-});
+const openDoor = opening();
 
-async function open(...[options]: [Parameters<typeof fixtureDoor>[1]?]): Promise<FixtureDoor> {
-  const door = await fixtureDoor([SUM], options);
-  doors.push(door);
-  return door;
+async function open(...[options]: [Parameters<typeof openDoor>[1]?]): Promise<FixtureDoor> {
+  return await openDoor([SUM], options);
 }
 
 const SIGNED = { engine: { signer: hmacSigner(Buffer.alloc(32, 1)) } };

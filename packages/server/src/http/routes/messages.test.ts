@@ -1,18 +1,14 @@
 import { decode, failure, mcxErrorField } from "@sallyport/protocol";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Ask, agent, ORIGIN } from "./fixtures/ask.ts";
-import { type FixtureDoor, fixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+import { type FixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+import { opening } from "./fixtures/opening.ts";
 import type { DoorParts } from "./parts.ts";
 
-const doors: FixtureDoor[] = [];
-afterEach(async () => {
-  for (const { engine } of doors.splice(0)) await engine.close();
-});
+const openDoor = opening();
 
 async function open(parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
-  const door = await fixtureDoor([SUM], { parts });
-  doors.push(door);
-  return door;
+  return await openDoor([SUM], { parts });
 }
 
 function message({ parameters = { a: 2, b: 3 } as object, security = {}, source = "http" } = {}) {
@@ -58,7 +54,7 @@ describe("POST /v1/messages", () => {
   });
 
   it("answers a request that a person has to approve with where to ask [MCX-5]", async () => {
-    const { ask } = await fixtureDoor([{ ...SUM, manifest: { requiresApproval: true } }]);
+    const { ask } = await openDoor([{ ...SUM, manifest: { requiresApproval: true } }]);
     const reply = await ask("sendMessage", { body: message() });
     expect(reply).toMatchObject({ status: 202, headers: { location: `${ORIGIN}/v1/invocations/m-1` } });
   });
@@ -86,8 +82,7 @@ describe("POST /v1/messages", () => {
   });
 
   it("asks for a token in the envelope's own words, and takes it from the message [MCX-6]", async () => {
-    const bob = agent("bob");
-    const recognise = (token: string) => (token === "good" ? bob : failure("E3202"));
+    const recognise = (token: string) => (token === "token-of-bob" ? agent("bob") : failure("E3202"));
     const { ask, parts } = await open({ callers: "token", recognise });
     const none = await sent(ask, message());
     expect(none).toMatchObject({
@@ -105,8 +100,7 @@ describe("POST /v1/messages", () => {
         return plain.call(request);
       },
     };
-    bob.kind === "agent" && Object.assign(bob, { token: "good" });
-    await sent(ask, message({ security: { token: "good" }, source: "bob" }));
+    await sent(ask, message({ security: { token: "token-of-bob" }, source: "bob" }));
     expect(caller).toEqual({ tenant: "acme", agent: "bob", session: "s-1" });
   });
 });

@@ -1,19 +1,15 @@
 import { failure } from "@sallyport/protocol";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Principal } from "../principal.ts";
 import { agent, OPERATOR, refusal, refused } from "./fixtures/ask.ts";
-import { type FixtureDoor, type FixtureTool, fixtureDoor, SUM, shelve } from "./fixtures/door.ts";
+import { type FixtureDoor, type FixtureTool, SUM, shelve } from "./fixtures/door.ts";
+import { opening } from "./fixtures/opening.ts";
 import type { DoorParts } from "./parts.ts";
 
-const doors: FixtureDoor[] = [];
-afterEach(async () => {
-  for (const { engine } of doors.splice(0)) await engine.close();
-});
+const openDoor = opening();
 
 async function open(tools: FixtureTool[], parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
-  const door = await fixtureDoor(tools, { parts });
-  doors.push(door);
-  return door;
+  return await openDoor(tools, { parts });
 }
 
 const MAIL: FixtureTool = {

@@ -1,0 +1,226 @@
+import { generateKeyPairSync } from "node:crypto";
+import {
+  createTokenChecker,
+  keySetOf,
+  type MintClaims,
+  mintApprovalToken,
+  mintToken,
+  type TokenChecker,
+} from "@sallyport/engine";
+import { type Failure, isFailure } from "@sallyport/protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Principal } from "../principal.ts";
+import { createGuard, type Guard, OperatorKeyCheck, SessionBook, type Shown, TokenReader } from "./index.ts";
+
+const KEY = `spo_${"k".repeat(43)}`;
+const NOW = 1_800_000_000_000;
+const house = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const keys = must(
+  keySetOf([{ kid: "house", publicKey: house.publicKey, issuers: ["sallyport", "l03-tool-execution"] }]),
+);
+
+function must<Value extends object>(value: Value | Failure): Value {
+  if (isFailure(value)) throw new Error(value.message);
+  return value;
+}
+
+const SHOWN: Shown = {
+  authorization: undefined,
+  cookie: undefined,
+  address: "127.0.0.1",
+  mayChange: false,
+  fromOwnPage: false,
+};
+
+const CLAIMS: MintClaims = {
+  jti: "j-1",
+  issuer: "sallyport",
+  tool: "math.*",
+  versions: "^1.0.0",
+  agent: "did:agent:7",
+  tenant: "acme",
+  operations: ["execute"],
+  issuedAt: NOW - 1_000,
+  expiresAt: NOW + 60_000,
+};
+const PASS = { approvalId: "ap-1", callId: "c-1", tool: "math.add", approver: "ana", level: 1 };
+
+const tokenWith = (claims: Partial<MintClaims> = {}, privateKey = house.privateKey) =>
+  mintToken({ ...CLAIMS, ...claims }, { kid: "house", privateKey });
+const passWith = (expiresAt: number, privateKey = house.privateKey) =>
+  mintApprovalToken({ ...PASS, expiresAt, issuedAt: NOW - 1_000 }, { kid: "house", privateKey });
+
+let now: number;
+let sessions: SessionBook;
+let checker: TokenChecker;
+let guard: Guard;
+
+beforeEach(() => {
+  now = NOW;
+  sessions = new SessionBook({ now: () => now });
+  checker = createTokenChecker({ keys });
+  guard = guardFor("token");
+});
+
+function guardFor(callers: "open" | "token"): Guard {
+  const tokens = new TokenReader({ checker, approvalKeys: () => keys, now: () => now });
+  return createGuard({ callers, operator: new OperatorKeyCheck(KEY, { now: () => now }), sessions, tokens });
+}
+
+const bearer = (text: string, shown: Partial<Shown> = {}) =>
+  guard.identify({ ...SHOWN, authorization: `Bearer ${text}`, ...shown });
+const cookie = (text: string, shown: Partial<Shown> = {}) =>
+  guard.identify({ ...SHOWN, cookie: text, ...shown });
+
+describe("who asks", () => {
+  it("is anyone who shows nothing", () => {
+    expect(guard.identify(SHOWN)).toEqual({ kind: "anyone" });
+    expect(cookie("theme=dark; lang=en")).toEqual({ kind: "anyone" });
+  });
+
+  it("is an operator by the key or a session of it", () => {
+    expect(bearer(KEY)).toEqual({ kind: "operator", name: "operator" });
+    const { token, session } = sessions.open("ana");
+    const ana = { kind: "operator", name: "ana", session: session.id };
+    expect(bearer(token)).toEqual(ana);
+    expect(cookie(`a=b; sallyport_session=${token}`)).toEqual(ana);
+  });
+
+  it("is an agent by a token, whatever that is good for [L3-PRM-1]", () => {
+    const token = tokenWith();
+    for (const again of [1, 2]) {
+      const found = bearer(token);
+      expect(found, `try ${again}`).toMatchObject({ kind: "agent", token });
+      expect(found).toMatchObject({ claims: { agent: "did:agent:7", tenant: "acme", tool: "math.*" } });
+    }
+    expect(guard.recognise(token)).toMatchObject({ kind: "agent" });
+  });
+
+  it("is an approver by the token for an approval [L3-APR]", () => {
+    const pass = { ...PASS, expiresAt: NOW + 60_000 };
+    expect(bearer(passWith(NOW + 60_000))).toEqual({ kind: "approver", pass });
+  });
+});
+
+describe("a credential that is no good is refused, never passed over", () => {
+  it.each([
+    ["another key", `spo_${"x".repeat(43)}`, "E3939"],
+    ["a session that never was", `sps_${"x".repeat(43)}`, "E3939"],
+    ["nonsense", "nonsense", "E3201"],
+    ["a token with nothing in it", "eyJhbGciOiJSUzI1NiJ9.e30.AA", "E3201"],
+    ["a stranger's token", tokenWith({}, stranger.privateKey), "E3201"],
+    ["an expired token", tokenWith({ issuedAt: NOW - 120_000, expiresAt: NOW - 60_000 }), "E3202"],
+    ["an issuer that is not trusted", tokenWith({ issuer: "evil" }), "E3201"],
+    ["a stranger's approval token", passWith(NOW + 60_000, stranger.privateKey), "E3201"],
+    ["an expired approval token", passWith(NOW - 1), "E3202"],
+  ])("%s", (_, text, code) => {
+    expect(bearer(text)).toMatchObject({ code });
+  });
+
+  it.each(["Basic YTpi", "Bearer", "Bearer  ", "Bearer a b", "", "Negotiate"])("%j", (authorization) => {
+    expect(guard.identify({ ...SHOWN, authorization })).toMatchObject({ code: "E3939" });
+  });
+
+  it("a token once it is revoked, or over", () => {
+    const token = tokenWith();
+    expect(bearer(token)).toMatchObject({ kind: "agent" });
+    now = NOW + 100_000;
+    expect(bearer(token)).toMatchObject({ code: "E3202" });
+    now = NOW;
+    checker.revoke("j-1");
+    expect(bearer(token)).toMatchObject({ code: "E3208" });
+  });
+
+  it("a token where there are no keys to check it with", () => {
+    const tokens = new TokenReader({});
+    for (const token of [tokenWith(), passWith(NOW + 60_000)])
+      expect(tokens.read(token)).toMatchObject({
+        code: "E3201",
+        message: expect.stringContaining("no keys"),
+      });
+  });
+
+  it("a session once it is over", () => {
+    const { token, session } = sessions.open("ana");
+    now += sessions.lifeMs;
+    expect(bearer(token)).toMatchObject({ code: "E3939" });
+    now = NOW;
+    expect(bearer(token)).toMatchObject({ code: "E3939" });
+    const second = sessions.open("ana");
+    sessions.end(session.id);
+    expect(bearer(second.token)).toMatchObject({ kind: "operator" });
+    sessions.end(second.session.id);
+    expect(bearer(second.token)).toMatchObject({ code: "E3939" });
+  });
+
+  it("two session cookies", () => {
+    const { token } = sessions.open("ana");
+    expect(cookie(`sallyport_session=x; sallyport_session=${token}`)).toMatchObject({ code: "E3939" });
+  });
+});
+
+describe("a session cookie", () => {
+  it("changes something only from the door's own pages", () => {
+    const text = `sallyport_session=${sessions.open("ana").token}`;
+    expect(cookie(text, { mayChange: true })).toMatchObject({ code: "E3937" });
+    expect(cookie(text, { mayChange: true, fromOwnPage: true })).toMatchObject({ kind: "operator" });
+  });
+
+  it("stands behind a header", () => {
+    const text = `sallyport_session=${sessions.open("ana").token}`;
+    expect(bearer(tokenWith(), { cookie: text })).toMatchObject({ kind: "agent" });
+  });
+});
+
+describe("wrong operator keys", () => {
+  const wrong = `spo_${"x".repeat(43)}`;
+  const tryFrom = (address: string, key = wrong) => bearer(key, { address });
+
+  it("are heard ten times, then one every six seconds, and the right one no sooner", () => {
+    for (let count = 0; count < 10; count += 1) expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
+    expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3941", details: { retryAfterMs: 6_000 } });
+    expect(tryFrom("10.0.0.1", KEY)).toMatchObject({ code: "E3941" });
+    expect(tryFrom("10.0.0.2", KEY)).toMatchObject({ kind: "operator" });
+    now += 6_000;
+    expect(tryFrom("10.0.0.1", KEY)).toMatchObject({ kind: "operator" });
+    expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
+    expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3941" });
+    now += 60_000;
+    for (let count = 0; count < 10; count += 1) expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
+  });
+
+  it("from one network of IPv6 count as one sender's", () => {
+    for (let count = 0; count < 10; count += 1) tryFrom(`2001:db8:1:2::${count}`);
+    expect(tryFrom("2001:db8:1:2::ffff")).toMatchObject({ code: "E3941" });
+    expect(tryFrom("2001:db8:1:3::1")).toMatchObject({ code: "E3939" });
+    for (let count = 0; count < 10; count += 1) tryFrom(`2001:db8::${count}`);
+    expect(tryFrom("2001:db8::ffff:1")).toMatchObject({ code: "E3941" });
+    expect(tryFrom("::1")).toMatchObject({ code: "E3939" });
+  });
+});
+
+describe("who may use which route", () => {
+  const agent = (): Principal => must(bearer(tokenWith()));
+  const approver: Principal = { kind: "approver", pass: { ...PASS, expiresAt: NOW } };
+  const operator: Principal = { kind: "operator", name: "operator" };
+  const anyone: Principal = { kind: "anyone" };
+  const codes = (callers: "open" | "token", principal: Principal) =>
+    (["public", "caller", "operator", "approver"] as const).map(
+      (access) => guardFor(callers).refuse(principal, access)?.code,
+    );
+
+  it("where each call needs a token", () => {
+    expect(codes("token", anyone)).toEqual([undefined, "E3938", "E3938", "E3938"]);
+    expect(codes("token", agent())).toEqual([undefined, undefined, "E3940", "E3940"]);
+    expect(codes("token", approver)).toEqual([undefined, "E3940", "E3940", undefined]);
+    expect(codes("token", operator)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  it("where whoever reaches the door may call", () => {
+    expect(codes("open", anyone)).toEqual([undefined, undefined, "E3938", "E3938"]);
+    expect(codes("open", agent())).toEqual([undefined, undefined, "E3940", "E3940"]);
+    expect(codes("open", approver)).toEqual([undefined, undefined, "E3940", undefined]);
+    expect(codes("open", operator)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+});

@@ -1,0 +1,45 @@
+import autocannon from "autocannon";
+import type { Reading } from "../measure.ts";
+import type { HttpContender } from "./contender.ts";
+
+export type Load = { connections: number } & ({ seconds: number } | { requests: number });
+
+/** Loads a contender over so many connections. Rejects when any answer is not the right one: a refusal would be fast. */
+export async function load(contender: HttpContender, given: Load): Promise<Reading> {
+  const { name, url, request, isRight } = contender;
+  const latencies: number[] = [];
+  let made = 0;
+  let wrong: string | undefined;
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    const tracker = autocannon(
+      {
+        url,
+        method: "POST",
+        connections: given.connections,
+        ...("seconds" in given ? { duration: given.seconds } : { amount: given.requests }),
+        sampleInt: 100,
+        setupClient(client) {
+          const { headers, body } = request(made);
+          made += 1;
+          client.setHeadersAndBody(headers, body);
+        },
+        verifyBody(body) {
+          const right = isRight(body);
+          if (!right) wrong ??= body;
+          return right;
+        },
+      },
+      (error, done) => (error ? reject(error) : resolve(done)),
+    );
+    tracker.on("response", (...[, , , ms]: [unknown, number, number, number]) => latencies.push(ms));
+  });
+  const bad = result.errors + result.non2xx + result.mismatches;
+  if (bad > 0) throw new Error(`${name}: ${bad} of ${result.requests.total} went wrong; ${wrong ?? ""}`);
+  return { name, ...spread(latencies), perSecond: result.requests.total / result.duration };
+}
+
+function spread(latencies: readonly number[]): { p50Us: number; p99Us: number } {
+  const sorted = Float64Array.from(latencies).sort();
+  const at = (share: number) => (sorted[Math.floor(share * sorted.length)] ?? 0) * 1_000;
+  return { p50Us: at(0.5), p99Us: at(0.99) };
+}

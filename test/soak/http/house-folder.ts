@@ -1,0 +1,67 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ServerProcess } from "./server-process.ts";
+
+/** A folder with a configuration whose server always comes back to the same port. */
+export class HouseFolder implements AsyncDisposable {
+  readonly folder: string;
+  readonly port: number;
+  readonly #lives: ServerProcess[] = [];
+
+  private constructor(folder: string, port: number) {
+    this.folder = folder;
+    this.port = port;
+  }
+
+  static async make(config: string): Promise<HouseFolder> {
+    const made = new HouseFolder(mkdtempSync(join(tmpdir(), "sp-load-")), await freePort());
+    made.configure(config);
+    return made;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get stateFolder(): string {
+    return this.path(".sallyport");
+  }
+
+  get operatorKey(): string {
+    return readFileSync(join(this.stateFolder, "keys", "operator.key"), "utf8").trim();
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  configure(config: string): void {
+    writeFileSync(this.path("sallyport.yaml"), config);
+  }
+
+  /** Starts a server that is open when this resolves. */
+  async start(...args: string[]): Promise<ServerProcess> {
+    const life = new ServerProcess(this.folder, ["--port", String(this.port), ...args]);
+    this.#lives.push(life);
+    return await life.open();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const life of this.#lives) if (life.isAlive) await life.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A port that was free a moment ago. Nothing else may take one on its own below the range of the system's choice. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}

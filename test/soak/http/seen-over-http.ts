@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuditVerification, InvocationListResponse, ToolInvokeResponse } from "@sallyport/protocol";
+import { Client } from "./ask.ts";
+import { endOf, inWords, sameEnd } from "./book.ts";
+import type { HouseFolder } from "./house-folder.ts";
+import { type Kept, recordedEnd } from "./kept-records.ts";
+
+/** Waits until nothing is accepted and not ended. */
+export async function untilQuiet(house: HouseFolder): Promise<void> {
+  using client = new Client(house.port);
+  for (const status of ["pending", "running"]) {
+    for (;;) {
+      const path = `/v1/invocations?limit=1&status=${status}`;
+      const { body } = await client.ask<InvocationListResponse>({ path });
+      if (body.invocations.length === 0) break;
+      await sleep(100);
+    }
+  }
+}
+
+/** Everything in the list of calls, by its pages; and whether it and the journal say the same. */
+export async function listBreaches(house: HouseFolder, { records }: Kept): Promise<string[]> {
+  using client = new Client(house.port);
+  const listed = new Map<string, string>();
+  for (let cursor = ""; ; ) {
+    const path = `/v1/invocations?limit=200${cursor}`;
+    const { body } = await client.ask<InvocationListResponse>({ path });
+    for (const { invocation_id, status } of body.invocations) listed.set(invocation_id, status);
+    if (body.next_cursor === undefined) break;
+    cursor = `&cursor=${body.next_cursor}`;
+  }
+  const wrong = [...records.values()].filter(
+    (record) => listed.get(record.callId) !== recordedEnd(record).status,
+  );
+  return [
+    ...(listed.size === records.size ? [] : [`${listed.size} calls are listed, ${records.size} are kept`]),
+    ...wrong.map(({ callId }) => `${callId} is listed as ${listed.get(callId)}`),
+  ];
+}
+
+/** Asks for the results of these calls, and compares them with the journal. */
+export async function resultBreaches(
+  house: HouseFolder,
+  { records }: Kept,
+  callIds: readonly string[],
+): Promise<string[]> {
+  using client = new Client(house.port);
+  const wrong: string[] = [];
+  for (const callId of callIds) {
+    const record = records.get(callId);
+    const { body } = await client.ask<ToolInvokeResponse>({ path: `/v1/invocations/${callId}/result` });
+    const kept = record && recordedEnd(record);
+    if (!kept || !sameEnd(kept, endOf(body)))
+      wrong.push(`${callId}: ${inWords(endOf(body))}, kept ${inWords(kept)}`);
+  }
+  return wrong;
+}
+
+/** Asks the server to verify its own record. */
+export async function verifyAudit(house: HouseFolder): Promise<AuditVerification> {
+  using client = new Client(house.port);
+  const headers = { authorization: `Bearer ${house.operatorKey}` };
+  return (await client.ask<AuditVerification>({ path: "/v1/audit:verify", headers })).body;
+}
