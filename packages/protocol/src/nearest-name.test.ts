@@ -19,12 +19,13 @@ describe("nearest name", () => {
   });
 
   it("takes no time on hostile names", () => {
-    const started = performance.now();
+    const before = process.cpuUsage();
     nearestNames("x".repeat(100_000), ["y".repeat(100_000)]);
     nearestNames(
       "x".repeat(60),
       Array.from({ length: 5_000 }, (_, index) => `${"x".repeat(55)}${index}`),
     );
-    expect(performance.now() - started).toBeLessThan(2_000);
+    // Time of the processor: a busy machine is no reason to fail.
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
   });
 });

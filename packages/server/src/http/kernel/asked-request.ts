@@ -1,4 +1,4 @@
-import { type Failure, type Field, failure, type Issue } from "@sallyport/protocol";
+import { exactRecord, type Failure, type Field, failure, type Issue, optional } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import type { Asked, Route } from "../route.ts";
 import type { Exchange } from "./exchange.ts";
@@ -43,6 +43,9 @@ class AskedRequest implements Asked {
   }
 }
 
+/** What a route takes that reads no body: something ignored here may have been meant as a limit. */
+const NO_BODY: Field<unknown> = optional(exactRecord<Record<never, never>>({}));
+
 /** The request as the route promised it to its handler; E3903 with every wrong place when it is not like that. */
 export function askedOf(
   route: Route,
@@ -52,7 +55,7 @@ export function askedOf(
   const issues: Issue[] = [];
   const fitsPath = fieldFits(route.params, given.params, { at: "path", issues });
   const fitsQuery = fieldFits(route.query, given.query, { at: "query", issues });
-  const fitsBody = fieldFits(route.body, given.body, { at: "", issues });
+  const fitsBody = fieldFits(route.body ?? NO_BODY, given.body, { at: "", issues });
   if (fitsPath && fitsQuery && fitsBody) return new AskedRequest(exchange, given, given.origin);
   const places = issues.slice(0, 5).map(({ path, reason }) => `${path || "the body"} ${reason}`);
   const rest = issues.length > 5 ? `; and ${issues.length - 5} more` : "";

@@ -3,7 +3,16 @@ import { type Failure, failure } from "@sallyport/protocol";
 import { FIXED_BOUNDS } from "./door-settings.ts";
 
 /** Headers of which two readers could each believe another one. */
-const SINGLE = new Set(["host", "authorization", "content-type", "content-length", "origin", "expect"]);
+const SINGLE = new Set([
+  "host",
+  "authorization",
+  "content-type",
+  "content-length",
+  "origin",
+  "expect",
+  "idempotency-key",
+  "last-event-id",
+]);
 const LENGTHS = new Set([...SINGLE].map((name) => name.length));
 
 /** E3935 for too many headers, E3903 for two of a kind where only one may be. */
