@@ -163,8 +163,8 @@ describe("sallyport", () => {
     using shell = new Shell("tools: []\ngrant:\n  - id: x\nlimits:\n  threads: none\n");
     const { code, stderr } = await shell.run(["doctor"]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/sallyport\.yaml:2 unknown key "grant" — did you mean "grants"\?/);
-    expect(stderr).toMatch(/sallyport\.yaml:5 limits\.threads/);
+    expect(stderr).toMatch(/sallyport\.yaml:2:1 unknown key "grant" — did you mean "grants"\?/);
+    expect(stderr).toMatch(/sallyport\.yaml:5:3 limits\.threads/);
     writeFileSync(shell.path("sallyport.yaml"), "tools: [\n");
     expect((await shell.run(["doctor"])).stderr).toMatch(/sallyport\.yaml:\d/);
     expect((await shell.run(["doctor", "--config", "nowhere.yaml"])).stderr).toContain("nowhere.yaml");

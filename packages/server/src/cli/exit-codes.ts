@@ -17,7 +17,7 @@ export const EXIT = {
 const INTERNAL = new Set(["E3801", "E3802", "E3803", "E3804", "E3900", "E3908", "E3912", "E3914", "E3915"]);
 
 /** What the person at the command line can put right: configuration, modules, arguments. */
-const USAGE = new Set(["E3919", "E3920", "E3921"]);
+const USAGE = new Set(["E3919", "E3920", "E3921", "E3943"]);
 
 /** The exit code for a failure: by its status first, then by who could have avoided it. */
 export function exitCodeOf(error: Failure): number {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EventEmitter } from "node:events";
+import type { ErrorReport } from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
 import type { Logger } from "pino";
 import { type OpenHouse, openHouse } from "../compose.ts";
@@ -42,7 +43,7 @@ export async function serveHouse(options: ServeOptions): Promise<void> {
       meter,
       instance,
       ...(tracer && { tracer }),
-      errors: { report: (report) => log.error({ ...report }, "Something went wrong inside") },
+      errors: { report: (report) => tellError(report, log) },
     });
     try {
       const http = await openDoor(house, { log, telemetry });
@@ -57,6 +58,12 @@ export async function serveHouse(options: ServeOptions): Promise<void> {
     await telemetry.close();
     stopping.done();
   }
+}
+
+/** That somebody cancelled a call is no trouble of the house, however often it happens. */
+function tellError(report: ErrorReport, log: Logger): void {
+  if (report.code === "E3906") log.debug({ ...report }, "A call was cancelled");
+  else log.error({ ...report }, "Something went wrong inside");
 }
 
 /** An address that cannot be had is the one thing that whoever starts a server can put right on the spot. */

@@ -49,5 +49,5 @@ export const FIXED_BOUNDS = {
   requestsPerConnection: 10_000,
   /** How long, and how much, is still read from a sender that was refused, so that it gets to read why. */
   lingerMs: 1_000,
-  lingerBytes: 64 * 1024 * 1024,
+  lingerBytes: 16 * 1024 * 1024,
 } as const;
