@@ -98,7 +98,7 @@ describe("a command tool, through the whole passage", () => {
     expect(codeOf(await sh("true"))).toBe("success");
   });
 
-  it("is refused where its level cannot be had, never run weaker [L3-EXE-2]", async () => {
+  it("is refused where its level cannot be had, never run weaker [L3-EXE-2] [R2-1]", async () => {
     await open("sandbox: { backends: [process] }\n");
     const answer = await sh("echo x > kept.txt");
     expect(codeOf(answer)).toBe("E3101");

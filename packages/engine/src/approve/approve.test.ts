@@ -8,7 +8,7 @@ import { fillSummary } from "./summary.ts";
 const HOUR = 3_600_000;
 
 describe("escalation", () => {
-  it("goes from one level to the next after 1 h, 4 h and 24 h", () => {
+  it("goes from one level to the next after 1 h, 4 h and 24 h [L3P2-2]", () => {
     const record = approvalRecord();
     const level = (hours: number) => levelAt(record, ASKED_AT + hours * HOUR);
     expect([0, 0.99, 1, 4.99, 5, 28.99].map(level)).toEqual([1, 1, 2, 2, 3, 3]);

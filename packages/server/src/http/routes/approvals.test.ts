@@ -186,7 +186,7 @@ describe("POST /v1/approvals/{approval_id}/tokens", () => {
   const publicKey = createPublicKey(keyPair.publicKey.export({ type: "spki", format: "pem" }));
   const keys = must(keySetOf([{ kid: "test", publicKey, issuers: [APPROVAL_ISSUER] }]));
 
-  it("makes a token for one person, one approval and one level", async () => {
+  it("makes a token for one person, one approval and one level [L3P2-2]", async () => {
     const door = await open({ engine: { approvals: { levels: LEVELS } } });
     const { approval_id, invocation_id } = await question(door);
     const body = { approver: "boss", level: 2, expires_in_seconds: 60 };
