@@ -130,7 +130,7 @@ export class Caller {
     try {
       return await this.#options.client.ask<Body>(question);
     } catch {
-      await sleep(50 + 100 * this.#options.random());
+      await sleep(200 + 300 * this.#options.random());
       return undefined;
     }
   }

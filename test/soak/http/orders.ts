@@ -17,7 +17,12 @@ export interface Order {
   ms: number;
 }
 
-const TOOLS: readonly Tool[] = ["look", "look", "look", "count", "count", "pay", "pay", "slow"];
+const TOOLS: readonly Tool[] = [
+  ...Array<Tool>(10).fill("look"),
+  ...Array<Tool>(8).fill("count"),
+  ...Array<Tool>(8).fill("pay"),
+  "slow",
+];
 const NAMES: readonly Order["named"][] = ["header", "body", "id"];
 const PRIORITIES: readonly Priority[] = ["low", "normal", "normal", "high"];
 

@@ -134,7 +134,8 @@ export const PASSAGE_ERRORS = {
     ...STATE_BROKEN,
     title: "State folder is in use by another process",
     http: 503,
-    advice: "Stop the other process, or give this one a state folder of its own.",
+    advice:
+      "If it is a server, ask it over HTTP (its /docs says how); or stop it, or give this one a state folder of its own.",
   },
   E3916: {
     ...INVALID,

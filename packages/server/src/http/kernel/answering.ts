@@ -4,7 +4,7 @@ import type { Reply } from "../route.ts";
 import type { DoorLog } from "./door-log.ts";
 import type { Exchange } from "./exchange.ts";
 import { codeOf } from "./failure-of.ts";
-import { lingerOn } from "./linger.ts";
+import { endAnswer } from "./linger.ts";
 import { PROBLEM_TYPE, problemHeaders, problemOf, requestUrn } from "./problem.ts";
 import { pageHeaders, securityHeaders } from "./security-headers.ts";
 import { watchStall } from "./stalled.ts";
@@ -47,7 +47,7 @@ export class Answering {
     }
     const payload = content ?? (body === undefined ? undefined : JSON.stringify(body));
     const isUsual = headers === undefined && payload !== undefined;
-    const list = isUsual ? [...this.#usual] : this.#listed(headers ?? {}, payload === undefined);
+    const list = isUsual ? [...this.#usual] : this.#listed(headers ?? {}, { isBare: payload === undefined });
     this.#send(exchange, { status, list, payload });
   }
 
@@ -56,7 +56,7 @@ export class Answering {
     exchange.code ??= failed.code;
     const problem = problemOf(failed, { instance: requestUrn(exchange.requestId) });
     const headers = { ...problemHeaders(failed), ...extra, "content-type": PROBLEM_TYPE };
-    const list = this.#listed(headers, false);
+    const list = this.#listed(headers, { isBare: false });
     this.#send(exchange, { status: problem.status, list, payload: JSON.stringify(problem) });
   }
 
@@ -79,13 +79,12 @@ export class Answering {
     const isBare = status === 204 || status === 304;
     if (!isBare) list.push("content-length", String(payload === undefined ? 0 : Buffer.byteLength(payload)));
     response.writeHead(status, list);
-    response.end(isBare || exchange.request.method === "HEAD" ? undefined : payload);
-    lingerOn(exchange);
+    endAnswer(exchange, isBare || exchange.request.method === "HEAD" ? undefined : payload);
     if (response.writableLength > 0) watchStall(response, this.#options.stallMs);
   }
 
   #stream(exchange: Exchange, { status, headers, content }: StreamReply): void {
-    const list = this.#listed(headers, true);
+    const list = this.#listed(headers, { isBare: true });
     if (!exchange.isOpen || exchange.request.method === "HEAD") {
       content.destroy();
       this.#send(exchange, { status, list, payload: undefined });
@@ -105,9 +104,11 @@ export class Answering {
     if (this.#options.isClosing()) exchange.abort("The server is shutting down.");
   }
 
-  #listed(headers: Readonly<Record<string, string>>, isBare: boolean): string[] {
+  /** How long an answer is, is not for a handler to say: it could say another length than it has. */
+  #listed(headers: Readonly<Record<string, string>>, { isBare }: { isBare: boolean }): string[] {
     const own: Record<string, string> = {};
     for (const [name, value] of Object.entries(headers)) own[name.toLowerCase()] = value;
+    delete own["content-length"];
     const type = own["content-type"] ?? (isBare ? undefined : JSON_TYPE);
     const all = { ...this.#headers, ...(type && { ...pageHeaders(type), "content-type": type }), ...own };
     return Object.entries(all).flat();

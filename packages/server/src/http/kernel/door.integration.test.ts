@@ -138,6 +138,7 @@ describe("every answer", () => {
     const page = await test.fetch("/docs");
     expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(await page.text()).toBe("<p>Über");
   });
 
   it("names its request, by the sender's name if that is a sane one", async () => {

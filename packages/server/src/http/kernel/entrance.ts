@@ -89,7 +89,8 @@ export class Entrance {
       mayChange: !isSafe(request),
       fromOwnPage: page.kind === "own",
     });
-    if (isFailure(principal)) return this.#refuse(exchange, principal, authorization === undefined);
+    if (isFailure(principal))
+      return this.#refuse(exchange, principal, { byCookie: authorization === undefined });
     exchange.principal = principal;
     const mayFollow = principal.kind === "anyone" && route.tokenInBody !== undefined;
     const refusal = mayFollow ? undefined : guard.refuse(principal, route.access);
@@ -109,7 +110,7 @@ export class Entrance {
     this.#parts.answering.reply(exchange, { status: 204, headers: { allow, ...more } });
   }
 
-  #refuse(exchange: Exchange, failed: Failure, byCookie = false): undefined {
+  #refuse(exchange: Exchange, failed: Failure, { byCookie = false } = {}): undefined {
     // A browser would go on showing a session that is over, and be refused even where none is needed.
     const forget = byCookie && failed.code === "E3939" ? forgetCookie(this.#parts.settings) : {};
     this.#parts.answering.problem(exchange, failed, forget);

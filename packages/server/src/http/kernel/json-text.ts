@@ -27,7 +27,7 @@ const [BACKSLASH, COLON, SPACE] = [0x5c, 0x3a, 0x20] as const;
 export function readJsonText(text: string, bounds: JsonBounds): JsonReading {
   const parsed = parse(text);
   if (!parsed) return refused({ path: "", reason: "is not JSON" });
-  const walk = new Walk(bounds, text.includes("\\u"));
+  const walk = new Walk(bounds, { mayHoldHalves: text.includes("\\u") });
   const fault =
     walk.look(parsed.value, 0) ??
     (walk.names === countNames(text) ? undefined : { path: "", reason: "names a member twice" }) ??
@@ -58,7 +58,7 @@ class Walk {
   readonly #bounds: JsonBounds;
   readonly #mayHoldHalves: boolean;
 
-  constructor(bounds: JsonBounds, mayHoldHalves: boolean) {
+  constructor(bounds: JsonBounds, { mayHoldHalves }: { mayHoldHalves: boolean }) {
     this.#bounds = bounds;
     this.#mayHoldHalves = mayHoldHalves;
   }

@@ -3,19 +3,30 @@ import { FIXED_BOUNDS } from "./door-settings.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * A request that was answered before all of it came: reads on for a little, because a connection that is cut while its
- * sender still writes takes the answer with it. A sender that stops in time keeps its connection; another is cut off.
+ * Ends an answer whose head is written. To a request of which not all has come the answer is sent, and ended only when the
+ * rest was read: a connection that is cut while its sender still writes takes the answer with it, and an answer that says
+ * `connection: close` cuts it at its end. A sender that stops in time keeps its connection; another is cut off.
  */
-export function lingerOn({ request }: Exchange): void {
-  if (request.complete || !announcesBody(request)) return;
+export function endAnswer({ request, response }: Exchange, payload: string | undefined): void {
+  if (request.complete || !announcesBody(request)) {
+    response.end(payload);
+    return;
+  }
+  if (payload !== undefined) response.write(payload);
   let left: number = FIXED_BOUNDS.lingerBytes;
-  const cut = () => request.socket.destroy();
+  const cut = () => {
+    response.end();
+    request.socket.destroySoon();
+  };
   const timer = setTimeout(cut, FIXED_BOUNDS.lingerMs);
   request.on("data", (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0) cut();
   });
-  request.once("close", () => clearTimeout(timer));
+  request.once("close", () => {
+    clearTimeout(timer);
+    response.end();
+  });
   request.resume();
 }
 
