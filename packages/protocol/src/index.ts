@@ -9,6 +9,7 @@ export * from "./errors/catalogue.ts";
 export * from "./errors/failure.ts";
 export * from "./http/index.ts";
 export * from "./json.ts";
+export { countNames } from "./json-names.ts";
 export * from "./lifecycle.ts";
 export * from "./manifest.ts";
 export * from "./manifest-dialects.ts";

@@ -1,47 +1,69 @@
-import { request } from "node:http";
+import { type ClientRequest, request } from "node:http";
 import type { Client } from "./ask.ts";
 import type { Book, Entry } from "./book.ts";
 
-interface Watching {
-  client: Client;
-  book: Book;
-  /** It hangs up after so long, wherever the stream is. */
-  hangUpMs: number;
+/** One event of a stream. */
+export interface SeenEvent {
+  event: string;
+  data: Record<string, unknown>;
 }
 
-/** Reads a call's events and hangs up at any moment. What it was told about the end counts. */
-export function watchAWhile(entry: Entry, { client, book, hangUpMs }: Watching): Promise<void> {
-  return new Promise((resolve) => {
-    const path = `/v1/invocations/${entry.callId}/events`;
-    const sent = request({ host: "127.0.0.1", port: client.port, agent: client.agent, path });
-    const timer = setTimeout(() => sent.destroy(), hangUpMs);
-    const done = () => {
-      clearTimeout(timer);
-      sent.destroy();
-      resolve();
-    };
-    book.count("watched");
-    sent.on("error", done);
-    sent.once("response", (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("error", done);
-      response.once("close", done);
-      response.on("data", (chunk: string) => {
-        text += chunk;
-        const ended = /^event: ended\ndata: (.*)\n\n/m.exec(text)?.[1];
-        if (ended !== undefined) noteEnd(entry, JSON.parse(ended), book);
-      });
+/** What came over a stream until it ended. */
+export interface Seen {
+  events: SeenEvent[];
+  /** The server ended it; it did not break off. */
+  isWhole: boolean;
+}
+
+export interface Watch {
+  /** Resolves with the first byte, or when there will be none. */
+  opened: Promise<void>;
+  ended: Promise<Seen>;
+  hangUp(): void;
+}
+
+/** Reads a call's events until the stream ends in any way. */
+export function watch({ port, agent }: Client, callId: string): Watch {
+  const opened = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<Seen>();
+  const path = `/v1/invocations/${callId}/events`;
+  const sent: ClientRequest = request({ host: "127.0.0.1", port, agent, path });
+  let text = "";
+  const end = (isWhole: boolean) => {
+    opened.resolve();
+    ended.resolve({ events: eventsIn(text), isWhole });
+  };
+  sent.on("error", () => end(false));
+  sent.once("response", (response) => {
+    response.setEncoding("utf8");
+    response.on("data", (chunk: string) => {
+      text += chunk;
+      opened.resolve();
     });
-    sent.end();
+    response.on("error", () => end(false));
+    response.once("close", () => end(response.complete));
   });
+  sent.end();
+  return { opened: opened.promise, ended: ended.promise, hangUp: () => sent.destroy() };
 }
 
-/** The stream tells the status only. */
-function noteEnd(entry: Entry, { status }: { status: string }, book: Book): void {
-  const { end, order } = entry;
+function eventsIn(text: string): SeenEvent[] {
+  const frames = text.matchAll(/^event: (.*)\ndata: (.*)\n\n/gm);
+  return [...frames].map(([, event = "", data = ""]) => ({ event, data: JSON.parse(data) }));
+}
+
+/** Reads a call's events and hangs up after a while, wherever the stream is. What it was told of the end counts. */
+export async function watchAWhile(
+  entry: Entry,
+  { client, book, hangUpMs }: { client: Client; book: Book; hangUpMs: number },
+): Promise<void> {
+  const watching = watch(client, entry.callId ?? "");
+  const timer = setTimeout(() => watching.hangUp(), hangUpMs);
+  const { events } = await watching.ended;
+  clearTimeout(timer);
+  book.count("watched");
+  const end = events.find(({ event }) => event === "ended");
+  if (!end) return;
   book.count("watched to the end");
-  if (end && end.status !== status)
-    book.breaches.push(`${order.key} ended as ${end.status}, and its events say ${status}`);
-  entry.watchedEnd = status;
+  entry.watchedEnd = String(end.data.status);
 }

@@ -59,8 +59,11 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
     throw error;
   }
   webhooks.announceAt(config.http.publicUrl ?? door.url);
-  const taken = await engine.takeUp();
-  if (taken > 0) log.info({ calls: taken }, "Took up calls that were accepted earlier");
+  await takeUp(house, log).catch(async (error) => {
+    await door.close({ withinMs: 0 });
+    await webhooks.close();
+    throw error;
+  });
   const chores = keepHouse(house.chores, (chore, error) => log.warn({ chore, err: error }, "A chore failed"));
   return {
     url: door.url,
@@ -73,6 +76,11 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
       return drained;
     },
   };
+}
+
+async function takeUp({ engine }: OpenHouse, log: DoorLog): Promise<void> {
+  const taken = await engine.takeUp();
+  if (taken > 0) log.info({ calls: taken }, "Took up calls that were accepted earlier");
 }
 
 /** For answers to calls that have just ended. */

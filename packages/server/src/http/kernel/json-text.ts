@@ -1,4 +1,4 @@
-import { type Failure, failure, type JsonValue } from "@sallyport/protocol";
+import { countNames, type Failure, failure, type JsonValue } from "@sallyport/protocol";
 
 export interface JsonBounds {
   /** Containers inside containers; a scalar has depth 0, `{}` has 1. */
@@ -16,8 +16,6 @@ interface Fault {
   /** Past a bound rather than wrong. */
   tooMuch?: boolean;
 }
-
-const [BACKSLASH, COLON, SPACE] = [0x5c, 0x3a, 0x20] as const;
 
 /**
  * Reads JSON so that no two readers can understand it differently: names that stand twice, numbers that would change,
@@ -145,39 +143,4 @@ function changes(value: number, source: string): boolean {
 function sourceOf(context: unknown): string {
   const given = typeof context === "object" && context !== null && "source" in context ? context.source : "";
   return typeof given === "string" ? given : "";
-}
-
-/**
- * How many member names stand in a text that is JSON: a string is a name when a colon follows. Parsing keeps one
- * member of each name, so a difference to the parsed value means that a name stands there twice.
- */
-function countNames(text: string): number {
-  let names = 0;
-  let open = text.indexOf('"');
-  while (open !== -1) {
-    const next = skipSpace(text, endOfString(text, open));
-    if (text.charCodeAt(next) === COLON) names += 1;
-    open = text.indexOf('"', next);
-  }
-  return names;
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  // Nothing at or below a space can stand between the tokens of JSON text but white space.
-  while (text.charCodeAt(at) <= SPACE) at += 1;
-  return at;
-}
-
-function endOfString(text: string, open: number): number {
-  let close = text.indexOf('"', open + 1);
-  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
-  return close === -1 ? text.length : close + 1;
-}
-
-/** Whether an odd number of backslashes stands before the quote. */
-function isEscaped(text: string, at: number): boolean {
-  let before = at - 1;
-  while (text.charCodeAt(before) === BACKSLASH) before -= 1;
-  return (at - before) % 2 === 0;
 }

@@ -12,7 +12,10 @@ export function endAnswer({ request, response }: Exchange, payload: string | und
     response.end(payload);
     return;
   }
-  if (payload !== undefined) response.write(payload);
+  if (payload === undefined) response.flushHeaders();
+  else response.write(payload);
+  // Node holds it back for a turn, and the rest of the request may be such that the connection does not live that long.
+  request.socket.uncork();
   let left: number = FIXED_BOUNDS.lingerBytes;
   const cut = () => {
     response.end();

@@ -1,20 +1,6 @@
-import { entryOf, type Failure, type Issue, type JsonObject } from "@sallyport/protocol";
+import { entryOf, type Failure, type Problem } from "@sallyport/protocol";
 
-/** RFC 9457 problem details, with what the catalogue knows. */
-export interface Problem {
-  /** Where this kind of problem is explained, relative to the door. */
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  /** Names this one occurrence. */
-  instance: string;
-  code: string;
-  advice: string;
-  retryable: boolean;
-  issues?: Issue[];
-  details?: JsonObject;
-}
+export type { Problem } from "@sallyport/protocol";
 
 export const PROBLEM_TYPE = "application/problem+json";
 

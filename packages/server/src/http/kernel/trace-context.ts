@@ -1,8 +1,6 @@
-/** W3C trace context as it is passed on. */
-export interface TraceContext {
-  traceparent: string;
-  tracestate?: string;
-}
+import type { TraceContext } from "@sallyport/engine";
+
+export type { TraceContext } from "@sallyport/engine";
 
 const PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
 const ZEROES = /^0+$/;

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { sharedHouse } from "./fixtures/shared-house.ts";
+import { type SlowHabit, SlowSender } from "./fixtures/slow-sender.ts";
+
+const REQUEST_SECONDS = 2;
+const SLOW = 200;
+const CONNECTIONS = 300;
+
+const house = sharedHouse(`
+http: { requestSeconds: ${REQUEST_SECONDS}, connections: ${CONNECTIONS} }
+`);
+
+const HEAD = "POST /v1/tools/invoke HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n";
+
+const HABITS: SlowHabit[] = [
+  { beginning: "", drip: "" },
+  { beginning: "P", drip: "" },
+  { beginning: `${HEAD}X-Slow: `, drip: "a" },
+  { beginning: HEAD, drip: "X-Slow: a\r\n" },
+  { beginning: `${HEAD}Content-Length: 9999\r\n\r\n`, drip: " " },
+  { beginning: `${HEAD}Transfer-Encoding: chunked\r\n\r\n`, drip: "1\r\n \r\n" },
+];
+
+function crowd(count: number): SlowSender[] {
+  const habit = (index: number) => HABITS[index % HABITS.length] ?? { beginning: "", drip: "" };
+  return Array.from({ length: count }, (_, index) => new SlowSender(house().url, habit(index)));
+}
+
+/** Calls one after the other as long as it takes, and says how long each took. */
+async function goodCallsUntil(end: Promise<unknown>): Promise<number[]> {
+  const waits: number[] = [];
+  let isOver = false;
+  const done = end.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const began = performance.now();
+    const { status } = await house().invoke("echo", { n: waits.length });
+    expect(status).toBe(200);
+    waits.push(performance.now() - began);
+    await sleep(20);
+  }
+  await done;
+  return waits;
+}
+
+describe("two hundred slow senders", () => {
+  it("are answered with 408 and dropped in time, while good calls go on", async () => {
+    await house().invoke("echo", {});
+    const before = house().server.holdings.sockets;
+    const slow = crowd(SLOW);
+    await expect.poll(() => house().server.holdings.sockets).toBeGreaterThanOrEqual(before + SLOW);
+    const over = Promise.all(slow.map((sender) => sender.over));
+    const waits = await goodCallsUntil(over);
+    const ends = await over;
+    expect([...new Set(ends.map(({ status }) => status))]).toEqual(["408"]);
+    expect(ends.filter(({ seconds }) => seconds > REQUEST_SECONDS + 4)).toEqual([]);
+    expect(waits.length).toBeGreaterThan(5);
+    expect(Math.max(...waits)).toBeLessThan(1_500);
+    await expect.poll(() => house().server.holdings.sockets, { timeout: 10_000 }).toBeLessThanOrEqual(before);
+  });
+});
+
+describe("more senders than there is room for", () => {
+  it("are turned away, and the house serves again when they are gone", async () => {
+    const before = house().server.holdings.sockets;
+    const senders = crowd(CONNECTIONS + 100);
+    const ends = await Promise.all(senders.map(({ over }) => over));
+    const count = (status: string) => ends.filter((end) => end.status === status).length;
+    expect({ answered: count("408"), dropped: count("dropped") }).toEqual({
+      answered: CONNECTIONS,
+      dropped: 100,
+    });
+    expect((await house().invoke("echo", { n: 1 })).status).toBe(200);
+    await expect.poll(() => house().server.holdings.sockets, { timeout: 10_000 }).toBeLessThanOrEqual(before);
+  });
+});

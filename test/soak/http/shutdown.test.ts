@@ -1,0 +1,176 @@
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { tracesOf } from "../traces.ts";
+import { HouseFolder } from "./house-folder.ts";
+import { readKept, recordedEnd } from "./kept-records.ts";
+import type { ServerProcess } from "./server-process.ts";
+import { Talk } from "./talk.ts";
+import { watch } from "./watch-events.ts";
+
+const SLOW = fileURLToPath(new URL("./slow-tools.ts", import.meta.url));
+
+function config(shutdownSeconds: number): string {
+  return `
+durability: process
+tools: [${SLOW}]
+grants: [{ id: everything, tools: [slow] }]
+limits: { threads: 16 }
+http: { shutdownSeconds: ${shutdownSeconds} }
+`;
+}
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0)) await each[Symbol.asyncDispose]();
+});
+
+async function makeHouse(shutdownSeconds: number) {
+  const house = await HouseFolder.make(config(shutdownSeconds));
+  const talk = new Talk(house);
+  open.push({
+    [Symbol.asyncDispose]: async () => {
+      talk[Symbol.dispose]();
+      await house[Symbol.asyncDispose]();
+    },
+  });
+  const slow = (key: string, ms: number) => ({
+    tool: "slow",
+    input: { key, ms, witness: house.path("witness") },
+  });
+  return { house, talk, life: await house.start(), slow };
+}
+
+function witnessed(house: HouseFolder): string[] {
+  const lines = readFileSync(house.path("witness"), "utf8").split("\n").slice(0, -1);
+  return lines.map((line) => line.split(" ")[0] ?? "").sort();
+}
+
+async function phases(house: HouseFolder, ids: readonly string[]): Promise<(string | undefined)[]> {
+  const { records } = await readKept(house, []);
+  return ids.map((id) => {
+    const record = records.get(id);
+    return record && (record.closing ? recordedEnd(record).status : record.phase);
+  });
+}
+
+async function stopped(life: ServerProcess, house: HouseFolder): Promise<void> {
+  const { code, signal, stderr } = await life.gone;
+  expect([code, signal], stderr).toEqual([0, null]);
+  expect(life.log.at(-1)?.message).toBe("Everything is closed");
+  expect(life.log.filter(({ level }) => level === "error")).toEqual([]);
+  const { processes, sockets } = tracesOf(house.folder, life.pid);
+  expect({ processes, sockets }).toEqual({ processes: [], sockets: [] });
+}
+
+describe("a server that is told to stop", () => {
+  it("lets calls finish that run, answers them, takes no more, and leaves the queued to the next start [L3-EXE-5]", async () => {
+    const { house, talk, life, slow } = await makeHouse(30);
+    const waited = talk.begin({ ...slow("waited", 1_500), agent: "b" });
+    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 1_500))));
+    await Promise.all([waited.id, ...running].map((id) => talk.untilRunning(id)));
+    const queued = await Promise.all([1, 2, 3].map((n) => talk.accept(slow(`queued-${n}`, 10))));
+    life.send("SIGTERM");
+    await life.logged(/Stopping/);
+    await expect(talk.invoke(slow("late", 10))).rejects.toThrow(/ECONNREFUSED|hang up|ECONNRESET/);
+    expect(await waited.answer).toMatchObject({ status: 200, body: { status: "success" } });
+    await stopped(life, house);
+    expect(await phases(house, running)).toEqual(running.map(() => "success"));
+    expect(await phases(house, queued)).toEqual(queued.map(() => "queued"));
+    const next = await house.start();
+    for (const id of queued) expect(await talk.untilEnded(id)).toMatchObject({ status: "success" });
+    const names = ["queued-1", "queued-2", "queued-3", "running-1", "running-2", "running-3", "running-4"];
+    expect(witnessed(house)).toEqual([...names, "waited"]);
+    next.send("SIGINT");
+    await stopped(next, house);
+  });
+
+  it("ends calls that take longer than it may, on record, and answers those who wait [L3-EXE-5]", async () => {
+    const { house, talk, life, slow } = await makeHouse(1);
+    const waited = talk.begin({ ...slow("waited", 60_000), agent: "b" });
+    const keyed = talk.begin({ ...slow("keyed", 60_000), agent: "c", options: { idempotency_key: "k" } });
+    const accepted = await talk.accept(slow("accepted", 60_000));
+    const ids = [waited.id, keyed.id, accepted];
+    await Promise.all(ids.map((id) => talk.untilRunning(id)));
+    life.send("SIGTERM");
+    const answers = await Promise.all([waited.answer, keyed.answer]);
+    expect(answers.map(({ body }) => [body.status, body.error?.details.code])).toEqual([
+      ["cancelled", "E3906"],
+      ["cancelled", "E3906"],
+    ]);
+    await stopped(life, house);
+    expect(await life.logged(/No call runs/)).toMatchObject({ context: { finished: 0, cut: 3 } });
+    expect(await phases(house, ids)).toEqual(["cancelled", "cancelled", "cancelled"]);
+  });
+
+  it("does so at once when it is told again", async () => {
+    const { house, talk, life, slow } = await makeHouse(600);
+    const waited = talk.begin({ ...slow("waited", 60_000), agent: "b" });
+    const accepted = await talk.accept(slow("accepted", 60_000));
+    await Promise.all([waited.id, accepted].map((id) => talk.untilRunning(id)));
+    life.send("SIGTERM");
+    await life.logged(/Stopping/);
+    const toldAgainAt = performance.now();
+    life.send("SIGTERM");
+    expect((await waited.answer).body).toMatchObject({ status: "cancelled" });
+    await stopped(life, house);
+    expect(performance.now() - toldAgainAt).toBeLessThan(20_000);
+    expect(await phases(house, [waited.id, accepted])).toEqual(["cancelled", "cancelled"]);
+  });
+
+  it("ends the streams of those who watch, after the last news", async () => {
+    const { house, talk, life, slow } = await makeHouse(30);
+    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 1_500))));
+    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const queued = await talk.accept(slow("queued", 10));
+    const watched = [...running, queued].map((id) => watch(talk.client, id));
+    await Promise.all(watched.map(({ opened }) => opened));
+    life.send("SIGTERM");
+    const [first, , , , last] = await Promise.all(watched.map(({ ended }) => ended));
+    expect(first?.events.at(-1)).toMatchObject({ event: "ended", data: { status: "success" } });
+    expect(first?.isWhole).toBe(true);
+    expect(last?.events.map(({ event }) => event)).not.toContain("ended");
+    expect(last?.isWhole).toBe(true);
+    await stopped(life, house);
+  });
+
+  it("answers who waits for a call that another has queued", async () => {
+    const { house, talk, life, slow } = await makeHouse(30);
+    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 1_500))));
+    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const wish = { ...slow("queued", 10), options: { idempotency_key: "k" } };
+    const queued = await talk.accept(wish);
+    const second = talk.invoke(wish);
+    life.send("SIGTERM");
+    const { status, body } = await second;
+    expect([status, body.error?.details.code]).toEqual([503, "E3910"]);
+    await stopped(life, house);
+    expect(await phases(house, [queued])).toEqual(["queued"]);
+  });
+
+  it("is not held up by connections that say nothing, or not all", async () => {
+    const { house, talk, life, slow } = await makeHouse(30);
+    const { body } = await talk.invoke(slow("done", 10));
+    expect(body.status).toBe("success");
+    const said = [
+      "",
+      "GET /healthz HTTP/1.1\r\nHo",
+      "POST /v1/tools/invoke HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+    ];
+    const sockets = said.map((text) =>
+      connect(house.port, "127.0.0.1", function (this: import("node:net").Socket) {
+        this.write(text);
+      }),
+    );
+    const gone = sockets.map(
+      (socket) => new Promise((resolve) => socket.on("error", resolve).once("close", resolve).resume()),
+    );
+    await expect.poll(async () => (await talk.client.ask({ path: "/healthz" })).status).toBe(200);
+    const toldAt = performance.now();
+    life.send("SIGTERM");
+    await stopped(life, house);
+    await Promise.all(gone);
+    expect(performance.now() - toldAt).toBeLessThan(15_000);
+  });
+});
