@@ -135,7 +135,7 @@ function choresOf({ engine, store, isolation }: Rooms, config: LoadedConfig): Ch
   return [
     ...(config.events ? [{ name: "publish events", everyMs: 1_000, run: () => publish(store, config) }] : []),
     { name: "expire approvals", everyMs: 15_000, run: () => engine.approvals.expireDue() },
-    { name: "take up calls", everyMs: 15_000, run: () => engine.takeUpQueued() },
+    { name: "take up calls", everyMs: 15_000, run: () => engine.takeUp() },
     { name: "drop old undo data", everyMs: 60_000, run: () => isolation.rules.workspaces.expire() },
   ];
 }

@@ -27,7 +27,7 @@ export function operatorLimitsOf({ limits, toolLimits }: LoadedConfig): Operator
       perTool: limits.concurrentCallsPerTool,
       patient: Math.max(1, Math.floor(limits.concurrentCalls * BACKGROUND_SHARE)),
       maxWaitMs: limits.queueWaitSeconds * 1_000,
-      ...(entries.length > 0 && { perToolOf: (tool: string) => entryOf(tool).concurrentCalls }),
+      perToolOf: (tool) => (entries.length === 0 ? undefined : entryOf(tool).concurrentCalls),
     },
     toolRules: (tool) => {
       if (entries.length === 0) return undefined;

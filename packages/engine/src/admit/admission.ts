@@ -44,6 +44,7 @@ export class Admission {
   readonly #now: () => number;
   readonly #agents = new Map<string, number>();
   readonly #tools = new Map<string, number>();
+  readonly #patientAgents = new Map<string, number>();
   readonly #lanes = new Lanes<Place | Failure>();
   #running = 0;
   #patientRunning = 0;
@@ -134,10 +135,17 @@ export class Admission {
   #fits({ agent, tool, patient }: Applicant): boolean {
     return (
       this.#running < this.#limits.total &&
-      (!patient || this.#patientRunning < this.#limits.patient) &&
+      (!patient || this.#hasPatientRoom(agent)) &&
       (this.#agents.get(agent) ?? 0) < this.#limits.perAgent &&
       (this.#tools.get(tool) ?? 0) < this.#perTool(tool)
     );
+  }
+
+  /** Of an agent's own places, too, one is kept for calls it waits for. */
+  #hasPatientRoom(agent: string): boolean {
+    const { patient, perAgent } = this.#limits;
+    const most = Math.max(1, perAgent - 1);
+    return this.#patientRunning < patient && (this.#patientAgents.get(agent) ?? 0) < most;
   }
 
   #perTool(tool: string): number {
@@ -146,7 +154,10 @@ export class Admission {
 
   #count({ agent, tool, patient }: Applicant, by: 1 | -1): void {
     this.#running += by;
-    if (patient) this.#patientRunning += by;
+    if (patient) {
+      this.#patientRunning += by;
+      addTo(this.#patientAgents, agent, by);
+    }
     addTo(this.#agents, agent, by);
     addTo(this.#tools, tool, by);
   }

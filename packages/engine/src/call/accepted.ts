@@ -22,7 +22,12 @@ export function isUnderWay({ phase, callId }: CallRecord, house: House): boolean
   return phase === "queued" || (phase === "executing" && house.inFlight.get(callId) !== undefined);
 }
 
-/** The recorded answer of an accepted call, once there is one; undefined when the signal came first. */
+/** A house that closes begins nothing any more: what is queued then gets its answer after the next start. */
+export function isLeftForLater({ phase }: CallRecord, { inFlight }: House): boolean {
+  return phase === "queued" && (inFlight.refusing !== undefined || inFlight.closing);
+}
+
+/** The recorded answer of an accepted call, once there is one; undefined when it will not come here, or the signal came first. */
 export async function untilEnded(
   callId: string,
   signal: AbortSignal,
@@ -31,7 +36,7 @@ export async function untilEnded(
   while (!signal.aborted) {
     const record = await house.store.calls.get(callId);
     if (record?.closing) return replayed(record.closing.answer);
-    if (!record || record.phase === "unknown") return undefined;
+    if (!record || record.phase === "unknown" || isLeftForLater(record, house)) return undefined;
     await oneMoreLook(callId, signal, house);
   }
   return undefined;

@@ -1,12 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Accepted, type CallAnswer, type CallStatus, entryOf, type Failure } from "@sallyport/protocol";
+import {
+  type Accepted,
+  type CallAnswer,
+  type CallStatus,
+  entryOf,
+  type Failure,
+  failure,
+} from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
 import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
 import type { CallSpan } from "../telemetry/index.ts";
 import { afterAsking } from "./after-asking.ts";
 import { Attempt, type Waits } from "./attempt.ts";
 import { conclude, concludeDefect, concludeRefusal, errorOf } from "./conclude.ts";
-import { endRefused } from "./end-queued.ts";
+import { endQueued, endRefused } from "./end-queued.ts";
 import type { CallRequest, House } from "./house.ts";
 import { passage } from "./pipeline.ts";
 import type { Received } from "./received.ts";
@@ -41,7 +48,7 @@ export async function attempts(first: Call, house: House): Promise<CallAnswer | 
     try {
       const end = await passage.walk({ attempt }, house);
       if (end instanceof Refused) return await refused(end.error, attempt, house);
-      if (end instanceof Queued) return accept(end, attempt, house);
+      if (end instanceof Queued) return await accept(end, attempt, house);
       if (end instanceof Asked) {
         attempt.leave();
         const next = await afterAsking(end.approval, { call, attempt }, house);
@@ -73,11 +80,21 @@ async function refused(error: Failure, attempt: Attempt, house: House): Promise<
 }
 
 /** On record: the queue has it from here on, and runs it when there is room. */
-function accept({ call }: Queued, attempt: Attempt, house: House): Accepted {
+async function accept({ call }: Queued, attempt: Attempt, house: House): Promise<CallAnswer | Accepted> {
   const { callId, tool, queuedAt } = call;
   const { toolVersion: version, operation } = attempt.facts;
   house.feeds.open(callId).push({ kind: "state", state: "QUEUED", at: queuedAt });
-  setImmediate(() => house.queue.push(call));
+  // Whoever cancelled it while it was written was told that it would not run.
+  if (attempt.signal.aborted && !house.inFlight.closing) {
+    house.queue.unreserve();
+    const ended = await endQueued(callId, failure("E3906"), house);
+    if (ended) return ended;
+  } else {
+    setImmediate(() => {
+      house.queue.unreserve();
+      house.queue.push(call);
+    });
+  }
   return { status: "pending", callId, tool, version, operation, acceptedAt: queuedAt };
 }
 

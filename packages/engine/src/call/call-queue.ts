@@ -1,23 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CallAnswer, type Failure, isFailure } from "@sallyport/protocol";
+import { type CallAnswer, type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
 import { decodeOrder } from "../approve/order.ts";
 import { isUnspent, standingAt } from "../approve/settle.ts";
-import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
 import type { QueuedCall } from "../ports/queue.ts";
-import { endQueued, isStillQueued } from "./end-queued.ts";
+import { couldStillBegin, endQueued } from "./end-queued.ts";
 import type { House } from "./house.ts";
 import type { GoingOn } from "./waiting-call.ts";
 
 const PAGE = 200;
-/** Before a call is tried again that could neither be begun nor closed, because the store was away. */
-const TRY_AGAIN_MS = [1_000, 2_000, 5_000, 15_000, 60_000];
+/** Before a call is tried again that could not be begun although it may: store or policy away, or no more of a rate. */
+const TRY_AGAIN_MS = [250, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 
 type Resume = (callId: string, goingOn: GoingOn, house: House) => Promise<CallAnswer | Failure>;
 
 interface Task {
   controller: AbortController;
   begun: boolean;
+  /** Resolves when the queue has nothing more to do with it. */
+  over: Promise<void>;
 }
 
 /**
@@ -32,6 +34,7 @@ export class CallQueue {
   readonly #runs = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #waiting = 0;
+  #reserved = 0;
 
   constructor(house: House, resume: Resume) {
     this.#house = house;
@@ -43,15 +46,23 @@ export class CallQueue {
     return this.#waiting;
   }
 
-  get isFull(): boolean {
-    return this.#waiting >= this.#house.limits.queued;
+  /** Keeps a place in the queue for a call that is being put on record; false when there is none. */
+  reserve(): boolean {
+    if (this.#waiting + this.#reserved >= this.#house.limits.queued) return false;
+    this.#reserved += 1;
+    return true;
+  }
+
+  /** The call is in the queue now, or does not come. */
+  unreserve(): void {
+    this.#reserved -= 1;
   }
 
   /** Takes charge of a call that is on record as queued, or as approved. False when somebody has already. */
   push(call: QueuedCall): boolean {
     const { callId } = call;
     if (this.#stop.signal.aborted || this.#tasks.has(callId)) return false;
-    const task = { controller: new AbortController(), begun: false };
+    const task: Task = { controller: new AbortController(), begun: false, over: Promise.resolve() };
     this.#tasks.set(callId, task);
     this.#waiting += 1;
     this.#house.feeds.open(callId);
@@ -59,30 +70,39 @@ export class CallQueue {
       this.#tasks.delete(callId);
       this.#runs.delete(run);
     });
+    task.over = run;
     this.#runs.add(run);
     return true;
   }
 
   /** Takes up what is on record and can go on: left by an earlier process, or approved meanwhile. Says how many. */
   async takeUp(): Promise<number> {
-    let taken = await this.takeUpQueued();
-    for (const record of await this.#house.store.approvals.list({
-      states: ["approved", "edited"],
-      limit: 1_000,
-    })) {
-      if (await this.approved(record)) taken += 1;
-    }
-    return taken;
+    return (await this.#takeUpQueued()) + (await this.#takeUpApproved());
   }
 
-  /** Only what is queued: also what this process could not begin while the store was away. */
-  async takeUpQueued(): Promise<number> {
+  async #takeUpQueued(): Promise<number> {
     const { store } = this.#house;
     let taken = 0;
     for (let after: string | undefined; ; ) {
       const page = await store.queue.list({ limit: PAGE, ...(after !== undefined && { after }) });
       taken += page.filter((call) => this.push(call)).length;
       after = page.at(-1)?.callId;
+      if (page.length < PAGE) return taken;
+    }
+  }
+
+  async #takeUpApproved(): Promise<number> {
+    const { store } = this.#house;
+    const states: ApprovalState[] = ["approved", "edited"];
+    let taken = 0;
+    for (let before: string | undefined; ; ) {
+      const page = await store.approvals.list({
+        states,
+        limit: PAGE,
+        ...(before !== undefined && { before }),
+      });
+      for (const record of page) if (await this.approved(record)) taken += 1;
+      before = page.at(-1)?.approvalId;
       if (page.length < PAGE) return taken;
     }
   }
@@ -99,11 +119,14 @@ export class CallQueue {
     return this.push({ callId, tenant, agent, tool, priority, queuedAt: createdAt });
   }
 
-  /** Asks a call to stop, whether it waits for its place or runs; false when the queue does not have it. */
-  cancel(callId: string, reason: string): boolean {
+  /**
+   * Asks a call to stop, whether it waits for its place or runs. Resolves when that is on record; undefined when the
+   * queue does not have it.
+   */
+  cancel(callId: string, reason: string): Promise<void> | undefined {
     const task = this.#tasks.get(callId);
     task?.controller.abort(reason);
-    return task !== undefined;
+    return task?.over;
   }
 
   /** Begins nothing any more: what waits stays on record. Resolves once nobody waits here; what runs, runs on. */
@@ -118,12 +141,16 @@ export class CallQueue {
   }
 
   async #takeThrough(call: QueuedCall, task: Task): Promise<void> {
+    let last: Failure | undefined;
     try {
       for (const pause of TRY_AGAIN_MS) {
-        if (await this.#go(call, task)) return;
-        await sleep(pause, undefined, { signal: this.#stop.signal });
+        const outcome = await this.#go(call, task);
+        if (outcome === "done") return;
+        last = outcome;
+        await this.#pause(pause, task);
       }
-      await endQueued(call.callId, "It could not be begun; see the log.", this.#house);
+      const message = "It could not be begun.";
+      await endQueued(call.callId, last ?? failure("E3910", { message }), this.#house);
     } catch (error) {
       if (!this.#stop.signal.aborted) this.#report(error, call);
     } finally {
@@ -131,27 +158,38 @@ export class CallQueue {
     }
   }
 
-  /** Waits for a place and goes on. False when the call is on record as before and has to be tried again. */
-  async #go(call: QueuedCall, task: Task): Promise<boolean> {
+  /** Cut short by the end of the house, and by a cancellation that has not been acted on yet. */
+  async #pause(ms: number, { controller }: Task): Promise<void> {
+    const { signal: stop } = this.#stop;
+    const signal = controller.signal.aborted ? stop : AbortSignal.any([stop, controller.signal]);
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
+    stop.throwIfAborted();
+  }
+
+  /** Waits for a place and goes on; the reason when the call could still begin and has to be tried again. */
+  async #go(call: QueuedCall, task: Task): Promise<"done" | Failure> {
     const place = await this.#place(call, task);
-    if (isFailure(place)) {
-      if (!this.#stop.signal.aborted)
-        await endQueued(call.callId, String(task.controller.signal.reason), this.#house);
-      return true;
-    }
     try {
-      if (this.#stop.signal.aborted) return true;
+      if (this.#stop.signal.aborted) return "done";
+      if (isFailure(place)) return await this.#cancelled(call, task);
       this.#begun(task);
       const { signal } = task.controller;
       const answer = await this.#resume(call.callId, { place, signal }, this.#house);
-      if (!isFailure(answer) && answer.status === "success") return true;
-      return this.#stop.signal.aborted || !(await isStillQueued(call.callId, this.#house));
+      const error = isFailure(answer) ? answer : answer.status === "success" ? undefined : answer.error;
+      if (!error || this.#stop.signal.aborted) return "done";
+      return (await couldStillBegin(call.callId, this.#house)) ? error : "done";
     } catch (error) {
       this.#report(error, call);
-      return false;
+      return failure("E3914");
     } finally {
-      place.release();
+      if (!isFailure(place)) place.release();
     }
+  }
+
+  async #cancelled({ callId }: QueuedCall, { controller }: Task): Promise<"done"> {
+    const message = `Cancelled before it ran: ${String(controller.signal.reason)}`;
+    await endQueued(callId, failure("E3906", { message }), this.#house);
+    return "done";
   }
 
   async #place(

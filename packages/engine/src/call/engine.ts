@@ -28,6 +28,7 @@ export class Engine {
   readonly #adjust: (changes: Adjustments) => void;
   readonly #listening: (() => void)[];
   #drained: Promise<Drained> | undefined;
+  #inCharge = false;
   #closed = false;
 
   constructor({ house, adjust }: Furnished, disconnect?: () => void) {
@@ -37,7 +38,7 @@ export class Engine {
     this.approvals = new ApprovalBook(house);
     this.grants = new GrantBook(house);
     house.telemetry.watch(() => ({ ...this.load(), running: house.admission.running }));
-    this.#listening = [...endWithdrawn(house), followApprovals(house), ...(disconnect ? [disconnect] : [])];
+    this.#listening = [...endWithdrawn(house), ...(disconnect ? [disconnect] : [])];
   }
 
   /** Performs a call. Every ending is an answer; this never rejects. */
@@ -50,17 +51,21 @@ export class Engine {
    * outcome, whatever happens to this process; a call that may not run is answered at once.
    */
   accept(request: CallRequest): Promise<CallAnswer | Accepted> {
+    this.#takeCharge();
     return acceptCall(request, this.#house);
   }
 
   /** Goes on with what is on record and only waits for room: left by an earlier process, or approved. Says how many. */
   takeUp(): Promise<number> {
+    this.#takeCharge();
     return this.#house.queue.takeUp();
   }
 
-  /** As `takeUp`, without approved calls: for looking again now and then. */
-  takeUpQueued(): Promise<number> {
-    return this.#house.queue.takeUpQueued();
+  /** From here on this process goes on with calls that are approved; one that only looks or answers must not. */
+  #takeCharge(): void {
+    if (this.#inCharge || this.#closed) return;
+    this.#inCharge = true;
+    this.#listening.push(followApprovals(this.#house));
   }
 
   /** Goes on with a call that waits for approval; answers how it stands when it has to wait still. */

@@ -5,40 +5,53 @@ import type { Conflict } from "../ports/store.ts";
 import { intentOf } from "./call-record.ts";
 import { abortUnstarted } from "./ending-steps.ts";
 import type { House } from "./house.ts";
+import { isOurs } from "./is-ours.ts";
 import { orderOf } from "./kept-order.ts";
 import { type Allowed, type Ending, Queued } from "./steps.ts";
 
 /** Puts a call on record that may run, so that it can be acknowledged: whatever happens now, it has an outcome. */
 export async function enqueue(at: Allowed, house: House): Promise<Queued | Ending> {
-  if (house.queue.isFull) return abortUnstarted(at, noRoom(house));
-  const { attempt, tool, input } = at;
-  const { idempotencyKey, priority } = attempt.request;
+  if (!house.queue.reserve()) return abortUnstarted(at, noRoom(house));
+  const call = placeOf(at, house.clock.now());
+  const problem = await putOnRecord(at, call, house);
+  if (!problem) return new Queued(call);
+  house.queue.unreserve();
+  return abortUnstarted(at, problem);
+}
+
+function placeOf({ attempt, tool }: Allowed, queuedAt: number): QueuedCall {
   const { callId, tenant, agent } = attempt.facts;
-  const queuedAt = house.clock.now();
-  const call: QueuedCall = {
-    callId,
-    tenant,
-    agent,
-    tool: tool.manifest.id,
-    priority: priority ?? "normal",
-    queuedAt,
-  };
-  attempt.record("QUEUED", queuedAt);
+  const priority = attempt.request.priority ?? "normal";
+  return { callId, tenant, agent, tool: tool.manifest.id, priority, queuedAt };
+}
+
+async function putOnRecord(at: Allowed, call: QueuedCall, house: House): Promise<Failure | undefined> {
+  const { attempt, tool, input } = at;
+  const { idempotencyKey } = attempt.request;
+  attempt.record("QUEUED", call.queuedAt);
   const events = attempt.takeEvents();
-  const result = await house.store.commit({
-    tenant,
-    open: {
-      ...intentOf(attempt, tool, house),
-      ...(idempotencyKey !== undefined && { idempotencyKey }),
-      phase: "queued",
-    },
-    enqueue: { ...call, order: encodeOrder(orderOf({ attempt, tool, input, attempts: 0 })) },
-    events,
-    outbox: [],
-  });
-  if (result.ok) return new Queued(call);
-  attempt.returnEvents(events);
-  return abortUnstarted(at, refusal(result.conflict, callId));
+  try {
+    const result = await house.store.commit({
+      tenant: call.tenant,
+      open: {
+        ...intentOf(attempt, tool, house),
+        ...(idempotencyKey !== undefined && { idempotencyKey }),
+        phase: "queued",
+      },
+      enqueue: { ...call, order: encodeOrder(orderOf({ attempt, tool, input, attempts: 0 })) },
+      events,
+      outbox: [],
+    });
+    if (result.ok) return undefined;
+    attempt.returnEvents(events);
+    return refusal(result.conflict, call.callId);
+  } catch (error) {
+    house.errors.report({ error, code: "E3914", callId: call.callId, stage: "queue" });
+    // What was given up as lost may have landed after all: then the journal's word counts.
+    if (await isOurs(attempt, "queued", house)) return undefined;
+    attempt.returnEvents(events);
+    return failure("E3914");
+  }
 }
 
 function noRoom({ limits }: House): Failure {

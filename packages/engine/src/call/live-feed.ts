@@ -30,6 +30,11 @@ export class LiveFeed {
     return this.#last;
   }
 
+  /** Of output that is kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   get ended(): boolean {
     return this.#items.at(-1)?.kind === "ended";
   }

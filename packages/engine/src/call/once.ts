@@ -48,7 +48,10 @@ async function shareAnswer(
     const shared = await within(answer, LOOK_AGAIN_MS);
     if (shared !== LATE) return isAccepted(shared) ? shared : replayed(shared);
     if (signal.aborted) return await refuse(failure("E3906"), call, house);
-    const pending = call.request.onApproval === "wait" ? undefined : await pendingByKey(call, digest, house);
+    const pending =
+      call.request.onApproval === "wait"
+        ? undefined
+        : await pendingByKey(call, digest, house).catch(() => undefined);
     if (pending) return pending;
   }
 }

@@ -1,6 +1,6 @@
-import { type Accepted, type CallAnswer, type Failure, failure } from "@sallyport/protocol";
+import { type Accepted, type CallAnswer, type CallStatus, type Failure, failure } from "@sallyport/protocol";
 import type { CallSpan } from "../telemetry/index.ts";
-import { isAccepted, untilEnded } from "./accepted.ts";
+import { isAccepted, isLeftForLater, untilEnded } from "./accepted.ts";
 import { failureAnswer } from "./answer.ts";
 import { Attempt } from "./attempt.ts";
 import { attempts, type Call } from "./attempts.ts";
@@ -17,7 +17,8 @@ export async function performCall(given: CallRequest, house: House): Promise<Cal
   if (!isAccepted(end)) return end;
   // The same call was accepted before: its answer is this one's too.
   const { signal = new AbortController().signal } = request;
-  return (await untilEnded(end.callId, signal, house)) ?? (await notAwaited(end, request, house));
+  const answer = await untilEnded(end.callId, signal, house).catch(() => undefined);
+  return answer ?? (await notAwaited(end, request, house));
 }
 
 /** As `performCall`, but a call that may run is accepted, on record, and runs when there is room. Never rejects. */
@@ -41,11 +42,7 @@ async function perform(request: CallRequest, house: House): Promise<CallAnswer |
 }
 
 /** Performs it in sight: counted once, and traced where somebody traces. */
-async function observed(
-  call: Call,
-  house: House,
-  perform?: typeof performed,
-): Promise<CallAnswer | Accepted> {
+async function observed(call: Call, house: House, perform?: typeof attempts): Promise<CallAnswer | Accepted> {
   const { tool, trace } = call.request;
   const span = house.telemetry.begin({ callId: call.callId, tool, trace });
   const answer = await inFlight(span ? inTrace(call, span) : call, house, perform);
@@ -85,18 +82,22 @@ async function inFlight(
   if (request.signal?.aborted) cancel();
   const { tenant, agent } = request.caller;
   house.inFlight.enter(callId, { controller, tenant, agent, tool: request.tool });
+  let status: CallStatus = "error";
   try {
-    return await perform(call, house);
+    const end = await perform(call, house);
+    status = end.status;
+    return end;
   } finally {
     house.inFlight.leave(callId);
     request.signal?.removeEventListener("abort", cancel);
+    if (house.feeds.get(callId)) await settleFeed(callId, status, house);
   }
 }
 
 function onceOnly(call: Call, house: House): Promise<CallAnswer | Accepted> {
   return answerOnce(call, house, (due) => {
     const own = call.span && !due.span ? inTrace(due, call.span) : due;
-    return own.callId === call.callId ? performed(own, house) : inFlight(own, house, performed);
+    return own.callId === call.callId ? attempts(own, house) : inFlight(own, house, attempts);
   });
 }
 
@@ -109,7 +110,7 @@ export async function resumeCall(
   try {
     const call = await waitingCall(callId, goingOn, house);
     if (!("controller" in call)) return call;
-    const answer = await observed(call, house, performed);
+    const answer = await observed(call, house, attempts);
     return isAccepted(answer)
       ? failure("E3918", { message: `Call ${callId} is under way already.` })
       : answer;
@@ -119,29 +120,20 @@ export async function resumeCall(
   }
 }
 
-/** Performs the call and tells those who watch it how it ended. */
-async function performed(call: Call, house: House): Promise<CallAnswer | Accepted> {
-  const end = await attempts(call, house);
-  if (!isAccepted(end)) tellEnd(end, house);
-  return end;
-}
-
-/** Said of another call that holds the id or the key, not of this one. */
-const OTHERS: ReadonlySet<string> = new Set(["E3904", "E3905"]);
-
-function tellEnd(answer: CallAnswer, { feeds, clock }: House): void {
-  const { callId, status } = answer;
-  if (answer.status !== "success" && OTHERS.has(answer.error.code)) return;
+/** Tells those who watch a call how it stands now; by the journal, because a request for it may end and it does not. */
+async function settleFeed(callId: string, status: CallStatus, { store, feeds, clock }: House): Promise<void> {
   const at = clock.now();
-  if (status === "pending_approval") feeds.tell(callId, { kind: "state", state: "WAITING", at });
-  else feeds.ended(callId, { status, at });
+  const record = await store.calls.get(callId).catch(() => "unknown" as const);
+  if (record === "unknown") return;
+  if (!record) feeds.ended(callId, { status, at });
+  else if (record.closing) feeds.ended(callId, { status: record.closing.status, at });
+  else if (record.phase === "unknown") feeds.ended(callId, { status: "error", at });
+  else if (record.phase === "waiting") feeds.tell(callId, { kind: "state", state: "WAITING", at });
 }
 
-/** The caller gave up, or nobody knows how the call ended. */
+/** The caller gave up, the house closes, or nobody knows how the call ended. */
 async function notAwaited({ callId }: Accepted, request: CallRequest, house: House): Promise<CallAnswer> {
-  const error = request.signal?.aborted
-    ? failure("E3906", { message: `Nobody waits for call ${callId} any more; it goes on by itself.` })
-    : failure("E3909", { message: `The outcome of call ${callId} is not known.`, details: { callId } });
+  const error = await whyNotAwaited(callId, request, house);
   const received = receive(request.input, house.limits.input);
   const startedAt = house.clock.now();
   return await refuse(
@@ -149,6 +141,23 @@ async function notAwaited({ callId }: Accepted, request: CallRequest, house: Hou
     { request, callId, received, controller: new AbortController(), startedAt },
     house,
   );
+}
+
+async function whyNotAwaited(callId: string, { signal }: CallRequest, house: House): Promise<Failure> {
+  if (signal?.aborted)
+    return failure("E3906", { message: `Nobody waits for call ${callId} any more; it goes on by itself.` });
+  const details = { callId };
+  try {
+    const record = await house.store.calls.get(callId);
+    if (!record || !isLeftForLater(record, house))
+      return failure("E3909", { message: `The outcome of call ${callId} is not known.`, details });
+  } catch {
+    return failure("E3914", { details });
+  }
+  return failure("E3910", {
+    message: `The house is closing; call ${callId} stays queued and runs after the next start.`,
+    details,
+  });
 }
 
 const NOBODY = { tenant: "", agent: "" };

@@ -50,12 +50,14 @@ export async function showEffects(
   if (confined.confinement?.level !== "LEVEL_2") return NOT_SHOWN;
   // Without its hosts it would do something else than it will; what it would do there cannot be shown beforehand.
   if (confined.confinement.egress.length > 0) return NOT_SHOWN;
-  const place = await house.admission.enter({
-    agent: JSON.stringify([attempt.request.caller.tenant, attempt.request.caller.agent]),
-    tool: tool.manifest.id,
-    priority: attempt.request.priority ?? "normal",
-    signal: attempt.signal,
-  });
+  const place =
+    attempt.place ??
+    (await house.admission.enter({
+      agent: JSON.stringify([attempt.request.caller.tenant, attempt.request.caller.agent]),
+      tool: tool.manifest.id,
+      priority: attempt.request.priority ?? "normal",
+      signal: attempt.signal,
+    }));
   if ("code" in place) return place;
   try {
     return await tryOut(at, { confined, name: holdName({ callId: attempt.callId, round }) }, house);
@@ -63,7 +65,7 @@ export async function showEffects(
     if (error instanceof SallyportError) return error.failure;
     throw error;
   } finally {
-    place.release();
+    if (place !== attempt.place) place.release();
   }
 }
 

@@ -1,13 +1,11 @@
-import { type CallAnswer, entryOf, type Failure, isFailure } from "@sallyport/protocol";
+import { type CallAnswer, type Failure, isFailure } from "@sallyport/protocol";
 import { release, voided } from "../approve/settle.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { UnitOfWork } from "../ports/store.ts";
 import type { Attempt } from "./attempt.ts";
 import { callbacksOf } from "./callbacks.ts";
 import type { House } from "./house.ts";
-
-/** The policy or the store could not be asked: that says nothing about the call, so a person's yes outlives it. */
-const PASSING: ReadonlySet<string> = new Set(["E3206", "E3908", "E3914"]);
+import { isPassing } from "./passing.ts";
 
 interface StillWaiting {
   attempt: Attempt;
@@ -33,12 +31,11 @@ export function waitingUnit({ attempt, answer, error, events }: StillWaiting, ho
     outbox: [{ callId: attempt.callId, type: "tool.failed" as const }],
   };
   if (waits?.for === "room") {
-    const isOnlyLate = house.inFlight.closing || error.code === "E3216";
+    const isOnlyLate = house.inFlight.closing || error.code === "E3216" || isPassing(error);
     return isOnlyLate ? base : { ...base, ...end, close: { ...end.close, from: "queued" } };
   }
   if (!approval) return base;
-  const mayTryAgain =
-    entryOf(error).failureClass === "ResourceError" || PASSING.has(error.code) || house.inFlight.closing;
+  const mayTryAgain = isPassing(error) || house.inFlight.closing;
   if (mayTryAgain) return { ...base, approvals: changed(approval, release(approval, now)) };
   const past = voided(approval, { at: now, reason: `the call ended without running (${error.code})` });
   if (isFailure(past)) return base;

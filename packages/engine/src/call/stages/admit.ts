@@ -16,7 +16,7 @@ export function admit(at: Allowed, house: House): Next | Promise<Next> {
   if (tooMuch) return abortUnstarted(at, tooMuch);
   const { request, place: had, waits } = at.attempt;
   if (request.asyncMode && !waits) return enqueue(at, house);
-  if (had) return { ...at, place: had };
+  if (had) return settle(at, had);
   const place = house.admission.enter({
     agent: JSON.stringify([request.caller.tenant, request.caller.agent]),
     tool: at.tool.manifest.id,

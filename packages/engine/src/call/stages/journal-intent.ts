@@ -10,6 +10,7 @@ import { intentOf, usesOf } from "../call-record.ts";
 import { type Confined, confine } from "../confine.ts";
 import { abortUnstarted, rollBack } from "../ending-steps.ts";
 import type { House } from "../house.ts";
+import { isOurs } from "../is-ours.ts";
 import { hookCallOf, runnerOf } from "../job.ts";
 import type { Admitted, Ending, Intended } from "../steps.ts";
 
@@ -105,7 +106,9 @@ async function writeIntent(at: Intended, house: House): Promise<Intended | Endin
       tool: tool.manifest.id,
       stage: "journal intent",
     });
-    attempt.returnEvents(events);
+    // What was given up as lost may have landed after all: then it has to be closed, and its events are written.
+    if (first && (await isOurs(attempt, "executing", house))) attempt.journaled = true;
+    else attempt.returnEvents(events);
     return await rollBack(at, failure("E3908"), house);
   }
 }
