@@ -19,7 +19,14 @@ import {
 } from "@sallyport/engine";
 import { defined, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "./config/load.ts";
-import { configuredKeys, ensureGrantsKey, keyFolder, tokenRulesOf } from "./keys/index.ts";
+import {
+  configuredKeyFiles,
+  configuredKeys,
+  ensureGrantsKey,
+  freshKeys,
+  keyFolder,
+  tokenRulesOf,
+} from "./keys/index.ts";
 import { policyFilesOf, presetOf } from "./policy/in-force.ts";
 import { openPolicyFiles, type PolicyFiles } from "./policy/policy-files.ts";
 
@@ -79,7 +86,12 @@ function policiesOf(
 /** Undefined where no token could ever be checked and none is required. */
 function tokensOf(config: LoadedConfig): TokenChecker | undefined {
   const keys = configuredKeys(config);
-  if (keys) return createTokenChecker({ ...tokenRulesOf(config), keys: must(keys) });
+  if (keys) {
+    must(keys);
+    const noKeys = () => failure("E3227", { message: "There is no key to check tokens with any more." });
+    const inForce = freshKeys(() => configuredKeys(config) ?? noKeys(), configuredKeyFiles(config));
+    return createTokenChecker({ ...tokenRulesOf(config), keys: inForce });
+  }
   if (!config.tokens.required) return undefined;
   const message = "Tokens are required and there is no key to check them with.";
   const advice =

@@ -12,9 +12,10 @@ import { backoffMs, mayRetry, retryPolicy } from "../execute/retry.ts";
 import type { CallSpan } from "../telemetry/index.ts";
 import { afterAsking } from "./after-asking.ts";
 import { Attempt, type Waits } from "./attempt.ts";
-import { conclude, concludeDefect, concludeRefusal, errorOf } from "./conclude.ts";
+import { conclude, concludeDefect, concludeRefusal, concludeWaiting, errorOf } from "./conclude.ts";
 import { endQueued, endRefused } from "./end-queued.ts";
 import type { CallRequest, House } from "./house.ts";
+import { isPassing } from "./passing.ts";
 import { passage } from "./pipeline.ts";
 import type { Received } from "./received.ts";
 import { Asked, Queued, Refused } from "./steps.ts";
@@ -75,8 +76,15 @@ export async function attempts(first: Call, house: House): Promise<CallAnswer | 
 }
 
 async function refused(error: Failure, attempt: Attempt, house: House): Promise<CallAnswer> {
-  const ended = attempt.waits?.for === "room" && (await endRefused(attempt.callId, error, house));
-  return ended || (await concludeRefusal(error, attempt, house));
+  const { waits, request } = attempt;
+  const ended = waits?.for === "room" && (await endRefused(attempt.callId, error, house));
+  if (ended) return ended;
+  // Nobody is going to ask for it again, so that it would wait until its approval expires.
+  if (waits?.for === "approval" && request.unattended && !isPassing(error)) {
+    attempt.approval ??= await house.store.approvals.get(waits.approvalId);
+    return await concludeWaiting(error, attempt, house);
+  }
+  return await concludeRefusal(error, attempt, house);
 }
 
 /** On record: the queue has it from here on, and runs it when there is room. */

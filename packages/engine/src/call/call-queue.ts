@@ -16,6 +16,7 @@ const TRY_AGAIN_MS = [250, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 type Resume = (callId: string, goingOn: GoingOn, house: House) => Promise<CallAnswer | Failure>;
 
 interface Task {
+  who: string;
   controller: AbortController;
   begun: boolean;
   /** Resolves when the queue has nothing more to do with it. */
@@ -35,6 +36,8 @@ export class CallQueue {
   readonly #stop = new AbortController();
   #waiting = 0;
   #reserved = 0;
+  /** Of those that wait. */
+  readonly #perAgent = new Map<string, number>();
 
   constructor(house: House, resume: Resume) {
     this.#house = house;
@@ -46,9 +49,14 @@ export class CallQueue {
     return this.#waiting;
   }
 
-  /** Keeps a place in the queue for a call that is being put on record; false when there is none. */
-  reserve(): boolean {
-    if (this.#waiting + this.#reserved >= this.#house.limits.queued) return false;
+  /**
+   * Keeps a place in the queue for a call that is being put on record; false when there is none. One agent gets at most
+   * half of them, so that there are some for the others.
+   */
+  reserve(who: Pick<QueuedCall, "tenant" | "agent">): boolean {
+    const { queued } = this.#house.limits;
+    if (this.#waiting + this.#reserved >= queued) return false;
+    if ((this.#perAgent.get(agentOf(who)) ?? 0) >= Math.max(1, Math.ceil(queued / 2))) return false;
     this.#reserved += 1;
     return true;
   }
@@ -62,9 +70,11 @@ export class CallQueue {
   push(call: QueuedCall): boolean {
     const { callId } = call;
     if (this.#stop.signal.aborted || this.#tasks.has(callId)) return false;
-    const task: Task = { controller: new AbortController(), begun: false, over: Promise.resolve() };
+    const who = agentOf(call);
+    const task: Task = { who, controller: new AbortController(), begun: false, over: Promise.resolve() };
     this.#tasks.set(callId, task);
     this.#waiting += 1;
+    this.#perAgent.set(who, (this.#perAgent.get(who) ?? 0) + 1);
     this.#house.feeds.open(callId);
     const run = this.#takeThrough(call, task).finally(() => {
       this.#tasks.delete(callId);
@@ -197,16 +207,25 @@ export class CallQueue {
     { controller }: Task,
   ): Promise<Place | Failure> {
     const { admission } = this.#house;
-    const who = JSON.stringify([tenant, agent]);
+    const who = agentOf({ tenant, agent });
     return await admission.enter({ agent: who, tool, priority, signal: controller.signal, patient: true });
   }
 
   #begun(task: Task): void {
-    if (!task.begun) this.#waiting -= 1;
+    if (task.begun) return;
     task.begun = true;
+    this.#waiting -= 1;
+    const left = (this.#perAgent.get(task.who) ?? 1) - 1;
+    if (left > 0) this.#perAgent.set(task.who, left);
+    else this.#perAgent.delete(task.who);
   }
 
   #report(error: unknown, { callId, tool }: QueuedCall): void {
     this.#house.errors.report({ error, code: "E3914", callId, tool, stage: "queue" });
   }
+}
+
+/** Agents of two tenants may have the same name. */
+function agentOf({ tenant, agent }: Pick<QueuedCall, "tenant" | "agent">): string {
+  return JSON.stringify([tenant, agent]);
 }

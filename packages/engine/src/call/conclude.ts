@@ -40,6 +40,16 @@ export async function concludeRefusal(error: Failure, attempt: Attempt, house: H
   return await record(unit, { attempt, answer }, house);
 }
 
+/** Refused as well, but the journal holds it as waiting: call and question end together. */
+export async function concludeWaiting(error: Failure, attempt: Attempt, house: House): Promise<CallAnswer> {
+  const now = house.clock.now();
+  attempt.facts.error = error;
+  attempt.record("REFUSED", now);
+  const answer = failureAnswer({ attempt, trail: [], completedAt: now }, error);
+  const unit = waitingUnit({ attempt, answer, error, events: attempt.takeEvents() }, house);
+  return await record(unit, { attempt, answer }, house);
+}
+
 /** Something broke that should not have: the caller gets an error, and what may have happened is left for a person. */
 export async function concludeDefect(thrown: unknown, attempt: Attempt, house: House): Promise<CallAnswer> {
   const error = thrown instanceof SallyportError ? thrown.failure : failure("E3900");

@@ -11,7 +11,7 @@ import { type Allowed, type Ending, Queued } from "./steps.ts";
 
 /** Puts a call on record that may run, so that it can be acknowledged: whatever happens now, it has an outcome. */
 export async function enqueue(at: Allowed, house: House): Promise<Queued | Ending> {
-  if (!house.queue.reserve()) return abortUnstarted(at, noRoom(house));
+  if (!house.queue.reserve(at.attempt.facts)) return abortUnstarted(at, noRoom(house));
   const call = placeOf(at, house.clock.now());
   const problem = await putOnRecord(at, call, house);
   if (!problem) return new Queued(call);

@@ -3,7 +3,7 @@ import { systemClock, uuidV7 } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { OpenHouse } from "../compose.ts";
 import { keepHouse } from "../housekeeping.ts";
-import { keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
+import { freshKeys, keyFilesIn, keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
 import { reloadHouse } from "../reload/reload-house.ts";
 import { reloadRoutes } from "../reload/reload-routes.ts";
@@ -11,7 +11,7 @@ import { createHttpMetrics, type OpenTelemetry } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
 import { type OpenWebhooks, openWebhooks } from "../webhooks/open-webhooks.ts";
 import { createGuard, OperatorKeyCheck, SessionBook, sessionRoutes, TokenReader } from "./guard/index.ts";
-import { type DoorLog, type HttpDoor, openHttpDoor } from "./kernel/index.ts";
+import { type DoorLog, type HttpDoor, openHttpDoor, type SeenAnswer } from "./kernel/index.ts";
 import { readinessOf } from "./readiness.ts";
 import { type DoorParts, doorRoutes } from "./routes/index.ts";
 
@@ -41,7 +41,7 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
   const metrics = telemetry && createHttpMetrics(telemetry.meter);
   const parts: DoorParts = partsOf(house, { guard: guarded.guard, webhooks, telemetry });
   const more = [
-    ...sessionRoutes({ sessions: guarded.sessions, tls: config.http.tls !== undefined }),
+    ...sessionRoutes({ sessions: guarded.sessions, tls: isSecure(config.http) }),
     ...reloadRoutes(() => reloadHouse(house)),
   ];
   let door: HttpDoor;
@@ -51,8 +51,11 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
       settings: config.http,
       guard: guarded.guard,
       log,
-      onAnswer: ({ method, route, status, durationMs }) =>
-        metrics?.answered({ method, route: route?.path, status, seconds: durationMs / 1_000 }),
+      onAnswer: (answer) => {
+        const { method, route, status, durationMs } = answer;
+        metrics?.answered({ method, route: route?.path, status, seconds: durationMs / 1_000 });
+        noteAnswer(answer, log);
+      },
     });
   } catch (error) {
     await webhooks.close();
@@ -78,9 +81,22 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
   };
 }
 
+/** Also where a proxy in front speaks TLS. */
+function isSecure({ tls, publicUrl }: OpenHouse["config"]["http"]): boolean {
+  return tls !== undefined || publicUrl?.startsWith("https:") === true;
+}
+
 async function takeUp({ engine }: OpenHouse, log: DoorLog): Promise<void> {
   const taken = await engine.takeUp();
   if (taken > 0) log.info({ calls: taken }, "Took up calls that were accepted earlier");
+}
+
+/** Who was not let in, and what operators change, can be read in the log. */
+function noteAnswer({ method, route, status, code, principal, requestId }: SeenAnswer, log: DoorLog): void {
+  if (code === "E3939" || code === "E3941")
+    log.warn({ code, requestId, route: route?.id }, "A credential was refused");
+  else if (principal === "operator" && method !== "GET" && method !== "HEAD")
+    log.info({ route: route?.id, status, requestId }, "An operator's request");
 }
 
 /** For answers to calls that have just ended. */
@@ -89,17 +105,26 @@ const LAST_WORDS_MS = 2_000;
 function guardOf({ config, tokens }: OpenHouse) {
   const folder = keyFolder(config.stateFolder);
   const sessions = new SessionBook();
-  const ownKeys = loadKeys(folder);
+  const ownKeys = freshKeys(() => loadKeys(folder), keyFilesIn(folder));
   const guard = createGuard({
     callers: config.http.callers,
     operator: new OperatorKeyCheck(must(ensureOperatorKey(folder)).key),
     sessions,
     tokens: new TokenReader({
       checker: tokens,
-      approvalKeys: () => (isFailure(ownKeys) ? undefined : ownKeys.public),
+      approvalKeys: () => orNone(ownKeys)?.public,
     }),
   });
   return { guard, sessions };
+}
+
+/** Keys that cannot be had check nothing. */
+function orNone<Keys>(keys: () => Keys): Keys | undefined {
+  try {
+    return keys();
+  } catch {
+    return undefined;
+  }
 }
 
 interface Beside {

@@ -4,7 +4,7 @@ import { DEFAULT_TOKEN_RULES, type KeySet, type TokenRules } from "@sallyport/en
 import { type Failure, isFailure } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { loadKeys } from "./house-keys.ts";
-import { KEY_FILES, keyFolder } from "./key-files.ts";
+import { KEY_FILES, keyFilesIn, keyFolder } from "./key-files.ts";
 import { tokenKeys } from "./outside-keys.ts";
 
 /** What the configuration expects of every token. */
@@ -33,4 +33,10 @@ export function configuredKeys({ tokens, stateFolder, folder }: LoadedConfig): K
     ...(jwks !== undefined && { jwks: resolve(folder, jwks) }),
   };
   return tokenKeys(outside, house?.public);
+}
+
+/** The files those keys come from. */
+export function configuredKeyFiles({ tokens, stateFolder, folder }: LoadedConfig): string[] {
+  const outside = [...tokens.publicKeys, ...(tokens.jwks === undefined ? [] : [tokens.jwks])];
+  return [...keyFilesIn(keyFolder(stateFolder)), ...outside.map((file) => resolve(folder, file))];
 }

@@ -35,6 +35,11 @@ export function keyFolder(stateFolder: string): string {
   return join(stateFolder, "keys");
 }
 
+/** The files whose change means that other keys are in force. */
+export function keyFilesIn(folder: string): string[] {
+  return [KEY_FILES.current, KEY_FILES.jwks].map((name) => join(folder, name));
+}
+
 export function signingFile(kid: string): string {
   return `signing-${kid}.pem`;
 }

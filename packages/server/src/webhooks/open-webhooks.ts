@@ -3,7 +3,7 @@ import { type ApprovalPass, mintApprovalToken, systemClock } from "@sallyport/en
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { OpenHouse } from "../compose.ts";
 import { readSecret } from "../configured-secrets.ts";
-import { keyFolder, loadKeys } from "../keys/index.ts";
+import { freshKeys, keyFilesIn, keyFolder, loadKeys } from "../keys/index.ts";
 import { ensureWebhookSecret, webhookSecretsIn } from "../keys/webhook-secret.ts";
 import { type ApprovalNotices, openApprovalNotices } from "./approval-notices.ts";
 import { openCallbacks } from "./callbacks.ts";
@@ -68,7 +68,8 @@ function secretsOf(config: OpenHouse["config"]): string[] {
 
 /** Undefined where there is no key: then approvers get links only. */
 function minting(stateFolder: string): ((pass: ApprovalPass) => string) | undefined {
-  const keys = loadKeys(keyFolder(stateFolder));
-  if (isFailure(keys)) return undefined;
-  return (pass) => mintApprovalToken({ ...pass, issuedAt: systemClock.now() }, keys.current);
+  const folder = keyFolder(stateFolder);
+  if (isFailure(loadKeys(folder))) return undefined;
+  const keys = freshKeys(() => loadKeys(folder), keyFilesIn(folder));
+  return (pass) => mintApprovalToken({ ...pass, issuedAt: systemClock.now() }, keys().current);
 }

@@ -14,7 +14,7 @@ export interface OperatorKeyCheckOptions {
 
 /**
  * Compares with the operator key, of which only a hash is kept. From one address ten wrong keys are heard, then one
- * every six seconds; until then no key counts, for an answer to the right one would tell it from the wrong ones.
+ * every six seconds. The right key always counts.
  */
 export class OperatorKeyCheck {
   readonly #digest: Buffer;
@@ -29,10 +29,11 @@ export class OperatorKeyCheck {
 
   /** Undefined for the right key; E3939 for another, E3941 once an address has tried too many. */
   check(key: string, address: string): Failure | undefined {
+    // Nobody guesses 256 bits: that others at the same address tried must not keep out who has the key.
+    if (timingSafeEqual(digestOf(key), this.#digest)) return undefined;
     const source = sourceOf(address);
     const waitMs = (this.#forgottenAt.get(source) ?? 0) - this.#now() - (WRONG_KEYS - 1) * REFILL_MS;
     if (waitMs > 0) return failure("E3941", { details: { retryAfterMs: waitMs } });
-    if (timingSafeEqual(digestOf(key), this.#digest)) return undefined;
     this.#noteWrong(source);
     return failure("E3939", { message: "This is not the operator key." });
   }

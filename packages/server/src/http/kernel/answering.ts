@@ -8,6 +8,7 @@ import { endAnswer } from "./linger.ts";
 import { PROBLEM_TYPE, problemHeaders, problemOf, requestUrn } from "./problem.ts";
 import { pageHeaders, securityHeaders } from "./security-headers.ts";
 import { watchStall } from "./stalled.ts";
+import { Unsent } from "./unsent.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
@@ -32,6 +33,7 @@ export class Answering {
   readonly #headers: Readonly<Record<string, string>>;
   /** The headers of the usual answer, made once. */
   readonly #usual: readonly string[];
+  readonly #unsent = new Unsent();
 
   constructor(options: AnsweringOptions) {
     this.#options = options;
@@ -80,7 +82,9 @@ export class Answering {
     if (!isBare) list.push("content-length", String(payload === undefined ? 0 : Buffer.byteLength(payload)));
     response.writeHead(status, list);
     endAnswer(exchange, isBare || exchange.request.method === "HEAD" ? undefined : payload);
-    if (response.writableLength > 0) watchStall(response, this.#options.stallMs);
+    if (response.writableLength === 0) return;
+    this.#unsent.add(response);
+    watchStall(response, this.#options.stallMs);
   }
 
   #stream(exchange: Exchange, { status, headers, content }: StreamReply): void {

@@ -45,7 +45,7 @@ export const FIXED_BOUNDS = {
   headers: 100,
   json: { maxDepth: 64, maxValues: 100_000 },
   /** Requests that wait for their answer on one connection. */
-  pipelined: 32,
+  pipelined: 8,
   requestsPerConnection: 10_000,
   /** How long, and how much, is still read from a sender that was refused, so that it gets to read why. */
   lingerMs: 1_000,

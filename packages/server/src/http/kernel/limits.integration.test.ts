@@ -78,11 +78,11 @@ describe("a connection", () => {
   it("is refused more when too many wait on it", async () => {
     await using test = await openTestDoor();
     const client = test.say(HELD.repeat(40));
-    await expect.poll(() => test.journal.held.length).toBe(32);
+    await expect.poll(() => test.journal.held.length).toBe(8);
     for (const { let: answer } of test.journal.held) answer("ok");
     await client.until((text) => wholeAnswers(text).length === 40);
     const statuses = wholeAnswers(client.received).map(({ status }) => status);
-    expect(statuses).toEqual([...Array(32).fill(200), ...Array(8).fill(503)]);
+    expect(statuses).toEqual([...Array(8).fill(200), ...Array(32).fill(503)]);
   });
 
   it("that turns to nonsense is not told so in the place of an answer it waits for", async () => {

@@ -88,9 +88,9 @@ export class CallEvents {
 
   *#past(standing: CallStanding): Generator<string> {
     const place = this.#place;
-    const isIn = place?.epoch === RECORD_EPOCH;
-    if (place && !isIn) yield anew();
     const all = pastFrames(standing, { resultUrl: this.#watched.resultUrl, now: this.#parts.clock.now() });
+    const isIn = place?.epoch === RECORD_EPOCH && place.number <= all.length;
+    if (place && !isIn) yield anew();
     yield* isIn ? all.slice(place.number) : all;
   }
 
@@ -136,8 +136,21 @@ function pastFrames(
 }
 
 /** Whether a client has read everything there will ever be. */
-export function isAtEnd({ engine, epoch }: DoorParts, callId: string, place: Place | undefined): boolean {
-  if (!place || place.epoch !== epoch) return false;
+export function isAtEnd(
+  { engine, epoch }: DoorParts,
+  { callId, standing, place }: { callId: string; standing: CallStanding; place: Place | undefined },
+): boolean {
+  if (place?.epoch === RECORD_EPOCH) return isOver(standing) && place.number === lengthOnRecord(standing);
+  if (place?.epoch !== epoch) return false;
   const feed = engine.watch(callId);
   return feed?.ended === true && feed.last === place.number;
+}
+
+function isOver(standing: CallStanding): boolean {
+  return "answer" in standing || standing.status === "unknown";
+}
+
+/** How many events the record makes: its states, and the end. */
+function lengthOnRecord(standing: CallStanding): number {
+  return ("answer" in standing ? standing.answer.lifecycle.length : 0) + 1;
 }

@@ -49,9 +49,9 @@ async function watch(
   timing: EventTiming,
 ): Promise<Reply> {
   const callId = params.invocation_id;
-  await visibleCall(callId, principal, parts);
+  const standing = await visibleCall(callId, principal, parts);
   const place = placeOf(headers["last-event-id"]);
-  if (isAtEnd(parts, callId, place)) return { status: 204 };
+  if (isAtEnd(parts, { callId, standing, place })) return { status: 204 };
   const resultUrl = `${invocationUrl(origin, callId)}/result`;
   const content = new EventStream(
     (gone) => new CallEvents({ callId, resultUrl, place, timing, signal: gone }, parts).frames(),
