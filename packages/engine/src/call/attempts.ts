@@ -94,12 +94,12 @@ async function accept({ call }: Queued, attempt: Attempt, house: House): Promise
   house.feeds.open(callId).push({ kind: "state", state: "QUEUED", at: queuedAt });
   // Whoever cancelled it while it was written was told that it would not run.
   if (attempt.signal.aborted && !house.inFlight.closing) {
-    house.queue.unreserve();
+    house.queue.unreserve(call);
     const ended = await endQueued(callId, failure("E3906"), house);
     if (ended) return ended;
   } else {
     setImmediate(() => {
-      house.queue.unreserve();
+      house.queue.unreserve(call);
       house.queue.push(call);
     });
   }

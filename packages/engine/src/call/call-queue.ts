@@ -36,7 +36,7 @@ export class CallQueue {
   readonly #stop = new AbortController();
   #waiting = 0;
   #reserved = 0;
-  /** Of those that wait. */
+  /** Of those that wait, and of the places kept. */
   readonly #perAgent = new Map<string, number>();
 
   constructor(house: House, resume: Resume) {
@@ -58,12 +58,14 @@ export class CallQueue {
     if (this.#waiting + this.#reserved >= queued) return false;
     if ((this.#perAgent.get(agentOf(who)) ?? 0) >= Math.max(1, Math.ceil(queued / 2))) return false;
     this.#reserved += 1;
+    this.#count(agentOf(who), 1);
     return true;
   }
 
   /** The call is in the queue now, or does not come. */
-  unreserve(): void {
+  unreserve(who: Pick<QueuedCall, "tenant" | "agent">): void {
     this.#reserved -= 1;
+    this.#count(agentOf(who), -1);
   }
 
   /** Takes charge of a call that is on record as queued, or as approved. False when somebody has already. */
@@ -74,7 +76,7 @@ export class CallQueue {
     const task: Task = { who, controller: new AbortController(), begun: false, over: Promise.resolve() };
     this.#tasks.set(callId, task);
     this.#waiting += 1;
-    this.#perAgent.set(who, (this.#perAgent.get(who) ?? 0) + 1);
+    this.#count(who, 1);
     this.#house.feeds.open(callId);
     const run = this.#takeThrough(call, task).finally(() => {
       this.#tasks.delete(callId);
@@ -215,9 +217,13 @@ export class CallQueue {
     if (task.begun) return;
     task.begun = true;
     this.#waiting -= 1;
-    const left = (this.#perAgent.get(task.who) ?? 1) - 1;
-    if (left > 0) this.#perAgent.set(task.who, left);
-    else this.#perAgent.delete(task.who);
+    this.#count(task.who, -1);
+  }
+
+  #count(who: string, by: 1 | -1): void {
+    const count = (this.#perAgent.get(who) ?? 0) + by;
+    if (count > 0) this.#perAgent.set(who, count);
+    else this.#perAgent.delete(who);
   }
 
   #report(error: unknown, { callId, tool }: QueuedCall): void {

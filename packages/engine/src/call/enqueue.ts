@@ -15,7 +15,7 @@ export async function enqueue(at: Allowed, house: House): Promise<Queued | Endin
   const call = placeOf(at, house.clock.now());
   const problem = await putOnRecord(at, call, house);
   if (!problem) return new Queued(call);
-  house.queue.unreserve();
+  house.queue.unreserve(call);
   return abortUnstarted(at, problem);
 }
 

@@ -228,6 +228,144 @@ describe("an accepted call that is refused when its turn comes", () => {
   });
 });
 
+describe("what can go wrong on the way", () => {
+  it("a background call that is tried again gives its place back first", async () => {
+    let tries = 0;
+    const flaky: FixtureTool = {
+      id: "flaky",
+      conduct: { sideEffects: "none", idempotent: true, limits: { timeoutMs: 30 } },
+      run: async (_input, { signal }) => {
+        tries += 1;
+        if (tries < 3) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return tries;
+      },
+    };
+    const fixture = await fixtureEngine(
+      { admission: { total: 1 }, retry: { baseDelayMs: 1, maxDelayMs: 2 } },
+      [flaky],
+    );
+    const { callId } = accepted(await fixture.engine.accept(order("flaky")));
+    expect(await ended(fixture, callId)).toMatchObject({ status: "success", result: 3, attempts: 3 });
+    await fixture.engine.close();
+  });
+
+  it("an approval answered where nobody runs calls leaves the call for who does", async () => {
+    const store = createMemoryStore();
+    const tool = { id: "t", run: () => "done" };
+    const server = await fixtureEngine({ store }, [tool]);
+    const { callId } = await server.engine.accept(order("t", { requireApproval: true }));
+    await server.engine.close();
+    const desk = await fixtureEngine({ store }, [tool]);
+    const { approvalId = "" } = (await store.approvals.ofCall(callId)) ?? {};
+    await desk.engine.approvals.approve(approvalId, { by: "ada" });
+    await desk.engine.close();
+    expect((await store.calls.get(callId))?.phase).toBe("waiting");
+    const next = await fixtureEngine({ store }, [tool]);
+    await next.engine.takeUp();
+    expect(await ended(next, callId)).toMatchObject({ status: "success" });
+    await next.engine.close();
+  });
+
+  it("an approved call whose policy cannot be asked is tried again and runs", async () => {
+    let isAway = false;
+    const authority: Authority = {
+      decide: () => {
+        if (isAway) throw new Error("away");
+        return {
+          outcome: "allow",
+          reason: "so",
+          rules: [],
+          capabilities: [],
+          missing: [],
+          policyVersion: "1",
+        };
+      },
+    };
+    const fixture = await fixtureEngine({ authority }, [{ id: "t", run: () => "done" }]);
+    const { callId } = await fixture.engine.accept(order("t", { requireApproval: true }));
+    const { approvalId = "" } = (await fixture.store.approvals.ofCall(callId)) ?? {};
+    isAway = true;
+    await fixture.engine.approvals.approve(approvalId, { by: "ada" });
+    await sleep(100);
+    expect((await fixture.engine.standing(callId))?.status).toBe("pending_approval");
+    isAway = false;
+    expect(await ended(fixture, callId)).toMatchObject({ status: "success" });
+    await fixture.engine.close();
+  });
+
+  it("an approved call that is refused for good ends, and its approval with it", async () => {
+    const fixture = await fixtureEngine({}, [{ id: "t", run: () => "done" }]);
+    const { callId } = await fixture.engine.accept(order("t", { requireApproval: true }));
+    const { approvalId = "" } = (await fixture.store.approvals.ofCall(callId)) ?? {};
+    fixture.engine.adjust({ toolRules: () => ({ enabled: false }) });
+    await fixture.engine.approvals.approve(approvalId, { by: "ada" });
+    expect(await ended(fixture, callId)).toMatchObject({ error: { code: "E3014" } });
+    expect((await fixture.engine.approvals.get(approvalId))?.standing.state).toBe("void");
+    await fixture.engine.close();
+  });
+
+  it("a call that is cancelled while it is put on record does not run", async () => {
+    const slow = gated();
+    const store = createMemoryStore();
+    const commit = store.commit.bind(store);
+    const gate = Promise.withResolvers<void>();
+    store.commit = async (unit) => {
+      const result = await commit(unit);
+      if (unit.enqueue) await gate.promise;
+      return result;
+    };
+    const fixture = await fixtureEngine({ store }, [slow.tool]);
+    const accepting = fixture.engine.accept(order("slow", { callId: "c-1" }));
+    await sleep(10);
+    fixture.engine.cancel("c-1", "changed my mind");
+    gate.resolve();
+    expect(await accepting).toMatchObject({ status: "cancelled" });
+    await sleep(30);
+    expect(slow.came).toEqual([]);
+    await fixture.engine.close();
+  });
+
+  it("a write that was given up as lost and landed is found, so that nothing is done twice", async () => {
+    const store = createMemoryStore();
+    const commit = store.commit.bind(store);
+    let losing = true;
+    store.commit = async (unit) => {
+      const result = await commit(unit);
+      if (losing && (unit.enqueue || unit.begin)) throw new Error("lost");
+      return result;
+    };
+    const slow = gated();
+    const fixture = await fixtureEngine({ store }, [slow.tool]);
+    const { callId } = accepted(await fixture.engine.accept(order("slow")));
+    const answer = await ended(fixture, callId);
+    losing = false;
+    expect(answer).toMatchObject({ status: "error", error: { code: "E3908" } });
+    expect(slow.came).toEqual([]);
+    await fixture.engine.close();
+  });
+
+  it("many requests at once do not pass the bound of the queue, and one agent leaves half of it to others", async () => {
+    const slow = gated();
+    const { engine, store } = await fixtureEngine({ admission: { total: 1 }, limits: { queued: 6 } }, [
+      slow.tool,
+    ]);
+    await engine.accept(order("slow", { input: { name: "runs" } }));
+    await until(() => slow.came.length === 1);
+    const many = (agent: string) =>
+      Promise.all(
+        Array.from({ length: 20 }, () => engine.accept({ ...order("slow"), caller: { ...caller, agent } })),
+      );
+    await many("a");
+    await until(() => engine.load().queued > 0);
+    await many("a");
+    const ofA = (await store.queue.list({ limit: 100 })).length;
+    await many("b");
+    expect((await store.queue.list({ limit: 100 })).length).toBeLessThanOrEqual(6);
+    expect(ofA).toBe(3);
+    await engine.close();
+  });
+});
+
 describe("cancelling", () => {
   it("ends a queued call before it runs, says so again, and keeps it on record [L3-API-2]", async () => {
     const slow = gated();
