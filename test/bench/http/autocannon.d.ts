@@ -19,7 +19,7 @@ declare module "autocannon" {
     verifyBody(body: string): boolean;
   }
 
-  interface Result {
+  export interface Result {
     /** In seconds. */
     duration: number;
     requests: { total: number };

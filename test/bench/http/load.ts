@@ -1,4 +1,4 @@
-import autocannon from "autocannon";
+import autocannon, { type Result } from "autocannon";
 import type { Reading } from "../measure.ts";
 import type { HttpContender } from "./contender.ts";
 
@@ -10,7 +10,7 @@ export async function load(contender: HttpContender, given: Load): Promise<Readi
   const latencies: number[] = [];
   let made = 0;
   let wrong: string | undefined;
-  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+  const result = await new Promise<Result>((resolve, reject) => {
     const tracker = autocannon(
       {
         url,

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { attack } from "./fixtures/judge.ts";
 import type { Holdings } from "./fixtures/processes.ts";
 import { sharedHouse } from "./fixtures/shared-house.ts";
+import { SOON } from "./fixtures/soon.ts";
 import { BODY_BYTES, CORPUS, SILENT } from "./hostile/index.ts";
 
 const house = sharedHouse(`
@@ -14,7 +15,6 @@ log: { level: debug }
 
 /** What a server that was fed many megabytes may keep of them until it needs the room. */
 const KEPT_BYTES = 256 * 1024 * 1024;
-const SOON = { timeout: 10_000, interval: 50 };
 
 let before: Holdings;
 beforeAll(async () => {

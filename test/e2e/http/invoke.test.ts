@@ -1,19 +1,187 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { sharedHouse } from "./fixtures/shared-house.ts";
 
-const house = sharedHouse();
-describe("a call over HTTP", () => {
-  it("works", async () => {
-    const a = await house().invoke("echo", { a: 1 });
-    console.log(JSON.stringify(a, null, 1));
-    for (const [t, p] of [
-      ["nope", {}],
-      ["locked", {}],
-      ["ledger", { file: 1 }],
-    ] as const)
-      console.log(JSON.stringify(await house().invoke(t, p)));
-    for (const o of ["throw", "hang", "lie"])
-      console.log(JSON.stringify(await house().invoke("faulty", {}, { body: { operation: o } })));
-    console.log(JSON.stringify(await house().invoke("printer", {})));
+const house = sharedHouse(`
+toolLimits:
+  - { tools: [printer], enabled: false }
+limits: { queueWaitSeconds: 1 }
+`);
+
+interface Wrong {
+  what: string;
+  tool: string;
+  parameters?: object;
+  more?: object;
+  /** HTTP status, the call's status, the L3 error code, the code of the catalogue. */
+  due: [http: number, status: string, code: string, catalogue: string];
+}
+
+const WRONGS: Wrong[] = [
+  { what: "a tool there is not", tool: "nothing", due: [404, "error", "tool_not_found", "E3001"] },
+  {
+    what: "an operation there is not",
+    tool: "echo",
+    more: { operation: "shout" },
+    due: [404, "error", "tool_not_found", "E3010"],
+  },
+  {
+    what: "one of several operations, without saying which",
+    tool: "faulty",
+    due: [404, "error", "tool_not_found", "E3010"],
+  },
+  {
+    what: "a version there is not",
+    tool: "echo",
+    more: { tool_version: "7.7.7" },
+    due: [404, "error", "tool_version_not_found", "E3002"],
+  },
+  {
+    what: "a range that no version is in",
+    tool: "echo",
+    more: { tool_version: "^9.0.0" },
+    due: [409, "error", "tool_version_not_found", "E3006"],
+  },
+  {
+    what: "a tool nobody granted",
+    tool: "locked",
+    due: [403, "permission_denied", "permission_denied", "E3209"],
+  },
+  {
+    what: "a tool that is switched off",
+    tool: "printer",
+    due: [409, "error", "tool_not_found", "E3014"],
+  },
+  {
+    what: "an input that does not fit",
+    tool: "ledger",
+    parameters: { file: 7 },
+    due: [400, "error", "invalid_parameters", "E3901"],
+  },
+  {
+    what: "a tool that throws",
+    tool: "faulty",
+    more: { operation: "throw" },
+    due: [500, "error", "tool_execution_error", "E3907"],
+  },
+  {
+    what: "a tool that takes too long",
+    tool: "faulty",
+    more: { operation: "hang" },
+    due: [504, "timeout", "timeout", "E3103"],
+  },
+  {
+    what: "a tool that takes longer than the caller allows",
+    tool: "courier",
+    parameters: { gate: "/never" },
+    more: { resource_limits: { timeout_seconds: 1 } },
+    due: [504, "timeout", "timeout", "E3103"],
+  },
+  {
+    what: "a result that is not as promised",
+    tool: "faulty",
+    more: { operation: "lie" },
+    due: [500, "error", "tool_execution_error", "E3501"],
+  },
+];
+
+describe("tool.invoke over HTTP", () => {
+  it("answers a success with its result and what it took [L3-API-1]", async () => {
+    const invocation_id = randomUUID();
+    const before = Date.now();
+    const { status, headers, body } = await house().invoke(
+      "echo",
+      { a: [1, "zwei", null] },
+      { body: { invocation_id } },
+    );
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ invocation_id, status: "success", result: { a: [1, "zwei", null] } });
+    const { duration_ms, started_at, completed_at, memory_peak_mb } = body.execution_metadata;
+    expect(Date.parse(started_at)).toBeGreaterThanOrEqual(before - 1);
+    expect(Date.parse(completed_at) - Date.parse(started_at)).toBeCloseTo(duration_ms, -1);
+    expect(memory_peak_mb).toBeGreaterThan(0);
+    expect(body).not.toHaveProperty("error");
+    expect(body).not.toHaveProperty("polling_info");
+    expect(headers["x-request-id"]).toBeTruthy();
+  });
+
+  it("measures the time a call really took [L3-API-1]", async () => {
+    const { body } = await house().invoke("faulty", {}, { body: { operation: "hang" } });
+    expect(body.execution_metadata.duration_ms).toBeGreaterThanOrEqual(150);
+    expect(body.execution_metadata.duration_ms).toBeLessThan(5_000);
+  });
+
+  it.each(WRONGS)(
+    "says what is wrong with $what [L3-API-1]",
+    async ({ tool, parameters = {}, more = {}, due }) => {
+      const { status, body } = await house().invoke(tool, parameters, { body: more });
+      expect([status, body.status, body.error.code, body.error.details.code]).toEqual(due);
+      expect(body.error.message).not.toMatch(/\.ts:|node_modules|\n/);
+      expect(body.error.details.advice).toMatch(/\.$/);
+      expect(body).not.toHaveProperty("result");
+    },
+  );
+
+  it("names every wrong place of an input [L3-API-1]", async () => {
+    const { body } = await house().invoke("ledger", { file: 7, extra: true });
+    const places = body.error.details.issues.map(({ path }: { path: string }) => path);
+    expect(places.toSorted()).toEqual(["/extra", "/file", "/line"]);
+  });
+
+  it("refuses an id that a call has already, and runs nothing [L3-API-1]", async () => {
+    const invocation_id = randomUUID();
+    const file = house().path("ids.txt");
+    const call = (line: string) => house().invoke("ledger", { file, line }, { body: { invocation_id } });
+    expect((await call("first")).status).toBe(200);
+    const { status, body } = await call("second");
+    expect([status, body.error.code, body.error.details.code]).toEqual([
+      409,
+      "idempotency_conflict",
+      "E3905",
+    ]);
+    expect(readFileSync(file, "utf8")).toBe("first\n");
+  });
+
+  it("takes a call for the agent it names, and otherwise for the one it serves [L3-API-1]", async () => {
+    const agent_context = {
+      agent_did: "did:agent:7",
+      tenant_id: "acme",
+      user_did: "did:user:1",
+      session_id: "s-1",
+    };
+    const named = await house().invoke("echo", {}, { body: { agent_context } });
+    const plain = await house().invoke("echo", {});
+    const who = async (id: string) => (await house().ask({ path: `/v1/invocations/${id}` })).body;
+    expect(await who(named.body.invocation_id)).toMatchObject(agent_context);
+    expect(await who(plain.body.invocation_id)).toMatchObject({ agent_did: "http", tenant_id: "local" });
+  });
+
+  it("waits for a person where the caller asks for that [L3-API-1]", async () => {
+    const options = { execution_options: { require_approval: true } };
+    const { status, headers, body } = await house().invoke("echo", {}, { body: options });
+    expect([status, body.status, body.error.details.code]).toEqual([202, "pending_approval", "E3213"]);
+    expect(headers.location).toBe(body.polling_info.status_url);
+    expect(headers["retry-after"]).toMatch(/^\d+$/);
+  });
+
+  it("runs four calls of an agent at once, and says when to come again [L3-EXE-4] [L3-API-1]", async () => {
+    const gate = house().path("crowd.gate");
+    const calls = Array.from({ length: 10 }, () => house().invoke("courier", { gate }));
+    // Those that found no place have waited for one as long as they may.
+    await Promise.any(calls);
+    writeFileSync(gate, "");
+    const answers = await Promise.all(calls);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(4);
+    expect(refused).toHaveLength(6);
+    for (const { headers, body } of refused) {
+      expect(body.error).toMatchObject({
+        code: "resource_exhausted",
+        retryable: true,
+        details: { code: "E3106" },
+      });
+      expect(headers["retry-after"]).toMatch(/^[1-9]\d*$/);
+    }
   });
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { sharedHouse } from "./fixtures/shared-house.ts";
 import { type SlowHabit, SlowSender } from "./fixtures/slow-sender.ts";
+import { SOON } from "./fixtures/soon.ts";
 
 const REQUEST_SECONDS = 2;
 const SLOW = 200;
@@ -50,7 +51,7 @@ describe("two hundred slow senders", () => {
     await house().invoke("echo", {});
     const before = house().server.holdings.sockets;
     const slow = crowd(SLOW);
-    await expect.poll(() => house().server.holdings.sockets).toBeGreaterThanOrEqual(before + SLOW);
+    await expect.poll(() => house().server.holdings.sockets, SOON).toBeGreaterThanOrEqual(before + SLOW);
     const over = Promise.all(slow.map((sender) => sender.over));
     const waits = await goodCallsUntil(over);
     const ends = await over;
@@ -58,7 +59,7 @@ describe("two hundred slow senders", () => {
     expect(ends.filter(({ seconds }) => seconds > REQUEST_SECONDS + 4)).toEqual([]);
     expect(waits.length).toBeGreaterThan(5);
     expect(Math.max(...waits)).toBeLessThan(1_500);
-    await expect.poll(() => house().server.holdings.sockets, { timeout: 10_000 }).toBeLessThanOrEqual(before);
+    await expect.poll(() => house().server.holdings.sockets, SOON).toBeLessThanOrEqual(before);
   });
 });
 
@@ -73,6 +74,6 @@ describe("more senders than there is room for", () => {
       dropped: 100,
     });
     expect((await house().invoke("echo", { n: 1 })).status).toBe(200);
-    await expect.poll(() => house().server.holdings.sockets, { timeout: 10_000 }).toBeLessThanOrEqual(before);
+    await expect.poll(() => house().server.holdings.sockets, SOON).toBeLessThanOrEqual(before);
   });
 });

@@ -94,7 +94,9 @@ class Crowd implements Disposable {
     await this.#work;
   }
 
+  /** Everybody goes home, whatever they were about. */
   [Symbol.dispose](): void {
+    this.#overAt = Number.NEGATIVE_INFINITY;
     for (const client of this.#clients) client[Symbol.dispose]();
   }
 }

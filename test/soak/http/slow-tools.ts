@@ -16,6 +16,7 @@ export const slow = defineTool({
   limits: { timeoutMs: 120_000 },
   run: async (input: { witness: string; key: string; ms: number }, context: ToolContext) => {
     const { callId, signal, progress } = context;
+    progress(0, "begun");
     for (let step = 1; step <= STEPS; step += 1) {
       await sleep(input.ms / STEPS, undefined, { signal });
       progress((step / STEPS) * 100, `step ${step}`);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type {
   ExecutionOptions,
   JsonObject,
+  ToolCancelResponse,
   ToolInvokeRequest,
   ToolInvokeResponse,
   ToolStatusResponse,
@@ -52,6 +53,10 @@ export class Talk implements Disposable {
     // It may end while nobody looks.
     answer.catch(() => undefined);
     return { id, answer };
+  }
+
+  cancel(id: string): Promise<Answer<ToolCancelResponse>> {
+    return this.client.ask<ToolCancelResponse>({ method: "POST", path: `/v1/invocations/${id}:cancel` });
   }
 
   async status(id: string): Promise<ToolStatusResponse | undefined> {

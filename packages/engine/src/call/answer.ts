@@ -39,7 +39,7 @@ export function pendingAnswer(attempt: Attempt, approval: ApprovalRecord, now: n
   const error = failure("E3213", {
     message,
     advice: isPending
-      ? `A person answers with \`sallyport approvals approve ${approvalId}\` or \`deny\`; then ask for call ${callId} again (\`sallyport calls resume ${callId}\`). Nothing has run yet.`
+      ? `A person answers with \`sallyport approvals approve ${approvalId}\` or \`deny\`, or over HTTP at /v1/approvals/${approvalId}; then ask for call ${callId} again (\`sallyport calls resume ${callId}\`). Nothing has run yet.`
       : `Ask for call ${callId} again (\`sallyport calls resume ${callId}\`) to run it.`,
     details: {
       approvalId,

@@ -1,0 +1,106 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { House } from "./fixtures/house.ts";
+import { sharedHouse } from "./fixtures/shared-house.ts";
+import { SOON } from "./fixtures/soon.ts";
+
+const house = sharedHouse();
+const ASYNC = { body: { execution_options: { async_mode: true } } };
+
+function statusOf(at: House, id: string): Promise<string> {
+  return at.ask({ path: `/v1/invocations/${id}` }).then(({ body }) => body.status);
+}
+
+describe("a call that nobody waits for", () => {
+  it("is accepted at once, polled, and its result fetched [L3-EXE-5]", async () => {
+    const gate = house().path("accept.gate");
+    const { status, headers, body } = await house().invoke("courier", { gate }, ASYNC);
+    expect(status).toBe(202);
+    expect(["pending", "running"]).toContain(body.status);
+    const url = `${house().url}/v1/invocations/${body.invocation_id}`;
+    expect([headers.location, body.polling_info.status_url]).toEqual([url, url]);
+    expect(headers["retry-after"]).toMatch(/^[1-9]\d*$/);
+    expect(headers["preference-applied"]).toBeUndefined();
+    const path = new URL(url).pathname;
+    expect(await house().ask({ path: `${path}/result` })).toMatchObject({
+      status: 202,
+      body: { invocation_id: body.invocation_id },
+    });
+    writeFileSync(gate, "");
+    await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("success");
+    const result = await house().ask({ path: `${path}/result` });
+    expect(result).toMatchObject({ status: 200, body: { status: "success", result: { delivered: true } } });
+    expect(result.body).not.toHaveProperty("polling_info");
+  });
+
+  it("can be wished for by a header too [L3-EXE-5]", async () => {
+    const headers = { prefer: "return=minimal, Respond-Async; wait=10" };
+    const { status, headers: answered, body } = await house().invoke("echo", { a: 1 }, { headers });
+    expect([status, answered["preference-applied"]]).toEqual([202, "respond-async"]);
+    await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("success");
+  });
+
+  it("is refused at once when it can never run [L3-EXE-5]", async () => {
+    const unknown = await house().invoke("nothing", {}, ASYNC);
+    expect([unknown.status, unknown.body.error.details.code]).toEqual([404, "E3001"]);
+    const denied = await house().invoke("locked", {}, ASYNC);
+    expect([denied.status, denied.body.status]).toEqual([403, "permission_denied"]);
+    const invalid = await house().invoke("ledger", { file: 1 }, ASYNC);
+    expect([invalid.status, invalid.body.error.details.code]).toEqual([400, "E3901"]);
+  });
+
+  it("keeps the failure it ended with [L3-EXE-5]", async () => {
+    const { body } = await house().invoke("faulty", {}, { body: { ...ASYNC.body, operation: "throw" } });
+    await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("error");
+    const result = await house().ask({ path: `/v1/invocations/${body.invocation_id}/result` });
+    expect(result).toMatchObject({ status: 200, body: { error: { code: "tool_execution_error" } } });
+  });
+
+  it("waits its turn when an agent has four that run, and can be cancelled there [L3-EXE-4] [L3-EXE-5]", async () => {
+    const gate = house().path("queue.gate");
+    const agent_context = { agent_did: "did:agent:busy", tenant_id: "local" };
+    const body = { ...ASYNC.body, agent_context };
+    const ids: string[] = [];
+    for (let call = 0; call < 6; call += 1)
+      ids.push((await house().invoke("courier", { gate }, { body })).body.invocation_id);
+    const standings = () => Promise.all(ids.map((id) => statusOf(house(), id)));
+    await expect
+      .poll(async () => (await standings()).toSorted(), SOON)
+      .toEqual([...Array(2).fill("pending"), ...Array(4).fill("running")]);
+    const last = ids.at(-1);
+    const cancelled = await house().ask({ method: "POST", path: `/v1/invocations/${last}:cancel` });
+    expect(cancelled).toMatchObject({ status: 200, body: { cancelled: true, status: "cancelled" } });
+    writeFileSync(gate, "");
+    await expect.poll(standings, SOON).toEqual([...Array(5).fill("success"), "cancelled"]);
+  });
+});
+
+/** What becomes of a call that ran when the server ended. Those that waited run afterwards. */
+const CUT = { stop: ["cancelled", "E3906"], kill: ["error", "E3107"] } as const;
+
+describe("a server that ends while calls are open", () => {
+  it.each(["stop", "kill"] as const)(
+    "has one outcome for each of them afterwards (%s) [L3-EXE-5]",
+    async (how) => {
+      await using restarted = await House.open("http: { shutdownSeconds: 1 }\n");
+      const gate = restarted.path("restart.gate");
+      const file = restarted.path("restart.txt");
+      const accept = async (tool: string, parameters: object) =>
+        (await restarted.invoke(tool, parameters, ASYNC)).body.invocation_id as string;
+      const ids = [await accept("courier", { gate })];
+      for (let more = 0; more < 5; more += 1) ids.push(await accept("courier", { gate }));
+      ids.push(await accept("ledger", { file, line: "once" }));
+      const standings = () => Promise.all(ids.map((id) => statusOf(restarted, id)));
+      await expect.poll(standings, SOON).toEqual([...Array(4).fill("running"), ...Array(3).fill("pending")]);
+      await restarted[how]();
+      writeFileSync(gate, "");
+      await restarted.start();
+      const [status, code] = CUT[how];
+      await expect.poll(standings, SOON).toEqual([...Array(4).fill(status), ...Array(3).fill("success")]);
+      const cut = await restarted.ask({ path: `/v1/invocations/${ids[0]}` });
+      expect(cut.body).toMatchObject({ state: "ROLLED_BACK", error: { details: { code } } });
+      expect(readFileSync(file, "utf8")).toBe("once\n");
+      expect((await restarted.operator({ path: "/v1/audit:verify" })).body.verified).toBe(true);
+    },
+  );
+});

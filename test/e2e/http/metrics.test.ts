@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { sharedHouse } from "./fixtures/shared-house.ts";
+
+const house = sharedHouse();
+
+/** The sum of a reading over every line of its name that has these labels. */
+async function reading(name: string, labels: Record<string, string> = {}): Promise<number> {
+  const { body } = await house().ask({ path: "/metrics" });
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const lines = String(body).matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)`, "gm"));
+  const values = [...lines].filter(([, all = ""]) => wanted.every((label) => all.includes(label)));
+  return values.reduce((sum, [, , value]) => sum + Number(value), 0);
+}
+
+async function buckets(name: string): Promise<string[]> {
+  const { body } = await house().ask({ path: "/metrics" });
+  const found = String(body).matchAll(new RegExp(`^${name}_bucket\\{.*le="([^"]+)"`, "gm"));
+  return [...new Set([...found].map(([, le = ""]) => le))];
+}
+
+describe("/metrics", () => {
+  it("counts what happened, under the names that dashboards know [R1-8.2]", async () => {
+    await house().invoke("echo", {});
+    await house().invoke("echo", {});
+    await house().invoke("faulty", {}, { body: { operation: "throw" } });
+    await house().invoke("locked", {});
+    await house().invoke("ledger", { file: 1 });
+    expect(await reading("tool_invocations_total", { tool_id: "echo", status: "success" })).toBe(2);
+    expect(await reading("tool_invocations_total", { tool_id: "faulty", status: "error" })).toBe(1);
+    expect(await reading("tool_failures_total", { code: "E3907" })).toBe(1);
+    expect(await reading("capability_denials_total")).toBe(1);
+    expect(await reading("permission_checks_total", { result: "allowed" })).toBeGreaterThanOrEqual(3);
+    expect(await reading("permission_checks_total", { result: "denied" })).toBe(1);
+    expect(await reading("tool_execution_duration_seconds_count", { tool_id: "echo" })).toBe(2);
+    expect(await reading("tool_cpu_seconds_count")).toBeGreaterThanOrEqual(3);
+    expect(await reading("tool_memory_peak_bytes_count")).toBeGreaterThanOrEqual(3);
+    expect(await reading("tool_io_bytes_count")).toBeGreaterThanOrEqual(3);
+    expect(await reading("tool_rollbacks_total")).toBeGreaterThanOrEqual(1);
+    expect(await reading("tool_executions_active")).toBe(0);
+  });
+
+  it("has the buckets that were asked for [R1-8.2]", async () => {
+    await house().invoke("echo", {});
+    const execution = ["0.1", "0.5", "1", "5", "10", "30", "60", "120", "300", "+Inf"];
+    expect(await buckets("tool_execution_duration_seconds")).toEqual(execution);
+    const permission = ["0.001", "0.005", "0.01", "0.05", "0.1", "0.5", "1", "+Inf"];
+    expect(await buckets("permission_check_duration_seconds")).toEqual(permission);
+  });
+
+  it("makes no label of what a stranger sends", async () => {
+    await house().ask({ path: "/v1/tools/curious-name" });
+    await house().ask({ path: "/curious-name" });
+    await house().ask({ method: "PROPFIND", path: "/v1/tools" });
+    await house().invoke("curious-name", {});
+    await house().invoke(
+      "echo",
+      {},
+      { body: { agent_context: { agent_did: "curious-name", tenant_id: "curious-name" } } },
+    );
+    const { headers, body } = await house().ask({ path: "/metrics" });
+    expect(headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(body).not.toContain("curious-name");
+    expect(
+      await reading("http_requests_total", { route: "unmatched", status: "404" }),
+    ).toBeGreaterThanOrEqual(1);
+    expect(await reading("http_requests_total", { method: "other" })).toBe(1);
+    expect(await reading("http_requests_total", { route: "/v1/tools/{tool_id}", status: "404" })).toBe(1);
+  });
+});
+
+describe("health", () => {
+  it("says that the process answers and that calls can be taken", async () => {
+    expect((await house().ask({ path: "/healthz" })).body.status).toBe("ok");
+    const { status, body } = await house().ask({ path: "/readyz" });
+    expect([status, body.status]).toEqual([200, "ready"]);
+    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(["store", "engine"]),
+    );
+  });
+});
