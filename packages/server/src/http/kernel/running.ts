@@ -7,6 +7,7 @@ import type { DoorLog } from "./door-log.ts";
 import type { DoorSettings } from "./door-settings.ts";
 import type { Exchange } from "./exchange.ts";
 import { failureOf } from "./failure-of.ts";
+import { Together } from "./together.ts";
 
 /** Takes a request that was let in through its handler to its answer. Never throws, never rejects. */
 export class Running {
@@ -15,6 +16,7 @@ export class Running {
   readonly #log: DoorLog;
   readonly #publicUrl: string | undefined;
   readonly #scheme: string;
+  readonly #together = new Together();
 
   constructor(parts: { guard: Guard; answering: Answering; log: DoorLog; settings: DoorSettings }) {
     this.#guard = parts.guard;
@@ -24,7 +26,11 @@ export class Running {
     this.#scheme = parts.settings.tls ? "https" : "http";
   }
 
-  run(route: Route, exchange: Exchange, { params, query, body }: Parts): void {
+  run(route: Route, exchange: Exchange, parts: Parts): void {
+    this.#together.start(() => this.#begin(route, exchange, parts));
+  }
+
+  #begin(route: Route, exchange: Exchange, { params, query, body }: Parts): void {
     try {
       const origin = this.#publicUrl ?? `${this.#scheme}://${exchange.request.headers.host}`;
       const asked = askedOf(route, exchange, { params, query, body, origin });
