@@ -5,6 +5,8 @@ import { sharedHouse } from "./fixtures/shared-house.ts";
 import { SOON } from "./fixtures/soon.ts";
 
 const house = sharedHouse();
+/** Of an agent's four places one is kept for a call whose caller waits for it. */
+const AT_ONCE = 3;
 const ASYNC = { body: { execution_options: { async_mode: true } } };
 
 function statusOf(at: House, id: string): Promise<string> {
@@ -56,7 +58,7 @@ describe("a call that nobody waits for", () => {
     expect(result).toMatchObject({ status: 200, body: { error: { code: "tool_execution_error" } } });
   });
 
-  it("waits its turn when an agent has four that run, and can be cancelled there [L3-EXE-4] [L3-EXE-5]", async () => {
+  it("waits its turn when an agent has as many as may run, and can be cancelled there [L3-EXE-4] [L3-EXE-5]", async () => {
     const gate = house().path("queue.gate");
     const agent_context = { agent_did: "did:agent:busy", tenant_id: "local" };
     const body = { ...ASYNC.body, agent_context };
@@ -66,7 +68,7 @@ describe("a call that nobody waits for", () => {
     const standings = () => Promise.all(ids.map((id) => statusOf(house(), id)));
     await expect
       .poll(async () => (await standings()).toSorted(), SOON)
-      .toEqual([...Array(2).fill("pending"), ...Array(4).fill("running")]);
+      .toEqual([...Array(3).fill("pending"), ...Array(AT_ONCE).fill("running")]);
     const last = ids.at(-1);
     const cancelled = await house().ask({ method: "POST", path: `/v1/invocations/${last}:cancel` });
     expect(cancelled).toMatchObject({ status: 200, body: { cancelled: true, status: "cancelled" } });
@@ -91,12 +93,16 @@ describe("a server that ends while calls are open", () => {
       for (let more = 0; more < 5; more += 1) ids.push(await accept("courier", { gate }));
       ids.push(await accept("ledger", { file, line: "once" }));
       const standings = () => Promise.all(ids.map((id) => statusOf(restarted, id)));
-      await expect.poll(standings, SOON).toEqual([...Array(4).fill("running"), ...Array(3).fill("pending")]);
+      await expect
+        .poll(standings, SOON)
+        .toEqual([...Array(AT_ONCE).fill("running"), ...Array(4).fill("pending")]);
       await restarted[how]();
       writeFileSync(gate, "");
       await restarted.start();
       const [status, code] = CUT[how];
-      await expect.poll(standings, SOON).toEqual([...Array(4).fill(status), ...Array(3).fill("success")]);
+      await expect
+        .poll(standings, SOON)
+        .toEqual([...Array(AT_ONCE).fill(status), ...Array(4).fill("success")]);
       const cut = await restarted.ask({ path: `/v1/invocations/${ids[0]}` });
       expect(cut.body).toMatchObject({ state: "ROLLED_BACK", error: { details: { code } } });
       expect(readFileSync(file, "utf8")).toBe("once\n");

@@ -43,7 +43,8 @@ async function expectNothingLeft(): Promise<void> {
   await expect.poll(() => kinds(house().server.holdings), SOON).toEqual(kinds(before));
   const { residentBytes } = house().server.holdings;
   expect(residentBytes - before.residentBytes).toBeLessThan(KEPT_BYTES);
-  expect(house().server.stderr).not.toMatch(/unhandled|uncaught|defect|"level":"(fatal|warn)"/i);
+  expect(house().server.logged(/unhandled|uncaught|defect|"level":"(error|fatal)"/i)).toEqual([]);
+  expect(house().server.logged(new RegExp(house().operatorKey))).toEqual([]);
   expect(existsSync(house().path("hostile.txt"))).toBe(false);
 }
 

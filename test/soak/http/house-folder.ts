@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,10 @@ export class HouseFolder implements AsyncDisposable {
   }
 
   static async make(config: string): Promise<HouseFolder> {
-    const made = new HouseFolder(mkdtempSync(join(tmpdir(), "sp-load-")), await freePort());
+    const folder = mkdtempSync(join(tmpdir(), "sp-load-"));
+    // As with the system's own folder for such files: the users of a root host's sandboxes have to pass.
+    chmodSync(folder, 0o755);
+    const made = new HouseFolder(folder, await freePort());
     made.configure(config);
     return made;
   }

@@ -1,24 +1,28 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { tracesOf } from "../traces.ts";
 import { HouseFolder } from "./house-folder.ts";
+import { noSandbox } from "./no-sandbox.ts";
 import { Talk } from "./talk.ts";
 
-const SLOW = fileURLToPath(new URL("./slow-tools.ts", import.meta.url));
-const CONFIG = `
-tools: [{ module: ${SLOW}, runner: inline }]
-grants: [{ id: everything, tools: [slow] }]
+const module = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const SLOW = `{ module: ${module("./slow-tools.ts")}, runner: inline }`;
+const STUBBORN = module("./stubborn-tools.ts");
+const config = (...tools: string[]) => `
+tools: [${tools.join(", ")}]
+grants: [{ id: everything, tools: ["*"] }]
 `;
 
 describe("a server that is killed", () => {
   it("has on record what it said just before: accepted calls run, cancelled ones do not [L3-EXE-5]", async () => {
-    await using house = await HouseFolder.make(CONFIG);
+    await using house = await HouseFolder.make(config(SLOW));
     const life = await house.start();
     using talk = new Talk(house);
     const slow = (key: string, ms: number) => ({
       tool: "slow",
       input: { key, ms, witness: house.path("w") },
     });
-    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 60_000))));
+    const running = await Promise.all([1, 2, 3].map((n) => talk.accept(slow(`running-${n}`, 60_000))));
     await Promise.all(running.map((id) => talk.untilRunning(id)));
     const queued = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => talk.accept(slow(`queued-${n}`, 1))));
     const [cancelled, kept] = [queued.slice(0, 3), queued.slice(3)];
@@ -41,5 +45,33 @@ describe("a server that is killed", () => {
     for (const id of cancelled) expect(await talk.status(id)).toMatchObject({ status: "cancelled" });
     for (const id of running)
       expect(await talk.status(id)).toMatchObject({ status: "error", error: { details: { code: "E3909" } } });
+  });
+
+  it("gives accepted calls an outcome at the next start, also when their tool is gone [L3-EXE-5]", async () => {
+    await using house = await HouseFolder.make(config(SLOW, STUBBORN));
+    const life = await house.start();
+    using talk = new Talk(house);
+    const slow = { tool: "slow", input: { key: "k", ms: 60_000, witness: house.path("w") } };
+    const running = await Promise.all([1, 2, 3, 4].map(() => talk.accept(slow)));
+    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const queued = await talk.accept(slow);
+    await life.kill();
+    house.configure(config(STUBBORN));
+    await house.start();
+    const { status, error } = await talk.untilEnded(queued);
+    expect([status, error?.details.code]).toEqual(["error", "E3920"]);
+  });
+
+  it("leaves no process of its tools behind [FR-EXE-05]", async ({ skip }) => {
+    await using house = await HouseFolder.make(config(STUBBORN));
+    const life = await house.start();
+    if (life.isolation !== "LEVEL_2") skip(noSandbox());
+    using talk = new Talk(house);
+    const { id } = talk.begin({ tool: "cling" });
+    await talk.untilPrinted(id);
+    const left = () => tracesOf(house.folder, life.pid).processes;
+    expect(left().join("\n")).toContain("sleep 611");
+    await life.kill();
+    await expect.poll(left, { timeout: 20_000 }).toEqual([]);
   });
 });

@@ -3,6 +3,9 @@ import { fileURLToPath } from "node:url";
 
 const BIN = fileURLToPath(new URL("../../../packages/server/bin/sallyport.ts", import.meta.url));
 
+/** V8 collects late where there is much memory; bounded, it shows what is really held on to. */
+const NODE_OPTIONS = "--max-old-space-size=192";
+
 /** A line of the server's log. */
 export interface LogLine {
   level: string;
@@ -31,7 +34,7 @@ export class ServerProcess {
     this.child = spawn(process.execPath, [BIN, "serve", "--json", "--json-logs", ...args], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, NO_COLOR: "1" },
+      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, NO_COLOR: "1", NODE_OPTIONS },
     });
     for (const name of ["stdout", "stderr"] as const) {
       this.child[name]?.on("data", (chunk: Buffer) => this.#hear(name, chunk));
@@ -48,6 +51,12 @@ export class ServerProcess {
 
   get isAlive(): boolean {
     return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** The strongest isolation it found; null where there is none. */
+  get isolation(): string | null {
+    const { isolation }: { isolation: { level: string } | null } = JSON.parse(this.#said.stdout);
+    return isolation?.level ?? null;
   }
 
   get log(): LogLine[] {

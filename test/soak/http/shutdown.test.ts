@@ -1,21 +1,24 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { tracesOf } from "../traces.ts";
 import { HouseFolder } from "./house-folder.ts";
 import { readKept, recordedEnd } from "./kept-records.ts";
+import { noSandbox } from "./no-sandbox.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { Talk } from "./talk.ts";
 import { watch } from "./watch-events.ts";
 
 const SLOW = fileURLToPath(new URL("./slow-tools.ts", import.meta.url));
 
+const STUBBORN = fileURLToPath(new URL("./stubborn-tools.ts", import.meta.url));
+
 function config(shutdownSeconds: number): string {
   return `
 durability: process
-tools: [${SLOW}]
-grants: [{ id: everything, tools: [slow] }]
+tools: [${SLOW}, ${STUBBORN}]
+grants: [{ id: everything, tools: [slow, spin, cling] }]
 limits: { threads: 16 }
 http: { shutdownSeconds: ${shutdownSeconds} }
 `;
@@ -102,6 +105,28 @@ describe("a server that is told to stop", () => {
     await stopped(life, house);
     expect(await life.logged(/No call runs/)).toMatchObject({ context: { finished: 0, cut: 3 } });
     expect(await phases(house, ids)).toEqual(["cancelled", "cancelled", "cancelled"]);
+  });
+
+  it("ends a tool that never gives its thread back", async () => {
+    const { house, talk, life } = await makeHouse(1);
+    const { id, answer } = talk.begin({ tool: "spin", input: { begun: house.path("begun") } });
+    await expect.poll(() => existsSync(house.path("begun")), { timeout: 30_000 }).toBe(true);
+    life.send("SIGTERM");
+    expect((await answer).body).toMatchObject({ status: "cancelled" });
+    await stopped(life, house);
+    expect(await phases(house, [id])).toEqual(["cancelled"]);
+  });
+
+  it("ends a process that does not want to, and those it has started [FR-EXE-05]", async ({ skip }) => {
+    const { house, talk, life } = await makeHouse(1);
+    if (life.isolation !== "LEVEL_2") skip(noSandbox());
+    const { id, answer } = talk.begin({ tool: "cling" });
+    await talk.untilPrinted(id);
+    expect(tracesOf(house.folder, life.pid).processes.join("\n")).toContain("sleep 611");
+    life.send("SIGTERM");
+    expect((await answer).body).toMatchObject({ status: "cancelled" });
+    await stopped(life, house);
+    expect(await phases(house, [id])).toEqual(["cancelled"]);
   });
 
   it("does so at once when it is told again", async () => {

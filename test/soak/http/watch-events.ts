@@ -19,6 +19,8 @@ export interface Watch {
   /** Resolves with the first byte, or when there will be none. */
   opened: Promise<void>;
   ended: Promise<Seen>;
+  /** Resolves once that has come over it, or the stream has ended. */
+  said(what: RegExp): Promise<void>;
   hangUp(): void;
 }
 
@@ -29,6 +31,7 @@ export function watch({ port, agent }: Client, callId: string): Watch {
   const path = `/v1/invocations/${callId}/events`;
   const sent: ClientRequest = request({ host: "127.0.0.1", port, agent, path });
   let text = "";
+  const listeners = new Set<() => void>();
   const end = (isWhole: boolean) => {
     opened.resolve();
     ended.resolve({ events: eventsIn(text), isWhole });
@@ -39,12 +42,20 @@ export function watch({ port, agent }: Client, callId: string): Watch {
     response.on("data", (chunk: string) => {
       text += chunk;
       opened.resolve();
+      for (const listener of listeners) listener();
     });
     response.on("error", () => end(false));
     response.once("close", () => end(response.complete));
   });
   sent.end();
-  return { opened: opened.promise, ended: ended.promise, hangUp: () => sent.destroy() };
+  const said = (what: RegExp) =>
+    new Promise<void>((resolve) => {
+      const look = () => what.test(text) && resolve();
+      listeners.add(look);
+      ended.promise.then(() => resolve());
+      look();
+    });
+  return { opened: opened.promise, ended: ended.promise, said, hangUp: () => sent.destroy() };
 }
 
 function eventsIn(text: string): SeenEvent[] {

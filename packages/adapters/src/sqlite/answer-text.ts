@@ -63,12 +63,13 @@ export function encodeKnown({ tool, version, operation, startedAt, completedAt }
 
 /** The answer as it was given, but for its receipt. */
 export function decodeAnswer(text: string, known: Known): CallAnswer {
-  const { lifecycle, usage, executionId, ...rest }: Kept = JSON.parse(text);
+  const kept: Kept = JSON.parse(text);
+  const { executionId = known.callId, lifecycle, usage } = kept;
   const [durationMs, cpuMs, memoryPeakBytes, networkBytesSent, networkBytesReceived] = usage;
   return {
     ...known,
-    executionId: executionId ?? known.callId,
-    ...rest,
+    ...kept,
+    executionId,
     lifecycle: lifecycle.map(([state, at]) => ({ state, at })),
     usage: { durationMs, cpuMs, memoryPeakBytes, networkBytesSent, networkBytesReceived },
     replayed: false,

@@ -47,51 +47,43 @@ export function encodeReceipt(link: AuditLink): string {
 /** A journal row as the port knows it, the answer's receipt filled in. */
 export function recordOf(row: Row): CallRecord {
   const facts: Facts = JSON.parse(text(row.facts));
-  const closing = closingOf(row, facts);
-  return {
+  const record: CallRecord = {
     callId: text(row.invocation_id),
     tenant: text(row.tenant_id),
     agent: text(row.agent_did),
-    ...optional("session", row.session_id),
     tool: text(row.tool_id),
     version: text(row.tool_version),
     ...facts,
     input: text(row.parameters),
-    ...optional("idempotencyKey", row.idempotency_key),
     startedAt: Number(row.started_at),
     phase: text(row.phase) as CallPhase,
-    ...(closing && { closing }),
   };
+  if (typeof row.session_id === "string") record.session = row.session_id;
+  if (typeof row.idempotency_key === "string") record.idempotencyKey = row.idempotency_key;
+  if (typeof row.answer === "string") record.closing = closingOf(row, row.answer, record);
+  return record;
 }
 
-function closingOf(row: Row, facts: Facts): ClosedWith | undefined {
-  if (typeof row.answer !== "string") return undefined;
-  const answer = decodeAnswer(row.answer, {
-    callId: text(row.invocation_id),
-    tool: text(row.tool_id),
-    version: text(row.tool_version),
-    operation: facts.operation,
-    startedAt: Number(row.started_at),
-    completedAt: Number(row.completed_at),
-  });
-  if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, facts);
-  const status = text(row.status) as CallStatus;
-  return { status, closedAt: Number(row.completed_at), ...optional("outputHash", row.output_hash), answer };
+function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
+  const { callId, tool, version, operation, startedAt } = call;
+  const closedAt = Number(row.completed_at);
+  const answer = decodeAnswer(kept, { callId, tool, version, operation, startedAt, completedAt: closedAt });
+  if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, call);
+  const closing: ClosedWith = { status: text(row.status) as CallStatus, closedAt, answer };
+  if (typeof row.output_hash === "string") closing.outputHash = row.output_hash;
+  return closing;
 }
 
-function receiptOf(row: Row, link: string, { inputHash }: Facts): Receipt {
-  const [sequence, hash = ""] = link.split(" ");
-  const outputHash = optional("outputHash", row.output_hash);
-  return { tenant: text(row.tenant_id), sequence: Number(sequence), hash, inputHash, ...outputHash };
-}
-
-function optional<Name extends string>(
-  name: Name,
-  value: SQLOutputValue | undefined,
-): { [Key in Name]?: string } {
-  const fields: { [Key in Name]?: string } = {};
-  if (typeof value === "string") Object.assign(fields, { [name]: value });
-  return fields;
+function receiptOf(row: Row, link: string, { tenant, inputHash }: CallRecord): Receipt {
+  const space = link.indexOf(" ");
+  const receipt: Receipt = {
+    tenant,
+    sequence: Number(link.slice(0, space)),
+    hash: link.slice(space + 1),
+    inputHash,
+  };
+  if (typeof row.output_hash === "string") receipt.outputHash = row.output_hash;
+  return receipt;
 }
 
 function text(value: SQLOutputValue | undefined): string {

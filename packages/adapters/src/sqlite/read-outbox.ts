@@ -13,8 +13,12 @@ export class OutboxReads {
   }
 
   pending(limit: number): PendingMessage[] {
-    const rows = this.#pending.all(Math.max(0, limit));
-    const messages = rows.flatMap((row) => expand(Number(row.last_position), String(row.lines)));
+    const messages: PendingMessage[] = [];
+    if (limit < 1) return messages;
+    for (const row of this.#pending.iterate(limit)) {
+      messages.push(...expand(Number(row.last_position), String(row.lines)));
+      if (messages.length >= limit) break;
+    }
     return messages.slice(0, limit);
   }
 }

@@ -3,11 +3,13 @@ import type { CallReader, CallRecord } from "../ports/calls.ts";
 import type { CloudEvent, EventSink } from "../ports/event-sink.ts";
 import type { OutboxReader, OutboxType, PendingMessage } from "../ports/outbox.ts";
 
-const BATCH = 200;
+/** More at a time would hold up the calls that run meanwhile; less would sync the sink more often. */
+const BATCH = 400;
 
 /**
- * Sends what waits in the outbox, oldest first, until it is empty. A message leaves the outbox only after the sink has
- * it, so none is lost and some may be sent twice. Resolves with the number sent; rejects when the sink does.
+ * Sends what waits in the outbox, oldest first; what comes in the meantime may be left for the next time. A message
+ * leaves the outbox only after the sink has it, so none is lost and some may be sent twice. Resolves with the number
+ * sent; rejects when the sink does.
  */
 export async function relayOutbox(
   store: { outbox: OutboxReader; calls: CallReader },
@@ -18,16 +20,22 @@ export async function relayOutbox(
     const messages = await store.outbox.pending(BATCH);
     const last = messages.at(-1);
     if (!last) return sent;
-    const events = await Promise.all(messages.map((message) => eventFor(message, store.calls)));
-    await sink.send(events.filter((event) => event !== undefined));
+    await sink.send(await eventsFor(messages, store.calls));
     await store.outbox.delivered(last.position);
     sent += messages.length;
+    if (messages.length < BATCH) return sent;
   }
 }
 
-async function eventFor(message: PendingMessage, calls: CallReader): Promise<CloudEvent | undefined> {
-  const record = await calls.get(message.callId);
-  return record && cloudEvent(message.type, record);
+/** A call has several messages, mostly one after the other, and is read once for all of them. */
+async function eventsFor(messages: readonly PendingMessage[], calls: CallReader): Promise<CloudEvent[]> {
+  const events: CloudEvent[] = [];
+  let record: CallRecord | undefined;
+  for (const { callId, type } of messages) {
+    if (record?.callId !== callId) record = await calls.get(callId);
+    if (record) events.push(cloudEvent(type, record));
+  }
+  return events;
 }
 
 /** A call's CloudEvent, with the data L3 §4.3 asks for. */

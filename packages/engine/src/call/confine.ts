@@ -35,6 +35,9 @@ export function confine(attempt: Attempt, tool: ResolvedTool, house: House): Con
   const level = demandedLevel(id, tool.implementation, rules);
   if (!rules && attempt.request.dryRun) return notIsolated(id);
   if (!rules) return level ? noSandbox(id) : { confinement: undefined, staging: undefined };
+  // Nothing to confine it in and nothing to stage: so it is with most tools that run in this process.
+  if (!level && permissions.filesystem.length === 0 && !attempt.request.dryRun)
+    return { confinement: undefined, staging: undefined };
   const folders = permittedFolders(permissions, rules.root);
   if (isFailure(folders)) return folders;
   const limits = sandboxLimits(attempt, tool, house);

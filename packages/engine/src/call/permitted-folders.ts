@@ -16,8 +16,9 @@ export function permittedFolders(
   { filesystem }: Pick<Permissions, "filesystem">,
   root: string,
 ): PermittedFolders | Failure {
-  const base = readPath(root);
   const found: PermittedFolders = { writable: undefined, readable: [] };
+  if (filesystem.length === 0) return found;
+  const base = readPath(root);
   for (const { path, mode } of filesystem) {
     const absolute = base && readPath(path, base);
     if (!absolute?.startsWith("/")) {
@@ -35,8 +36,9 @@ export function permittedFolders(
 
 /** The permissions with every path absolute, as they are compared with an agent's. */
 export function absolutePermissions(permissions: Permissions, root: string | undefined): Permissions {
-  const base = root === undefined ? undefined : readPath(root);
-  if (base === undefined || permissions.filesystem.length === 0) return permissions;
+  if (root === undefined || permissions.filesystem.length === 0) return permissions;
+  const base = readPath(root);
+  if (base === undefined) return permissions;
   const filesystem = permissions.filesystem.map((entry) => ({
     ...entry,
     path: readPath(entry.path, base) ?? entry.path,

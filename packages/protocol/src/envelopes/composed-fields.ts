@@ -34,8 +34,13 @@ export function record<T>(fields: Fields<T>): Field<T> {
   const entries = Object.entries<Field<unknown>>(fields);
   return fieldOf(recordSchema(entries), (value, path, issues): value is T => {
     if (!isJsonObject(value)) return reject(issues, path, wrong(value, "an object"));
-    const verdicts = entries.map(([name, field]) => field(ownValue(value, name), `${path}/${name}`, issues));
-    return verdicts.every(Boolean);
+    let fits = true;
+    for (const [name, field] of entries) {
+      const part = ownValue(value, name);
+      const isLeftOut = part === undefined && field.mayBeAbsent === true;
+      if (!isLeftOut && !field(part, `${path}/${name}`, issues)) fits = false;
+    }
+    return fits;
   });
 }
 

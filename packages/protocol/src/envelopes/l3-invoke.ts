@@ -8,6 +8,7 @@ import type {
   AgentContext,
   CheckpointConfig,
   DocumentContext,
+  ExecutionOptions,
   InvokeResourceLimits,
   ToolInvokeRequest,
 } from "./l3-messages.ts";
@@ -25,35 +26,37 @@ export function decodeInvokeRequest(value: unknown): Decoded<ToolInvokeRequest> 
 
 /** The order a request stands for. Nothing in it is trusted yet: the door checks who the agent really is. */
 export function callFromInvoke(request: ToolInvokeRequest): CallOrder {
-  const { resource_limits, document_context, checkpoint_config } = request;
-  const options = request.execution_options;
+  const { execution_options, resource_limits, document_context, checkpoint_config } = request;
   return {
     tool: request.tool_id,
     ...defined({ version: request.tool_version, operation: request.operation }),
     input: request.parameters,
     caller: callerFrom(request.agent_context),
-    ...defined({
-      callId: request.invocation_id,
-      token: request.capability_token,
-      idempotencyKey: options?.idempotency_key,
-      priority: options?.priority,
-      requireApproval: options?.require_approval,
-      asyncMode: options?.async_mode,
-      callbackUrl: options?.callback_url,
-      limits: resource_limits && limitsFrom(resource_limits),
-      documents: document_context && documentsFrom(document_context),
-      checkpoints: checkpoint_config && checkpointsFrom(checkpoint_config),
-      resumeFrom: checkpoint_config?.resume_from_checkpoint_id,
-    }),
+    ...defined({ callId: request.invocation_id, token: request.capability_token }),
+    ...(execution_options && optionsFrom(execution_options)),
+    ...(resource_limits && { limits: limitsFrom(resource_limits) }),
+    ...(document_context && { documents: documentsFrom(document_context) }),
+    ...(checkpoint_config && checkpointingFrom(checkpoint_config)),
   };
 }
 
-function callerFrom(context: AgentContext | null | undefined): Partial<Caller> {
+function optionsFrom(options: ExecutionOptions): Partial<CallOrder> {
   return defined({
-    tenant: context?.tenant_id,
-    agent: context?.agent_did,
-    user: context?.user_did,
-    session: context?.session_id || undefined,
+    idempotencyKey: options.idempotency_key,
+    priority: options.priority,
+    requireApproval: options.require_approval,
+    asyncMode: options.async_mode,
+    callbackUrl: options.callback_url,
+  });
+}
+
+function callerFrom(context: AgentContext | null | undefined): Partial<Caller> {
+  if (!context) return {};
+  return defined({
+    tenant: context.tenant_id,
+    agent: context.agent_did,
+    user: context.user_did,
+    session: context.session_id || undefined,
   });
 }
 
@@ -71,6 +74,13 @@ function documentsFrom(context: DocumentContext): DocumentOrder {
     refs: context.document_refs ?? [],
     pinVersions: context.version_pinning ?? false,
     ...defined({ query: context.query }),
+  };
+}
+
+function checkpointingFrom(config: CheckpointConfig): Partial<CallOrder> {
+  return {
+    checkpoints: checkpointsFrom(config),
+    ...defined({ resumeFrom: config.resume_from_checkpoint_id }),
   };
 }
 

@@ -63,15 +63,20 @@ const notFound = [404, "E3001"] as const;
 /** Several requests at once, some of them bad. */
 export const PIPELINED: HostileCase[] = [
   {
-    name: "pipeline: twenty good ones",
-    sends: [many(20), get("/none")],
-    answers: [...Array(20).fill(notFound), [404, "E3930"]],
+    name: "pipeline: as many as may wait",
+    sends: [many(8), get("/none")],
+    answers: [...Array(8).fill(notFound), [404, "E3930"]],
   },
   {
-    name: "pipeline: a bad one after a good one",
-    sends: [`${good(1)}GARBAGE\r\n\r\n`],
-    // What follows would be taken for the answer to the first.
-    answers: [notFound],
+    name: "pipeline: more than may wait",
+    sends: [many(20)],
+    answers: [...Array(8).fill(notFound), ...Array(12).fill([503, "E3910"])],
+  },
+  {
+    name: "pipeline: a bad one while a good one is looked into",
+    sends: ["GET /v1/invocations/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGARBAGE\r\n\r\n"],
+    // What is said about the second would be taken for the answer to the first, so the connection is cut.
+    answers: [],
   },
   {
     name: "pipeline: nothing counts after a bad one",

@@ -83,6 +83,38 @@ export const SMUGGLING: HostileCase[] = [
     400,
     "E3903",
   ),
+  hostile(
+    "smuggling: chunks in HTTP/1.0",
+    `POST /v1/tools/invoke HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n${CHUNKED}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    400,
+    "E3903",
+  ),
+  hostile("smuggling: a length with zeros before it", open(["Content-Length: 0002"], "{}"), 400, "E3903"),
+  hostile(
+    "smuggling: a length with another separator",
+    open(["Content_Length: 60", "Content-Length: 2"], "{}"),
+    400,
+    "E3903",
+  ),
+  hostile(
+    "smuggling: a credential in a trailer",
+    open([CHUNKED], "2\r\n{}\r\n0\r\nAuthorization: Bearer x\r\n\r\n"),
+    400,
+    "E3903",
+  ),
+  hostile(
+    "smuggling: chunked named as a hop's own",
+    open([CHUNKED, "Connection: close, transfer-encoding"], "2\r\n{}\r\n0\r\n\r\n"),
+    400,
+    "E3903",
+  ),
+  hostile(
+    "smuggling: CHUNKED in capitals",
+    open(["Transfer-Encoding: CHUNKED"], "2\r\n{}\r\n0\r\n\r\n"),
+    400,
+    "E3903",
+  ),
+  hostile("head: empty lines before it", `\r\n\r\n${get("/v1/tools/none")}`, 404, "E3001"),
   // Node's parser takes these for HTTP, and there is nothing in them that two readers could read in two ways.
   hostile("head: a protocol that looks alike", "GET /v1/tools RTSP/1.0\r\nHost: 127.0.0.1\r\n\r\n", 200),
   hostile("head: more spaces than one", "GET  /v1/tools  HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 200),
