@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { EventReader, type SentEvent } from "./fixtures/event-reader.ts";
 import { House } from "./fixtures/house.ts";
+import { settledHoldings } from "./fixtures/processes.ts";
 import { sharedHouse } from "./fixtures/shared-house.ts";
 import { SOON } from "./fixtures/soon.ts";
 
@@ -149,7 +150,7 @@ describe("the events of a call", () => {
   it("leave nothing open behind when readers go away", async () => {
     const gate = house().path("leave.gate");
     const path = await accepted(house(), "courier", { gate });
-    const before = house().server.holdings.sockets;
+    const { sockets: before } = await settledHoldings(house().server.pid);
     const readers = await Promise.all(Array.from({ length: 40 }, () => watch(house(), path)));
     await Promise.all(readers.map((reader) => reader.read(isProgress)));
     expect(house().server.holdings.sockets).toBeGreaterThanOrEqual(before + 40);

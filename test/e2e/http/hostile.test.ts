@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { attack } from "./fixtures/judge.ts";
-import type { Holdings } from "./fixtures/processes.ts";
+import { type Holdings, kindsOf, settledHoldings } from "./fixtures/processes.ts";
 import { sharedHouse } from "./fixtures/shared-house.ts";
 import { SOON } from "./fixtures/soon.ts";
 import { BODY_BYTES, CORPUS, SILENT } from "./hostile/index.ts";
@@ -19,28 +17,16 @@ const KEPT_BYTES = 256 * 1024 * 1024;
 let before: Holdings;
 beforeAll(async () => {
   for (let warm = 0; warm < 3; warm += 1) await goodCall("first");
-  before = await settled();
-});
-
-/** What it holds once that does not change any more. */
-async function settled(): Promise<Holdings> {
-  const seen = house().server.holdings;
-  await sleep(200);
-  return isDeepStrictEqual(kinds(seen), kinds(house().server.holdings)) ? seen : settled();
-}
+  before = await settledHoldings(house().server.pid);
+}, 60_000);
 
 async function goodCall(note: string): Promise<void> {
   const answer = await house().invoke("echo", { note });
   expect(answer).toMatchObject({ status: 200, body: { status: "success", result: { note } } });
 }
 
-/** Descriptors by kind: sockets and pipes have numbers of their own each time. */
-function kinds({ files }: Holdings): string[] {
-  return files.map((file) => file.replace(/\[\d+\]$/, ""));
-}
-
 async function expectNothingLeft(): Promise<void> {
-  await expect.poll(() => kinds(house().server.holdings), SOON).toEqual(kinds(before));
+  await expect.poll(() => kindsOf(house().server.holdings), SOON).toEqual(kindsOf(before));
   const { residentBytes } = house().server.holdings;
   expect(residentBytes - before.residentBytes).toBeLessThan(KEPT_BYTES);
   expect(house().server.logged(/unhandled|uncaught|defect|"level":"(error|fatal)"/i)).toEqual([]);

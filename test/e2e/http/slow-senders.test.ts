@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { settledHoldings } from "./fixtures/processes.ts";
 import { sharedHouse } from "./fixtures/shared-house.ts";
 import { type SlowHabit, SlowSender } from "./fixtures/slow-sender.ts";
 import { SOON } from "./fixtures/soon.ts";
@@ -49,7 +50,7 @@ async function goodCallsUntil(end: Promise<unknown>): Promise<number[]> {
 describe("two hundred slow senders", () => {
   it("are answered with 408 and dropped in time, while good calls go on", async () => {
     await house().invoke("echo", {});
-    const before = house().server.holdings.sockets;
+    const { sockets: before } = await settledHoldings(house().server.pid);
     const slow = crowd(SLOW);
     await expect.poll(() => house().server.holdings.sockets, SOON).toBeGreaterThanOrEqual(before + SLOW);
     const over = Promise.all(slow.map((sender) => sender.over));
@@ -65,7 +66,7 @@ describe("two hundred slow senders", () => {
 
 describe("more senders than there is room for", () => {
   it("are turned away, and the house serves again when they are gone", async () => {
-    const before = house().server.holdings.sockets;
+    const { sockets: before } = await settledHoldings(house().server.pid);
     const senders = crowd(CONNECTIONS + 100);
     const ends = await Promise.all(senders.map(({ over }) => over));
     const count = (status: string) => ends.filter((end) => end.status === status).length;

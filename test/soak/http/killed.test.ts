@@ -11,6 +11,7 @@ const STUBBORN = module("./stubborn-tools.ts");
 const config = (...tools: string[]) => `
 tools: [${tools.join(", ")}]
 grants: [{ id: everything, tools: ["*"] }]
+limits: { concurrentCallsPerAgent: 1 }
 `;
 
 describe("a server that is killed", () => {
@@ -22,8 +23,8 @@ describe("a server that is killed", () => {
       tool: "slow",
       input: { key, ms, witness: house.path("w") },
     });
-    const running = await Promise.all([1, 2, 3].map((n) => talk.accept(slow(`running-${n}`, 60_000))));
-    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const running = await talk.accept(slow("running", 60_000));
+    await talk.untilRunning(running);
     const queued = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => talk.accept(slow(`queued-${n}`, 1))));
     const [cancelled, kept] = [queued.slice(0, 3), queued.slice(3)];
     const accepting = talk.accept(slow("last", 1));
@@ -43,8 +44,10 @@ describe("a server that is killed", () => {
       expect(await talk.untilEnded(id)).toMatchObject({ status: "success" });
     }
     for (const id of cancelled) expect(await talk.status(id)).toMatchObject({ status: "cancelled" });
-    for (const id of running)
-      expect(await talk.status(id)).toMatchObject({ status: "error", error: { details: { code: "E3909" } } });
+    expect(await talk.status(running)).toMatchObject({
+      status: "error",
+      error: { details: { code: "E3909" } },
+    });
   });
 
   it("gives accepted calls an outcome at the next start, also when their tool is gone [L3-EXE-5]", async () => {
@@ -52,8 +55,7 @@ describe("a server that is killed", () => {
     const life = await house.start();
     using talk = new Talk(house);
     const slow = { tool: "slow", input: { key: "k", ms: 60_000, witness: house.path("w") } };
-    const running = await Promise.all([1, 2, 3, 4].map(() => talk.accept(slow)));
-    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    await talk.untilRunning(await talk.accept(slow));
     const queued = await talk.accept(slow);
     await life.kill();
     house.configure(config(STUBBORN));

@@ -3,6 +3,7 @@ import { HouseFolder } from "./house-folder.ts";
 import { readKept } from "./kept-records.ts";
 import { loadConfig } from "./load-config.ts";
 import { type LoadPlan, type LoadRun, runLoad } from "./load-run.ts";
+import { publishedBreaches } from "./published.ts";
 import { breachesOf, isCut } from "./reckoning.ts";
 import { listBreaches, resultBreaches, untilQuiet, verifyAudit } from "./seen-over-http.ts";
 
@@ -45,6 +46,7 @@ describe.each(["process", "power"] as const)(
       if (run.memory.seconds >= LONG_ENOUGH_S) expect(run.memory.growth).toBeLessThan(MOST_GROWTH);
       last.send("SIGTERM");
       expect(await last.gone).toMatchObject({ code: 0, signal: null });
+      expect(publishedBreaches(house, kept, run.kills.length)).toEqual([]);
     });
   },
 );

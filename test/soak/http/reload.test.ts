@@ -96,15 +96,14 @@ describe("a server that gets SIGHUP while calls run", () => {
   });
 
   it("holds queued calls to the new limits and rules, and ends on record what they no longer allow [L3-EXE-4]", async () => {
-    await using at = await open();
+    await using at = await open({ perAgent: 1 });
     const { talk, house } = at;
-    // Of an agent's four places one is kept for a call whose caller waits for it.
-    const running = await Promise.all([1, 2, 3].map(() => talk.accept(wait(1_500))));
-    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const running = await talk.accept(wait(3_000));
+    await talk.untilRunning(running);
     const queued = await Promise.all([1, 2].map(() => talk.accept(wait(1))));
     house.configure(config({ agents: ["c"], perAgent: 1 }));
     await at.reload();
-    for (const id of running) expect(await talk.untilEnded(id)).toMatchObject({ status: "success" });
+    expect(await talk.untilEnded(running)).toMatchObject({ status: "success" });
     for (const id of queued) {
       expect(await talk.untilEnded(id)).toMatchObject({
         status: "permission_denied",
@@ -158,6 +157,23 @@ describe("a server that gets SIGHUP while calls run", () => {
     expect(JSON.stringify(line)).toMatch(place);
     expect((await running.answer).body).toMatchObject({ status: "success" });
     expect(await at.code(wait(1))).toEqual({ says: "old" });
+  });
+
+  it("keeps the rules in force when a rules file is wrong, and says where", async () => {
+    await using at = await open();
+    const { house } = at;
+    writeFileSync(
+      house.path("rules.yaml"),
+      DENY.replace("match: [{ tool: waiter, agent: b }]", "match: [{ tool: waiter, agent: a }]"),
+    );
+    house.configure(config({ rules: true }));
+    const line = await at.reload();
+    expect(line).toMatchObject({ level: "error" });
+    expect(JSON.stringify(line)).toMatch(/rules\.yaml:\d+/);
+    expect([await at.code(wait(1)), await at.code(wait(1, "b"))]).toEqual([{ says: "old" }, { says: "old" }]);
+    writeFileSync(house.path("rules.yaml"), DENY);
+    expect(await at.reload()).toMatchObject({ level: "info", context: { applied: ["policy.files"] } });
+    expect(await at.code(wait(1, "b"))).toMatch(/^E32/);
   });
 
   it("stands a storm of them, also while it stops", async () => {

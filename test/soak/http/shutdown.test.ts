@@ -7,7 +7,7 @@ import { HouseFolder } from "./house-folder.ts";
 import { readKept, recordedEnd } from "./kept-records.ts";
 import { noSandbox } from "./no-sandbox.ts";
 import type { ServerProcess } from "./server-process.ts";
-import { Talk } from "./talk.ts";
+import { Talk, type Wish } from "./talk.ts";
 import { watch } from "./watch-events.ts";
 
 const SLOW = fileURLToPath(new URL("./slow-tools.ts", import.meta.url));
@@ -19,7 +19,7 @@ function config(shutdownSeconds: number): string {
 durability: process
 tools: [${SLOW}, ${STUBBORN}]
 grants: [{ id: everything, tools: [slow, spin, cling] }]
-limits: { threads: 16 }
+limits: { threads: 16, concurrentCallsPerAgent: 1 }
 http: { shutdownSeconds: ${shutdownSeconds} }
 `;
 }
@@ -38,11 +38,21 @@ async function makeHouse(shutdownSeconds: number) {
       await house[Symbol.asyncDispose]();
     },
   });
-  const slow = (key: string, ms: number) => ({
+  const life = await house.start();
+  const slow = (key: string, ms: number, agent = "a"): Wish => ({
     tool: "slow",
     input: { key, ms, witness: house.path("witness") },
+    agent,
   });
-  return { house, talk, life: await house.start(), slow };
+  /** Accepted calls of so many agents, named a, b …, that are all at work: each of them has no room for another. */
+  const run = async (agents: string, ms: number): Promise<string[]> => {
+    const ids = await Promise.all(
+      [...agents].map((agent) => talk.accept(slow(`running-${agent}`, ms, agent))),
+    );
+    await Promise.all(ids.map((id) => talk.untilRunning(id)));
+    return ids;
+  };
+  return { house, talk, life, slow, run };
 }
 
 function witnessed(house: HouseFolder): string[] {
@@ -69,10 +79,10 @@ async function stopped(life: ServerProcess, house: HouseFolder): Promise<void> {
 
 describe("a server that is told to stop", () => {
   it("lets calls finish that run, answers them, takes no more, and leaves the queued to the next start [L3-EXE-5]", async () => {
-    const { house, talk, life, slow } = await makeHouse(30);
-    const waited = talk.begin({ ...slow("waited", 1_500), agent: "b" });
-    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 1_500))));
-    await Promise.all([waited.id, ...running].map((id) => talk.untilRunning(id)));
+    const { house, talk, life, slow, run } = await makeHouse(30);
+    const waited = talk.begin(slow("waited", 3_000, "z"));
+    const running = await run("abcd", 3_000);
+    await talk.untilRunning(waited.id);
     const queued = await Promise.all([1, 2, 3].map((n) => talk.accept(slow(`queued-${n}`, 10))));
     life.send("SIGTERM");
     await life.logged(/Stopping/);
@@ -83,7 +93,7 @@ describe("a server that is told to stop", () => {
     expect(await phases(house, queued)).toEqual(queued.map(() => "queued"));
     const next = await house.start();
     for (const id of queued) expect(await talk.untilEnded(id)).toMatchObject({ status: "success" });
-    const names = ["queued-1", "queued-2", "queued-3", "running-1", "running-2", "running-3", "running-4"];
+    const names = ["queued-1", "queued-2", "queued-3", "running-a", "running-b", "running-c", "running-d"];
     expect(witnessed(house)).toEqual([...names, "waited"]);
     next.send("SIGINT");
     await stopped(next, house);
@@ -91,8 +101,8 @@ describe("a server that is told to stop", () => {
 
   it("ends calls that take longer than it may, on record, and answers those who wait [L3-EXE-5]", async () => {
     const { house, talk, life, slow } = await makeHouse(1);
-    const waited = talk.begin({ ...slow("waited", 60_000), agent: "b" });
-    const keyed = talk.begin({ ...slow("keyed", 60_000), agent: "c", options: { idempotency_key: "k" } });
+    const waited = talk.begin(slow("waited", 60_000, "b"));
+    const keyed = talk.begin({ ...slow("keyed", 60_000, "c"), options: { idempotency_key: "k" } });
     const accepted = await talk.accept(slow("accepted", 60_000));
     const ids = [waited.id, keyed.id, accepted];
     await Promise.all(ids.map((id) => talk.untilRunning(id)));
@@ -131,7 +141,7 @@ describe("a server that is told to stop", () => {
 
   it("does so at once when it is told again", async () => {
     const { house, talk, life, slow } = await makeHouse(600);
-    const waited = talk.begin({ ...slow("waited", 60_000), agent: "b" });
+    const waited = talk.begin(slow("waited", 60_000, "b"));
     const accepted = await talk.accept(slow("accepted", 60_000));
     await Promise.all([waited.id, accepted].map((id) => talk.untilRunning(id)));
     life.send("SIGTERM");
@@ -145,9 +155,8 @@ describe("a server that is told to stop", () => {
   });
 
   it("ends the streams of those who watch, after the last news", async () => {
-    const { house, talk, life, slow } = await makeHouse(30);
-    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 1_500))));
-    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const { house, talk, life, slow, run } = await makeHouse(30);
+    const running = await run("abcd", 3_000);
     const queued = await talk.accept(slow("queued", 10));
     const watched = [...running, queued].map((id) => watch(talk.client, id));
     await Promise.all(watched.map(({ opened }) => opened));
@@ -161,9 +170,8 @@ describe("a server that is told to stop", () => {
   });
 
   it("answers who waits for a call that another has queued", async () => {
-    const { house, talk, life, slow } = await makeHouse(30);
-    const running = await Promise.all([1, 2, 3, 4].map((n) => talk.accept(slow(`running-${n}`, 1_500))));
-    await Promise.all(running.map((id) => talk.untilRunning(id)));
+    const { house, talk, life, slow, run } = await makeHouse(30);
+    await run("a", 3_000);
     const wish = { ...slow("queued", 10), options: { idempotency_key: "k" } };
     const queued = await talk.accept(wish);
     const second = talk.invoke(wish);
