@@ -4,7 +4,7 @@ import type { HouseFolder } from "./house-folder.ts";
 import type { Kept } from "./kept-records.ts";
 
 /** What a kill can have cut off in the middle, or made the next life send again. */
-const MOST_PER_BATCH = 200;
+const MOST_PER_BATCH = 1_000;
 
 /** Every end is published at least once; only what a kill explains is there twice or torn. */
 export function publishedBreaches(house: HouseFolder, { records }: Kept, kills: number): string[] {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { tracesOf } from "../traces.ts";
@@ -175,6 +176,8 @@ describe("a server that is told to stop", () => {
     const wish = { ...slow("queued", 10), options: { idempotency_key: "k" } };
     const queued = await talk.accept(wish);
     const second = talk.invoke(wish);
+    // So that the request has come in.
+    await sleep(500);
     life.send("SIGTERM");
     const { status, body } = await second;
     expect([status, body.error?.details.code]).toEqual([503, "E3910"]);
