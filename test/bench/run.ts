@@ -5,6 +5,7 @@ import { printAuthorise } from "./authorise.ts";
 import { bytesPerCall } from "./bytes-per-call.ts";
 import { floorContender } from "./floor.ts";
 import { effectful, forgetful, guardedContender, inMemory, onDisk } from "./guarded.ts";
+import { benchHttp, printHttp } from "./http/bench-http.ts";
 import { mcpContender } from "./mcp.ts";
 import { type Contender, MANY_CALLERS, measure, median, type Reading } from "./measure.ts";
 import { benchIsolation } from "./sandbox.ts";
@@ -132,13 +133,16 @@ console.table(
 );
 printTokens();
 await printAuthorise();
+const http = await benchHttp(ROUNDS);
+printHttp(http);
 const out = process.argv.find((argument) => argument.startsWith("--out="))?.slice(6);
 if (out)
   writeFileSync(
     out,
-    `${JSON.stringify({ node: process.versions.node, rounds: ROUNDS, bytes, rows, isolation }, null, 2)}\n`,
+    `${JSON.stringify({ node: process.versions.node, rounds: ROUNDS, bytes, rows, isolation, http }, null, 2)}\n`,
   );
 else {
   console.log(JSON.stringify(isolation));
   console.log(JSON.stringify(rows));
+  console.log(JSON.stringify(http));
 }

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { createJsonlSink } from "@sallyport/adapters/file";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
   type Bus,
@@ -14,7 +13,6 @@ import {
   type Implementation,
   MemoryBus,
   type Meter,
-  relayOutbox,
   type Store,
   type TokenChecker,
   type Tracer,
@@ -23,6 +21,7 @@ import {
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { approvalRulesOf, openAuthority } from "./authority.ts";
 import type { LoadedConfig } from "./config/load.ts";
+import { EventPublisher } from "./events/index.ts";
 import type { Chore } from "./housekeeping.ts";
 import { type OpenIsolation, openIsolation } from "./isolation.ts";
 import { operatorLimitsOf } from "./operator-limits.ts";
@@ -99,12 +98,13 @@ export async function openHouse({ config, onRules, ...options }: OpenOptions): P
     await isolation.rules.workspaces.expire();
     await engine.approvals.expireDue();
     const problems = await shelveTools(engine, config, { keep: true });
+    const events = config.events ? publisherOf(store, config) : undefined;
     const stopWatching = onRules && rules?.watch({ onReload: onRules, onProblem: onRules });
     const close = () => {
       stopWatching?.();
-      return closeHouse({ engine, store, isolation }, config);
+      return closeHouse({ engine, store, isolation, events });
     };
-    const chores = choresOf({ engine, store, isolation }, config);
+    const chores = choresOf({ engine, store, isolation, events });
     const live = new LiveHouse({ authority: authority.authority, bus, errors });
     return {
       config,
@@ -129,29 +129,28 @@ interface Rooms {
   engine: Engine;
   store: Store;
   isolation: OpenIsolation;
+  /** Absent where nothing is published. */
+  events: EventPublisher | undefined;
 }
 
-function choresOf({ engine, store, isolation }: Rooms, config: LoadedConfig): Chore[] {
+function choresOf({ engine, isolation, events }: Rooms): Chore[] {
   return [
-    ...(config.events ? [{ name: "publish events", everyMs: 1_000, run: () => publish(store, config) }] : []),
+    ...(events ? [{ name: "publish events", everyMs: 1_000, run: () => events.publish() }] : []),
     { name: "expire approvals", everyMs: 15_000, run: () => engine.approvals.expireDue() },
     { name: "take up calls", everyMs: 15_000, run: () => engine.takeUp() },
     { name: "drop old undo data", everyMs: 60_000, run: () => isolation.rules.workspaces.expire() },
   ];
 }
 
-async function publish(store: Store, config: LoadedConfig): Promise<void> {
-  await relayOutbox(store, createJsonlSink(resolve(config.stateFolder, "events.jsonl")));
+function publisherOf(store: Store, { stateFolder }: LoadedConfig): EventPublisher {
+  return new EventPublisher(store, { stateFolder, file: resolve(stateFolder, "events.jsonl") });
 }
 
-async function closeHouse(
-  { engine, store, isolation }: Rooms,
-  config: LoadedConfig,
-): Promise<string | undefined> {
+async function closeHouse({ engine, store, isolation, events }: Rooms): Promise<string | undefined> {
   await engine.close();
   await isolation.close();
   try {
-    if (config.events) await publish(store, config);
+    await events?.close();
     return undefined;
   } catch (error) {
     // The messages are safe in the outbox and go out next time; the calls themselves are done and on record.

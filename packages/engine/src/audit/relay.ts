@@ -8,12 +8,13 @@ const BATCH = 400;
 
 /**
  * Sends what waits in the outbox, oldest first; what comes in the meantime may be left for the next time. A message
- * leaves the outbox only after the sink has it, so none is lost and some may be sent twice. Resolves with the number
- * sent; rejects when the sink does.
+ * leaves the outbox only after the sink has it, so none is lost and some may be sent twice. Stops early once it has sent
+ * `most`. Resolves with the number sent; rejects when the sink does.
  */
 export async function relayOutbox(
   store: { outbox: OutboxReader; calls: CallReader },
   sink: EventSink,
+  { most = Number.POSITIVE_INFINITY }: { most?: number } = {},
 ): Promise<number> {
   let sent = 0;
   for (;;) {
@@ -23,7 +24,7 @@ export async function relayOutbox(
     await sink.send(await eventsFor(messages, store.calls));
     await store.outbox.delivered(last.position);
     sent += messages.length;
-    if (messages.length < BATCH) return sent;
+    if (messages.length < BATCH || sent >= most) return sent;
   }
 }
 
