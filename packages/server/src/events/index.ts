@@ -1,0 +1,1 @@
+export { EventPublisher } from "./event-publisher.ts";
