@@ -69,14 +69,14 @@ describe("pages and programs of one's own", () => {
 
   it("are known by the public address too, which also stands in links", async () => {
     const publicUrl = "https://gate.example/";
-    await using test = await openTestDoor({ settings: { publicUrl } });
+    await using test = await openTestDoor({ settings: { callers: "token", publicUrl } });
     const headers = { Host: "gate.example", Origin: "https://gate.example" };
     expect((await ask(test, headers)).status).toBe(200);
     expect(test.journal.asked[0]?.origin).toBe("https://gate.example");
   });
 
   it("may be known by further names", async () => {
-    await using test = await openTestDoor({ settings: { allowedHosts: ["gate.internal"] } });
+    await using test = await openTestDoor({ settings: { callers: "token", allowedHosts: ["gate.internal"] } });
     expect((await ask(test, { Host: "gate.internal:80" })).status).toBe(200);
     expect((await ask(test, { Host: "other.internal" })).status).toBe(421);
   });

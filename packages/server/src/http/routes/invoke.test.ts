@@ -103,7 +103,7 @@ describe("async calls", () => {
   });
 
   it("that need a person are told so, and go on by themselves once approved [L3-API-1] [L3-EXE-5]", async () => {
-    const { ask, engine } = await open();
+    const { ask } = await open();
     const body = { ...CALL, execution_options: { require_approval: true } };
     const { status, json, headers } = await ask("invokeTool", { body });
     expect([status, json.status]).toEqual([202, "pending_approval"]);
@@ -113,12 +113,8 @@ describe("async calls", () => {
     expect(standing.json).toMatchObject({ status: "pending_approval", state: "WAITING" });
     const approval_id = String(standing.json.approval_id);
     await ask("approve", { params: { approval_id }, principal: OPERATOR });
-    const { signal } = new AbortController();
-    for (;;) {
-      const feed = engine.watch(String(json.invocation_id));
-      if (feed?.ended) break;
-      await (feed ? feed.next(feed.last, signal) : new Promise(setImmediate));
-    }
+    const state = async () => (await ask("getInvocation", { params })).json.state;
+    await expect.poll(state).toBe("COMPLETED");
     expect((await ask("getInvocationResult", { params })).json.status).toBe("success");
   });
 });
