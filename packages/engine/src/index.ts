@@ -36,6 +36,7 @@ export { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type ToolRule } fr
 export type { HostCredential, IsolationRules } from "./call/isolation-rules.ts";
 export type { CallNews, LiveFeed, NumberedNews } from "./call/live-feed.ts";
 export { passage } from "./call/pipeline.ts";
+export type { PlanRequest } from "./call/plan-call.ts";
 export type { PersonsWord } from "./call/recovery.ts";
 export type { CallStanding } from "./call/standing.ts";
 export type { QuarantineOrder, ReleaseOrder, ShelveOptions, ToolShelf } from "./call/tool-shelf.ts";
@@ -69,6 +70,7 @@ export {
   type CallbackWrite,
 } from "./ports/callbacks.ts";
 export type * from "./ports/calls.ts";
+export type * from "./ports/conversations.ts";
 export type * from "./ports/event-sink.ts";
 export type * from "./ports/grants.ts";
 export type * from "./ports/hooks.ts";

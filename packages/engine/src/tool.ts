@@ -2,3 +2,4 @@
 export type { ToolContext } from "./ports/runner.ts";
 export { type CommandDefinition, type CommandOperation, defineCommand } from "./registry/define-command.ts";
 export { type DefinedTool, defineTool, InvalidInput, operation } from "./registry/define-tool.ts";
+export { type ToolCode, ToolFailure } from "./registry/tool-failure.ts";

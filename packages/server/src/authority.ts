@@ -49,7 +49,13 @@ export function openAuthority(
     bus,
     errors,
     grants = [],
-  }: { bus: Bus; errors?: ErrorHandler | undefined; grants?: readonly ConfiguredGrant[] | undefined },
+    policies = [],
+  }: {
+    bus: Bus;
+    errors?: ErrorHandler | undefined;
+    grants?: readonly ConfiguredGrant[] | undefined;
+    policies?: readonly Policy[] | undefined;
+  },
 ): OpenAuthority {
   const signer = hmacSigner(must(ensureGrantsKey(keyFolder(config.stateFolder))));
   const shelf = new GrantShelf(signer);
@@ -58,7 +64,7 @@ export function openAuthority(
   const authority = new HouseAuthority({
     grants: [...config.grants, ...grants],
     agents: config.agents.map((agent) => profileOf(agent, resolve(config.folder, config.workspace))),
-    policies: policiesOf(config, { rules, bus }),
+    policies: [...policiesOf(config, { rules, bus }), ...policies],
     shelf,
     project: config.folder,
     onProblem: (policy, error) => errors?.report({ error, code: "E3206", stage: `policy ${policy}` }),

@@ -13,6 +13,7 @@ import {
   type Implementation,
   MemoryBus,
   type Meter,
+  type Policy,
   type Store,
   type TokenChecker,
   type Tracer,
@@ -55,6 +56,8 @@ interface OpenOptions {
   config: LoadedConfig;
   /** Beside the configured ones: what the person at the command line lets happen this once. */
   grants?: readonly ConfiguredGrant[];
+  /** Beside the configured ones; the strictest counts. */
+  policies?: readonly Policy[];
   hooks?: Hook[];
   errors?: ErrorHandler;
   meter?: Meter;
@@ -67,11 +70,11 @@ interface OpenOptions {
 
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
 export async function openHouse({ config, onRules, ...options }: OpenOptions): Promise<OpenHouse> {
-  const { grants, hooks, errors, meter, tracer, instance } = options;
+  const { grants, policies, hooks, errors, meter, tracer, instance } = options;
   const store = await openSqliteStore({ folder: config.stateFolder, durability: config.durability });
   try {
     const bus = new MemoryBus();
-    const { rules, tokens, ...authority } = openAuthority(config, { bus, errors, grants });
+    const { rules, tokens, ...authority } = openAuthority(config, { bus, errors, grants, policies });
     const isolation = await openIsolation(config);
     const engine = await createEngine({
       store,

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { tracesOf } from "../traces.ts";
+import { clinging } from "./clinging.ts";
 import { HouseFolder } from "./house-folder.ts";
 import { readKept, recordedEnd } from "./kept-records.ts";
 import { noSandbox } from "./no-sandbox.ts";
@@ -132,8 +133,7 @@ describe("a server that is told to stop", () => {
     const { house, talk, life } = await makeHouse(1);
     if (life.isolation !== "LEVEL_2") skip(noSandbox());
     const { id, answer } = talk.begin({ tool: "cling" });
-    await talk.untilPrinted(id);
-    expect(tracesOf(house.folder, life.pid).processes.join("\n")).toContain("sleep 611");
+    await clinging(house, life);
     life.send("SIGTERM");
     expect((await answer).body).toMatchObject({ status: "cancelled" });
     await stopped(life, house);

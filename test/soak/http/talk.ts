@@ -10,7 +10,6 @@ import type {
 } from "@sallyport/protocol";
 import { type Answer, Client } from "./ask.ts";
 import type { HouseFolder } from "./house-folder.ts";
-import { watch } from "./watch-events.ts";
 
 /** One wish, in short. */
 export interface Wish {
@@ -68,17 +67,6 @@ export class Talk implements Disposable {
   /** Resolves once the call's tool is at work. */
   async untilRunning(id: string): Promise<void> {
     await this.#until(id, ({ current_phase }) => current_phase !== undefined);
-  }
-
-  /** Resolves once the call's process has written something; rejects when it has ended without. */
-  async untilPrinted(id: string): Promise<void> {
-    while (!(await this.status(id))) await sleep(20);
-    const watching = watch(this.client, id);
-    await watching.said(/event: stdout/);
-    watching.hangUp();
-    const { events } = await watching.ended;
-    if (events.some(({ event }) => event === "ended"))
-      throw new Error(`it ended: ${JSON.stringify(await this.status(id))}`);
   }
 
   async untilEnded(id: string): Promise<ToolStatusResponse> {

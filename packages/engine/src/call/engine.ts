@@ -1,4 +1,5 @@
 import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
+import type { CallPlan } from "../loop/call-plan.ts";
 import { judge, type Verdict } from "../journal/recover.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { SandboxOffer } from "../ports/sandbox.ts";
@@ -10,6 +11,7 @@ import { type Adjustments, type EngineOptions, type Furnished, furnish } from ".
 import { GrantBook } from "./grant-book.ts";
 import type { CallRequest, House } from "./house.ts";
 import type { LiveFeed } from "./live-feed.ts";
+import { type PlanRequest, planCall } from "./plan-call.ts";
 import { acceptCall, performCall, resumeCall } from "./perform-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
 import { type CallStanding, standingOf } from "./standing.ts";
@@ -39,6 +41,11 @@ export class Engine {
     this.grants = new GrantBook(house);
     house.telemetry.watch(() => ({ ...this.load(), running: house.admission.running }));
     this.#listening = [...endWithdrawn(house), ...(disconnect ? [disconnect] : [])];
+  }
+
+  /** What would become of a call, without making it: nothing is recorded and nothing runs. */
+  plan(request: PlanRequest): Promise<CallPlan> {
+    return planCall(request, this.#house);
   }
 
   /** Performs a call. Every ending is an answer; this never rejects. */

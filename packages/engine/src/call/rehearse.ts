@@ -12,12 +12,19 @@ import { resolve } from "./stages/resolve.ts";
 import { validate } from "./stages/validate.ts";
 import { type Ending, Refused } from "./steps.ts";
 
+/** What of an order it takes to look at it. */
+export type Rehearsed = Pick<
+  WaitingOrder,
+  "tool" | "caller" | "limits" | "requireApproval" | "attempts" | "startedAt"
+> &
+  Partial<Pick<WaitingOrder, "version" | "operation">>;
+
 /**
  * Takes an order through the stages that only look: resolve, validate, authorise. Nothing is recorded and nothing
  * runs; the answer is what is known of the call then, or why it would not get that far.
  */
 export async function rehearse(
-  order: WaitingOrder,
+  order: Rehearsed,
   { callId, waits, input }: { callId: string; waits?: Waits; input: JsonValue },
   house: House,
 ): Promise<Weighed | Failure> {
@@ -25,11 +32,11 @@ export async function rehearse(
   const attempt = new Attempt({
     request: {
       tool,
-      version,
-      operation,
       caller,
       input,
       disclosure: "full",
+      ...(version !== undefined && { version }),
+      ...(operation !== undefined && { operation }),
       ...(limits && { limits }),
       ...(requireApproval && { requireApproval }),
     },

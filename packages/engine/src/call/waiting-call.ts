@@ -2,6 +2,7 @@ import { type CallAnswer, type Caller, type Failure, failure, type OnApproval } 
 import type { Place } from "../admit/admission.ts";
 import { decodeOrder, type WaitingOrder } from "../approve/order.ts";
 import type { CallRecord } from "../ports/calls.ts";
+import type { OutputListener } from "../ports/runner.ts";
 import { pendingAnswer } from "./answer.ts";
 import { Attempt, type Waits } from "./attempt.ts";
 import type { Call } from "./attempts.ts";
@@ -16,6 +17,8 @@ export interface GoingOn {
   /** The place it has among the running calls already. */
   place?: Place;
   signal?: AbortSignal;
+  /** Given what a process writes while it runs, as it comes. */
+  onOutput?: OutputListener;
   onApproval?: OnApproval;
   /** When given, only the caller that made the call can go on with it, and has to be let in as for any call. */
   caller?: Caller;
@@ -44,9 +47,9 @@ export async function waitingCall(
     return failure("E3918", { message: `What call ${callId} was to do is no longer kept; ask for it anew.` });
   }
   const { attempts, startedAt, verified: _said, held: _shown, ...order } = kept.order;
-  const { onApproval = "pending", disclosure, place } = goingOn;
+  const { onApproval = "pending", disclosure, place, onOutput } = goingOn;
   return {
-    request: { ...order, onApproval, ...(disclosure && { disclosure }) },
+    request: { ...order, onApproval, ...(disclosure && { disclosure }), ...(onOutput && { onOutput }) },
     callId,
     received: receive(order.input, house.limits.input),
     controller: controllerOf(goingOn.signal),

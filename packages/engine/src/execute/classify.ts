@@ -1,6 +1,7 @@
 import { type Failure, failure, type LimitName } from "@sallyport/protocol";
 import type { RunFault } from "../ports/runner.ts";
 import { redactText } from "../redact/redact.ts";
+import { isJsonObjectText } from "./runners/describe-thrown.ts";
 
 const LIMIT_WORDS: Record<LimitName, string> = {
   wall: "time",
@@ -33,7 +34,7 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
   switch (fault.kind) {
     case "threw":
       if (fault.invalidInput) return failure("E3901", { message: `${tool}: ${fault.message}` });
-      return failure("E3907", { message: `${tool} failed: ${fault.message}`, retryable: idempotent });
+      return ownFailure(fault, context);
     case "timeout":
       return failure("E3103", {
         message: `${tool} did not finish within ${context.timeoutMs} ms.`,
@@ -77,6 +78,15 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         message: `${tool} returned ${fault.bytes} bytes; ${context.maxOutputBytes} are allowed.`,
       });
   }
+}
+
+/** What the tool itself says went wrong; a JSON object is passed on as it is (FR-ERR-JSON-TOOL-01). */
+function ownFailure(
+  { message, code = "E3907" }: Extract<RunFault, { kind: "threw" }>,
+  { tool, idempotent }: FaultContext,
+): Failure {
+  const text = code !== "E3907" || isJsonObjectText(message) ? message : `${tool} failed: ${message}`;
+  return failure(code, { message: text, ...(code === "E3907" && { retryable: idempotent }) });
 }
 
 function cancelled(reason: unknown): Failure {

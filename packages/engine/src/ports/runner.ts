@@ -1,5 +1,6 @@
 import type {
   Enforcement,
+  ErrorCode,
   Failure,
   Isolation,
   IsolationLevel,
@@ -133,7 +134,7 @@ export interface RunUsage {
 
 /** How a run went wrong, before anybody decides what that means for the call. */
 export type RunFault =
-  | { kind: "threw"; message: string; stack?: string; invalidInput?: boolean }
+  | { kind: "threw"; message: string; stack?: string; invalidInput?: boolean; code?: ErrorCode }
   | { kind: "timeout" }
   | { kind: "cancelled" }
   | { kind: "memory"; message: string }

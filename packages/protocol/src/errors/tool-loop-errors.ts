@@ -57,4 +57,19 @@ export const TOOL_LOOP_ERRORS = {
     fixer: "model",
     advice: "Make fewer or smaller calls; the message names the limit.",
   },
+  E3958: {
+    ...STATE_CONFLICT,
+    title: "Conversation is busy",
+    srd: "ExecutionFailed",
+    fixer: "caller",
+    advice: "Wait for the turn that is under way, or cancel it.",
+  },
+  E3959: {
+    ...TOOL_FAILED,
+    title: "Language model could not answer",
+    srd: "ExecutionFailed",
+    http: 502,
+    fixer: "operator",
+    advice: "Check the model's name, its key and its address; what was said so far is kept.",
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -3,6 +3,7 @@ import { authorityKeys } from "./authority-schema.ts";
 import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
 import { limitKeys } from "./limits-schema.ts";
+import { loopKeys } from "./loop-schema.ts";
 
 /** One entry of `tools`: where the code is, and how it runs. */
 const toolModule = z.union([
@@ -54,6 +55,7 @@ export const configSchema = z.strictObject({
   events: z.boolean().default(true).describe("Publish CloudEvents to events.jsonl in the state folder."),
   ...limitKeys,
   ...httpKeys,
+  ...loopKeys,
 });
 
 export type Config = z.infer<typeof configSchema>;

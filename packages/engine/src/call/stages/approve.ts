@@ -112,7 +112,8 @@ function allow({ attempt, tool, life, decision }: Weighed): Allowed {
 /** From this security level on a person verifies each call, whatever allows it (MCX-8). */
 const VERIFIED_LEVEL = 8;
 
-function needOf({ attempt, tool, decision }: Weighed): ApprovalCause | undefined {
+/** Why a person has to be asked about the call; undefined when nobody has to be. */
+export function needOf({ attempt, tool, decision }: Pick<Weighed, "attempt" | "tool" | "decision">): ApprovalCause | undefined {
   if (tool.conduct.requiresApproval || tool.manifest.securityLevel >= VERIFIED_LEVEL) return "tool";
   if (decision.outcome === "ask") return "policy";
   return attempt.request.requireApproval ? "caller" : undefined;

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "@sallyport/protocol";
 import type { RunFault } from "../../ports/runner.ts";
-import { cleanText } from "./describe-thrown.ts";
+import { isToolCode } from "../../ports/tool-codes.ts";
+import { cleanText, toolsMessage } from "./describe-thrown.ts";
 import { MAX_FILE_VALUE_CHARS } from "./file-op.ts";
 import { type CallReport, decodeFrame, type Report } from "./thread-frames.ts";
 import {
@@ -98,13 +99,14 @@ function checkFault(value: unknown): RunFault | undefined {
   if (typeof value.message !== "string") return undefined;
   const message = cleanText(value.message);
   if (value.kind === "died" || value.kind === "not_json") return { kind: value.kind, message };
-  return value.kind === "threw" ? checkThrew(value, message) : undefined;
+  return value.kind === "threw" ? checkThrew(value, toolsMessage(value.message)) : undefined;
 }
 
 function checkThrew(value: JsonObject, message: string): RunFault {
   const fault: RunFault = { kind: "threw", message };
   if (typeof value.stack === "string") fault.stack = cleanText(value.stack, MAX_STACK_CHARS);
   if (value.invalidInput === true) fault.invalidInput = true;
+  if (isToolCode(value.code)) fault.code = value.code;
   return fault;
 }
 

@@ -1,0 +1,25 @@
+import { relative, sep } from "node:path";
+import { ToolFailure } from "@sallyport/engine/tool";
+import { isFailure } from "@sallyport/protocol";
+import { pathRefused } from "./problems.ts";
+import type { ToolMeans } from "./tool-means.ts";
+
+/** A path that may be touched. */
+export interface Place {
+  /** As the caller wrote it; all messages speak of it so. */
+  asked: string;
+  /** Canonical, absolute. */
+  path: string;
+  /** The same from the workspace on, with `/` between its parts; `.` for the workspace itself. */
+  relative: string;
+}
+
+/** Asks the sandbox about a path. Throws what it says (E3901, E3955, E3956). */
+export async function placeOf(asked: string, { sandbox, root }: ToolMeans): Promise<Place> {
+  const checked = await sandbox.check(asked);
+  if (isFailure(checked)) throw pathRefused(checked);
+  const inside = relative(root, checked.path).split(sep).join("/");
+  if (inside === ".." || inside.startsWith("../") || inside.startsWith("/"))
+    throw new ToolFailure("E3955", `${asked} is outside the workspace`);
+  return { asked, path: checked.path, relative: inside === "" ? "." : inside };
+}

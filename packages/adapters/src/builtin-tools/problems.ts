@@ -1,0 +1,75 @@
+import { type ToolCode, ToolFailure } from "@sallyport/engine/tool";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
+
+/** Arguments that cannot be meant (E3901). */
+export function badArguments(message: string): ToolFailure {
+  return new ToolFailure("E3901", `Bad args: ${message}`);
+}
+
+/** The tool could not do it (E3907); the engine puts the tool's name in front. */
+export function executionFailed(message: string): ToolFailure {
+  return new ToolFailure("E3907", message);
+}
+
+/** A patch that does not fit (E3951). Nothing is written. */
+export function patchFailed(file: string, message: string): ToolFailure {
+  return new ToolFailure("E3951", `Patch failed for ${file}: ${message}`);
+}
+
+/** Why a file may not be patched (FR-TOOL-PATCH-02). */
+export const STALE = {
+  unread: "File was not read before patching",
+  changed: "File content changed since last read",
+} as const;
+
+/** A file the conversation does not know as it is (E3952). */
+export function staleFile(file: string, reason: keyof typeof STALE): ToolFailure {
+  return new ToolFailure("E3952", `Stale file ${file}: ${STALE[reason]}`);
+}
+
+/** More than a limit allows (E3957). */
+export function limitExceeded(message: string): ToolFailure {
+  return new ToolFailure("E3957", message);
+}
+
+const PATH_CODES = ["E3901", "E3955", "E3956"] as const satisfies readonly ToolCode[];
+
+/** What the path sandbox says, as the tool throws it. */
+export function pathRefused({ code, message }: Failure): ToolFailure {
+  const known = PATH_CODES.find((one) => one === code);
+  if (known === "E3901") return badArguments(message);
+  return new ToolFailure(known ?? "E3907", message);
+}
+
+/** What a tool would throw, as a value; anything else is a defect and thrown on. */
+export function asFailure(thrown: unknown): Failure {
+  if (thrown instanceof ToolFailure) return failure(thrown.toolCode, { message: thrown.message });
+  throw thrown;
+}
+
+const SYSTEM_WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or directory",
+  ENOTDIR: "a part of the path is not a directory",
+  EISDIR: "is a directory",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  ENAMETOOLONG: "the name is too long",
+  ELOOP: "too many symbolic links",
+};
+
+/**
+ * What a file access ended in, in words about the path as the caller wrote it. What is not about the path is given back
+ * as it is: a breach of the tool's own bounds ends the call, and says so itself.
+ */
+export function fileProblem(asked: string, thrown: unknown): unknown {
+  if (thrown instanceof SallyportError && thrown.failure.code === "E3105" && thrown.failure.details?.path)
+    return new ToolFailure("E3956", `${asked}: the workspace does not let this path be used`);
+  const code = codeOf(thrown);
+  return code === undefined ? thrown : executionFailed(`${asked}: ${SYSTEM_WORDS[code] ?? code}`);
+}
+
+/** A system's error code, such as `ENOENT`. */
+export function codeOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return undefined;
+  return /^E[A-Z]+$/.test(thrown.code) ? thrown.code : undefined;
+}

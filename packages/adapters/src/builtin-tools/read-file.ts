@@ -1,0 +1,119 @@
+import type { CallRoom } from "@sallyport/engine/loop";
+import { defineTool } from "@sallyport/engine/tool";
+import type { JsonValue } from "@sallyport/protocol";
+import { ArgumentReader } from "./argument-reader.ts";
+import { binaryText, isBinary } from "./binary-text.ts";
+import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";
+import { type LineRange, linesOf } from "./line-range.ts";
+import type { BuiltinLimits, BuiltinTool } from "./options.ts";
+import { placeOf } from "./place.ts";
+import { badArguments, limitExceeded } from "./problems.ts";
+import { conversationOf, type ToolMeans } from "./tool-means.ts";
+import { contentAt, hashOf } from "./workspace-file.ts";
+
+const LAST_LINE = 4_294_967_295;
+const LINE = { type: "integer", minimum: 1, maximum: LAST_LINE };
+/** A character of a text can take six bytes in JSON, and a range is at most as long as what is scanned for it. */
+const JSON_GROWTH = 6;
+
+/** Reads a file of the workspace as text, whole or some lines of it, or as base64 (FR-TOOL-READ-01). */
+export function readFileTool(means: ToolMeans): BuiltinTool {
+  const { limits, root, reads, rooms } = means;
+  const tool = defineTool({
+    id: "read_file",
+    version: BUILTIN_VERSION,
+    description:
+      "Reads a file. Text comes as it is, whole or the lines from start_line to end_line; binary content comes in base64.",
+    category: "file_system",
+    sideEffects: "none",
+    risk: "low",
+    requiredCapabilities: ["filesystem.read"],
+    permissions: workspaceOnly(root, "ro"),
+    limits: {
+      timeoutMs: limits.fileTimeoutMs,
+      maxOutputBytes: JSON_GROWTH * Math.max(limits.maxScanBytes, limits.maxFileReadBytes) + 1_024,
+    },
+    input: INPUT,
+    output: { type: "string" },
+    summary: (input: JsonValue) => summaryOf(argumentsOf(input)),
+    async run(input: JsonValue, context) {
+      const wanted = argumentsOf(input);
+      const place = await placeOf(wanted.path, means);
+      const content = await contentAt(context.files, place, limits.maxFileBytes);
+      const text = answerOf(content, wanted, { room: rooms.of(context.callId), limits });
+      await reads.note(conversationOf(context), {
+        path: place.path,
+        sha256: hashOf(content),
+        at: means.now(),
+      });
+      return text;
+    },
+  });
+  return builtin(tool, {
+    async inspect(input) {
+      await placeOf(argumentsOf(input).path, means);
+    },
+  });
+}
+
+const INPUT = {
+  type: "object",
+  properties: {
+    path: { type: "string", minLength: 1, description: "The file, relative to the working folder." },
+    start_line: { ...LINE, description: "The first line wanted, counted from 1." },
+    end_line: { ...LINE, description: "The last line wanted; to the end of the file when left out." },
+  },
+  required: ["path"],
+  additionalProperties: false,
+};
+
+interface ReadArguments {
+  path: string;
+  range?: LineRange;
+}
+
+function argumentsOf(input: JsonValue): ReadArguments {
+  const given = new ArgumentReader(input);
+  const path = given.path();
+  const [start, end] = [given.count("start_line"), given.count("end_line")];
+  if (start !== undefined && end !== undefined && start > end)
+    throw badArguments(`start_line ${start} is after end_line ${end}`);
+  if (start === undefined && end === undefined) return { path };
+  return { path, range: { start: start ?? 1, ...(end !== undefined && { end }) } };
+}
+
+function summaryOf({ path, range }: ReadArguments): string {
+  return range ? `Read ${path} [lines ${range.start}-${range.end ?? "end"}]` : `Read ${path}`;
+}
+
+interface Bounds {
+  room: CallRoom;
+  limits: BuiltinLimits;
+}
+
+function answerOf(content: Buffer, { path, range }: ReadArguments, { room, limits }: Bounds): string {
+  const readLimit = Math.min(limits.maxFileReadBytes, room.availableBytes);
+  if (isBinary(content)) {
+    if (range) throw badArguments(`${path} is binary, and a line range needs a text`);
+    const text = binaryText(content, {
+      readLimit,
+      outputLimit: Math.min(room.maxOutputBytes, room.availableBytes),
+    });
+    if (text === undefined) throw limitExceeded(`There is no room left for the content of ${path}`);
+    room.allowTruncation = false;
+    return text;
+  }
+  if (range) return rangeOf(content, { path, range }, limits);
+  if (content.length <= readLimit) return content.toString("utf8");
+  throw limitExceeded(
+    `${path} has ${content.length} bytes, and ${readLimit} can be read at once; use start_line and end_line to read a part of it`,
+  );
+}
+
+function rangeOf(content: Buffer, { path, range }: Required<ReadArguments>, limits: BuiltinLimits): string {
+  const found = linesOf(content, range, limits.maxScanBytes);
+  if (found.ok) return found.lines.toString("utf8");
+  throw limitExceeded(
+    `The lines asked for reach beyond the first ${limits.maxScanBytes} bytes of ${path}, which is all that is scanned; use a narrower range nearer to the beginning`,
+  );
+}

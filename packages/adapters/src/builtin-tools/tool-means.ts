@@ -1,0 +1,36 @@
+import { realpathSync } from "node:fs";
+import type { ReadLedger } from "@sallyport/engine";
+import type { RoomOf } from "@sallyport/engine/loop";
+import type { ToolContext } from "@sallyport/engine/tool";
+import type { PathSandbox } from "../path-sandbox/index.ts";
+import { type BuiltinLimits, type BuiltinOptions, DEFAULT_BUILTIN_LIMITS } from "./options.ts";
+
+/** What every built-in tool has at hand. */
+export interface ToolMeans {
+  readonly sandbox: PathSandbox;
+  readonly reads: ReadLedger;
+  readonly rooms: RoomOf;
+  /** The workspace, canonical. */
+  readonly root: string;
+  readonly limits: BuiltinLimits;
+  now(): number;
+}
+
+/** Throws a system's error when the workspace is not there. */
+export function toolMeans({ sandbox, reads, rooms, root, limits, clock }: BuiltinOptions): ToolMeans {
+  const { list, ...rest } = limits ?? {};
+  return {
+    sandbox,
+    reads,
+    rooms,
+    // What the sandbox gives is canonical, and can only be compared with what is.
+    root: realpathSync(root),
+    limits: { ...DEFAULT_BUILTIN_LIMITS, ...rest, list: { ...DEFAULT_BUILTIN_LIMITS.list, ...list } },
+    now: () => clock?.now() ?? Date.now(),
+  };
+}
+
+/** What a call's reads are kept under: its conversation, or whoever calls where there is none. */
+export function conversationOf({ session, tenant, agent }: ToolContext): string {
+  return session ?? `without conversation ${JSON.stringify([tenant, agent])}`;
+}

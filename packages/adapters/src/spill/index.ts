@@ -1,0 +1,2 @@
+export { READ_OUTPUT, readOutputTool } from "./read-output.ts";
+export { openSpill, type SpillFolder } from "./spill-folder.ts";

@@ -1,0 +1,168 @@
+import { type CallAnswer, isFailure } from "@sallyport/protocol";
+import type { BatchAround } from "./around.ts";
+import type { ApprovalDecision, PersonsWord, Question } from "./loop-events.ts";
+import { MESSAGES } from "./loop-settings.ts";
+import type { LoopTool } from "./loop-tool.ts";
+import type { PlannedCall } from "./planner.ts";
+import type { ResultText } from "./result-text.ts";
+import { toldOf } from "./told.ts";
+
+type Confirmed = Extract<PlannedCall, { kind: "confirm" }> & { callId: string };
+
+/** What became of a question. */
+export type Asked =
+  | { kind: "approved" }
+  | { kind: "denied"; message: string }
+  /** It was not even asked: the engine refused, or answered at once. */
+  | { kind: "answered"; told: ResultText };
+
+interface Open extends Question {
+  callId: string;
+  /** Of the question as it is shown. */
+  digest: string;
+}
+
+/** How often a person may give an answer that cannot be used before it counts as a no. */
+const ROUNDS = 20;
+
+/**
+ * Puts every call that needs a person on record as a question, shows them together, and carries the answers out. When
+ * this ends no question is open any more (FR-APR-03).
+ */
+export async function askPerson(
+  calls: readonly Confirmed[],
+  around: BatchAround,
+): Promise<Map<number, Asked>> {
+  const settled = new Map<number, Asked>();
+  if (calls.length === 0) return settled;
+  let open: Open[] = [];
+  for (const call of calls) {
+    const put = await putQuestion(call, around);
+    if ("kind" in put) settled.set(call.index, put);
+    else open.push(put);
+  }
+  for (let round = 0; open.length > 0 && round < ROUNDS && !around.signal.aborted; round += 1) {
+    const words = wordsOf(await decided(open, around), open);
+    const refused: Open[] = [];
+    for (const question of open) {
+      const word = words.get(question.index) ?? { kind: "deny" };
+      const outcome = around.signal.aborted ? undefined : await carryOut(word, question, around);
+      if (outcome) settled.set(question.index, outcome);
+      else refused.push(question);
+    }
+    open = refused;
+  }
+  for (const question of open) settled.set(question.index, await withdraw(question, around));
+  return settled;
+}
+
+async function putQuestion(call: Confirmed, around: BatchAround): Promise<Open | Asked> {
+  const { engine, person, conversationId } = around;
+  const { tool, input, callId } = call;
+  const answer = await engine.call({
+    tool: tool.tool,
+    input,
+    callId,
+    caller: { ...around.caller, session: conversationId },
+    disclosure: "full",
+    requireApproval: true,
+    onApproval: person ? "pending" : "deny",
+    signal: around.signal,
+    ...(tool.version !== undefined && { version: tool.version }),
+    ...(tool.operation !== undefined && { operation: tool.operation }),
+  });
+  const approvalId = answer.approval?.approvalId;
+  const record = approvalId === undefined ? undefined : await engine.approvals.get(approvalId);
+  if (answer.status !== "pending_approval" || !record) return notAsked(answer, tool);
+  const preview = await previewOf(tool, call, around);
+  return {
+    index: call.index,
+    id: call.id,
+    name: call.name,
+    summary: record.summary,
+    risk: record.risk,
+    input: record.input,
+    because: record.because,
+    approvalId: record.approvalId,
+    callId,
+    digest: record.digest,
+    ...(preview && { preview }),
+  };
+}
+
+function notAsked(answer: CallAnswer, tool: LoopTool): Asked {
+  return { kind: "answered", told: toldOf(answer, tool) };
+}
+
+/** What cannot be shown beforehand is asked about all the same. */
+async function previewOf(tool: LoopTool, { input }: Confirmed, { conversationId }: BatchAround) {
+  try {
+    return await tool.preview?.(input, conversationId);
+  } catch {
+    return undefined;
+  }
+}
+
+async function decided(open: readonly Open[], around: BatchAround): Promise<ApprovalDecision> {
+  const { person, signal, tell } = around;
+  const questions = open.map(({ callId: _callId, digest: _digest, ...question }) => question);
+  await tell({ kind: "state", state: { state: "awaiting_approval", questions } });
+  try {
+    return (await person?.decide(questions, signal)) ?? { kind: "deny_all" };
+  } catch (error) {
+    if (signal.aborted) return { kind: "deny_all" };
+    throw error;
+  } finally {
+    await tell({ kind: "state", state: { state: "executing" } });
+  }
+}
+
+function wordsOf(decision: ApprovalDecision, open: readonly Open[]): ReadonlyMap<number, PersonsWord> {
+  switch (decision.kind) {
+    case "each":
+      return decision.words;
+    case "approve_all":
+      return new Map(open.map(({ index }) => [index, { kind: "approve" }]));
+    case "approve_selected":
+      return new Map(decision.indexes.map((index) => [index, { kind: "approve" }]));
+    case "deny_all": {
+      const { reason } = decision;
+      return new Map(
+        open.map(({ index }) => [index, { kind: "deny", ...(reason !== undefined && { reason }) }]),
+      );
+    }
+  }
+}
+
+/** Undefined when the word could not be used and the question stays. */
+async function carryOut(word: PersonsWord, question: Open, around: BatchAround): Promise<Asked | undefined> {
+  const { engine, caller, person } = around;
+  const { approvalId, digest } = question;
+  const by = caller.user ?? "the person at the terminal";
+  if (word.kind === "deny") {
+    const denied = await engine.approvals.deny(approvalId, { by, reason: word.reason ?? "no reason given" });
+    // Somebody else may have answered meanwhile: then it is not run here either.
+    const why = isFailure(denied) ? denied.message : word.reason;
+    return { kind: "denied", message: deniedMessage(why) };
+  }
+  const said =
+    word.kind === "edit"
+      ? await engine.approvals.edit(approvalId, { by, input: word.input })
+      : await engine.approvals.approve(approvalId, {
+          by,
+          digest,
+          ...(word.always && { always: word.always }),
+        });
+  if (!isFailure(said)) return { kind: "approved" };
+  person?.refused?.(question, said);
+  return undefined;
+}
+
+function deniedMessage(why: string | undefined): string {
+  return why === undefined || why === "" ? MESSAGES.deniedByUser : `${MESSAGES.deniedByUser}: ${why}`;
+}
+
+async function withdraw({ callId }: Open, { engine, signal }: BatchAround): Promise<Asked> {
+  await engine.cancelCall(callId, { reason: "nobody answered" });
+  return { kind: "denied", message: signal.aborted ? MESSAGES.cancelled : MESSAGES.deniedByUser };
+}

@@ -1,0 +1,191 @@
+import { isFailure } from "@sallyport/protocol";
+import type { BatchResult } from "../ports/conversations.ts";
+import type { BatchAround } from "./around.ts";
+import { type Asked, askPerson } from "./ask-person.ts";
+import { fitResult } from "./fit-result.ts";
+import type { CallState, PlannedView } from "./loop-events.ts";
+import { MESSAGES } from "./loop-settings.ts";
+import { outputChunks } from "./output-chunks.ts";
+import { type PlannedCall, planBatch } from "./planner.ts";
+import { failureText, type ResultText } from "./result-text.ts";
+import { toldOf } from "./told.ts";
+
+/** A call of a sealed batch. */
+export interface SealedCall {
+  index: number;
+  id: string;
+  name: string;
+  arguments: string;
+  callId: string;
+}
+
+type Told = Pick<ResultText, "isError" | "content">;
+type Runnable = Extract<PlannedCall, { kind: "execute" | "confirm" }> & { callId: string };
+
+/** As many calls of one agent the engine lets run at once. */
+const SIDE_BY_SIDE = 4;
+
+/**
+ * Takes a batch through: plan all → ask about those that need a person, before anything runs → run the rest in call
+ * order. Every call ends with exactly one result, which is in the journal before the next one starts (FR-EXE-01).
+ */
+export class BatchRun {
+  readonly #calls: readonly SealedCall[];
+  readonly #around: BatchAround;
+  readonly #results = new Map<number, BatchResult>();
+  #capacityBytes: number;
+
+  constructor(calls: readonly SealedCall[], around: BatchAround) {
+    this.#calls = calls;
+    this.#around = around;
+    this.#capacityBytes = around.capacityBytes;
+  }
+
+  /** The results in call order. Rejects only when the journal cannot be written. */
+  async run(): Promise<BatchResult[]> {
+    const planned = await this.#plan();
+    for (const call of planned) if (call.kind === "resolved") await this.#refuse(call);
+    const runnable = planned.flatMap((call) => this.#runnable(call));
+    const asked = await askPerson(
+      runnable.filter((call) => call.kind === "confirm"),
+      this.#around,
+    );
+    for (const group of this.#groups(runnable)) {
+      await Promise.all(group.map((call) => this.#perform(call, asked, group.length)));
+    }
+    return this.#calls.map(({ index }) => this.#results.get(index) ?? this.#missing());
+  }
+
+  async #plan(): Promise<PlannedCall[]> {
+    const { settings, engine, conversationId, iteration, tools } = this.#around;
+    const caller = { ...this.#around.caller, session: conversationId };
+    const planned = await planBatch(this.#calls, {
+      mode: settings.mode,
+      settings,
+      tools: new Map(tools.map((tool) => [tool.name, tool])),
+      conversationId,
+      iteration,
+      engine: { plan: (request) => engine.plan({ ...request, caller }) },
+    });
+    await this.#around.tell({ kind: "planned", calls: planned.map(viewOf) });
+    return planned;
+  }
+
+  #runnable(call: PlannedCall): Runnable[] {
+    const callId = this.#calls.find(({ index }) => index === call.index)?.callId;
+    return call.kind === "resolved" || callId === undefined ? [] : [{ ...call, callId }];
+  }
+
+  /** One after the other; where that is allowed, neighbours that only read go side by side. */
+  #groups(calls: readonly Runnable[]): Runnable[][] {
+    const groups: Runnable[][] = [];
+    for (const call of calls) {
+      const last = groups.at(-1);
+      const mayJoin = this.#around.settings.allowParallel && readsOnly(call);
+      if (mayJoin && last?.every(readsOnly) && last.length < SIDE_BY_SIDE) last.push(call);
+      else groups.push([call]);
+    }
+    return groups;
+  }
+
+  async #perform(call: Runnable, asked: ReadonlyMap<number, Asked>, sharers: number): Promise<void> {
+    const answered = asked.get(call.index);
+    if (this.#around.signal.aborted) return await this.#skip(call, MESSAGES.cancelled);
+    if (answered?.kind === "denied") return await this.#skip(call, answered.message);
+    if (answered?.kind === "answered") {
+      return await this.#finish(call, answered.told, {});
+    }
+    await this.#execute(call, { isApproved: answered?.kind === "approved", sharers });
+  }
+
+  async #execute(
+    call: Runnable,
+    { isApproved, sharers }: { isApproved: boolean; sharers: number },
+  ): Promise<void> {
+    const { engine, rooms, settings, signal, tell, conversationId } = this.#around;
+    const { index, id, name, callId, tool, input } = call;
+    const availableBytes = Math.floor(this.#capacityBytes / sharers);
+    const room = rooms.give(callId, { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes });
+    const chunks = outputChunks({ index, id }, tell);
+    try {
+      await tell({ kind: "started", index, id, name });
+      const common = { signal, onOutput: chunks.take, disclosure: "full" as const };
+      const answer = isApproved
+        ? await engine.resume(callId, common)
+        : await engine.call({
+            ...common,
+            tool: tool.tool,
+            input,
+            callId,
+            caller: { ...this.#around.caller, session: conversationId },
+            // Whatever came to need a person after the person was asked does not run.
+            onApproval: "deny",
+            ...(tool.version !== undefined && { version: tool.version }),
+            ...(tool.operation !== undefined && { operation: tool.operation }),
+          });
+      await chunks.end();
+      const told = isFailure(answer) ? failureText(answer, name) : toldOf(answer, tool);
+      const content = await fitResult(told, { room, callId, conversationId, spill: this.#around.spill });
+      const cancelled = signal.aborted && told.isError;
+      await this.#finish(
+        call,
+        cancelled ? { isError: true, content: MESSAGES.cancelled } : { ...told, content },
+        {
+          ...(!isFailure(answer) && answer.effects && { effects: answer.effects }),
+        },
+      );
+    } finally {
+      rooms.drop(callId);
+    }
+  }
+
+  async #finish(
+    { index, id }: Pick<Runnable, "index" | "id">,
+    { isError, content }: Told,
+    more: Pick<Extract<Parameters<BatchAround["tell"]>[0], { kind: "completed" }>, "effects">,
+  ): Promise<void> {
+    await this.#keep(index, { isError, content });
+    await this.#around.tell({ kind: "completed", index, id, isError, content, ...more });
+  }
+
+  /** It did not run. */
+  async #skip(call: Pick<Runnable, "index" | "id">, reason: string): Promise<void> {
+    await this.#keep(call.index, { isError: true, content: reason });
+    await this.#around.tell({ kind: "resolved", index: call.index, id: call.id, reason });
+  }
+
+  async #refuse({ index, id, reason }: Extract<PlannedCall, { kind: "resolved" }>): Promise<void> {
+    const { maxOutputBytes } = this.#around.settings.limits;
+    const room = { maxOutputBytes, availableBytes: this.#capacityBytes, allowTruncation: true };
+    await this.#skip(
+      { index, id },
+      await fitResult({ isError: true, whole: false, content: reason }, { room }),
+    );
+  }
+
+  async #keep(index: number, { isError, content }: Told): Promise<void> {
+    const { conversations, batchId, clock } = this.#around;
+    const result = { isError, content, at: clock.now() };
+    if (!(await conversations.journal.result(batchId, index, result))) return;
+    this.#results.set(index, result);
+    this.#capacityBytes = Math.max(0, this.#capacityBytes - Buffer.byteLength(content));
+  }
+
+  #missing(): BatchResult {
+    return { isError: true, content: MESSAGES.missingResult, at: this.#around.clock.now() };
+  }
+}
+
+function readsOnly(call: Runnable): boolean {
+  return call.kind === "execute" && !call.tool.sideEffects;
+}
+
+function viewOf(call: PlannedCall): PlannedView {
+  const { index, id, name, summary, risk } = call;
+  return { index, id, name, summary, risk, call: stateOf(call) };
+}
+
+function stateOf(call: PlannedCall): CallState {
+  if (call.kind === "resolved") return { state: "resolved", reason: call.reason };
+  return { state: call.kind === "confirm" ? "asking" : "pending" };
+}

@@ -1,0 +1,49 @@
+import type { Turn } from "../ports/conversations.ts";
+import {
+  BYTES_PER_TOKEN,
+  FALLBACK_CAPACITY_BYTES,
+  type ModelWindow,
+  SAFETY_MARGIN_TOKENS,
+} from "./loop-settings.ts";
+
+/** How many bytes of tool results still fit the model's context (FR-REG-04b). Never negative. */
+export function capacityBytes(window: ModelWindow, usedTokens: number | undefined): number {
+  const { contextTokens, responseReserveTokens } = window;
+  if (contextTokens === undefined || usedTokens === undefined) return FALLBACK_CAPACITY_BYTES;
+  const left = contextTokens - usedTokens - responseReserveTokens - SAFETY_MARGIN_TOKENS;
+  if (!Number.isFinite(left)) return FALLBACK_CAPACITY_BYTES;
+  return Math.max(0, Math.floor(left)) * BYTES_PER_TOKEN;
+}
+
+/** Tokens a history takes, rather too many than too few: each turn is rounded up by itself, names and meta count. */
+export function estimateTokens(turns: readonly Turn[], system = ""): number {
+  let tokens = tokensOf(Buffer.byteLength(system));
+  for (const turn of turns) tokens += tokensOf(bytesOf(turn));
+  return tokens;
+}
+
+function tokensOf(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+function bytesOf(turn: Turn): number {
+  switch (turn.kind) {
+    case "user":
+      return Buffer.byteLength(turn.text);
+    case "assistant":
+    case "reasoning":
+      return Buffer.byteLength(turn.text) + metaBytes(turn);
+    case "tool_use":
+      return sum(turn.id, turn.name, turn.arguments) + metaBytes(turn);
+    case "tool_result":
+      return sum(turn.id, turn.name, turn.content);
+  }
+}
+
+function metaBytes({ meta }: { meta?: unknown }): number {
+  return meta === undefined ? 0 : Buffer.byteLength(JSON.stringify(meta));
+}
+
+function sum(...texts: string[]): number {
+  return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0);
+}

@@ -1,0 +1,29 @@
+import type { CallRoom } from "./call-room.ts";
+import type { ResultText } from "./result-text.ts";
+import type { Spill } from "./spill.ts";
+import { headAndTail, TRUNCATION_MARKER, truncateOutput } from "./truncate.ts";
+
+interface Fitting {
+  room: CallRoom;
+  conversationId?: string;
+  callId?: string;
+  spill?: Spill | undefined;
+}
+
+/**
+ * A result as long as the model has room for (FR-OUT-04). One that is longer is kept whole beside the conversation where
+ * that is possible, and its head and tail are shown.
+ */
+export async function fitResult(told: ResultText, fitting: Fitting): Promise<string> {
+  const { content } = told;
+  const { room, spill, conversationId, callId } = fitting;
+  const max = Math.min(room.maxOutputBytes, room.availableBytes);
+  if (!room.allowTruncation || told.whole || Buffer.byteLength(content) <= max) return content;
+  if (!spill || conversationId === undefined || callId === undefined) return truncateOutput(content, max);
+  const name = await spill.keep({ conversationId, callId, text: content });
+  return headAndTail(
+    content,
+    max,
+    (omitted) => `${TRUNCATION_MARKER} ${omitted} bytes left out here. ${spill.hint(name)}\n\n`,
+  );
+}

@@ -1,0 +1,21 @@
+import type { Failure, FileEffects, JsonValue } from "@sallyport/protocol";
+
+/** A tool as the loop offers it to a model. The engine's tool behind it is what runs. */
+export interface LoopTool {
+  /** What the model calls it: letters, digits, `_` and `-`, at most 64. */
+  name: string;
+  description: string;
+  /** JSON Schema 2020-12 of its arguments. */
+  inputSchema: JsonValue;
+  sideEffects: boolean;
+  /** The engine's tool and operation. */
+  tool: string;
+  version?: string;
+  operation?: string;
+  /** Looks, before anybody is asked, whether the call could run at all, such as whether its paths are allowed. */
+  preflight?(input: JsonValue, conversationId: string): Promise<Failure | undefined>;
+  /** A result as the model gets it, where it is not simply the result's own text or JSON. */
+  textOf?(result: JsonValue): string;
+  /** What the call would change in files, for the person who is asked. Changes nothing; undefined when it cannot tell. */
+  preview?(input: JsonValue, conversationId: string): Promise<FileEffects | undefined>;
+}

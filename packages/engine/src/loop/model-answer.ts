@@ -1,0 +1,189 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
+import { type Failure, failure, type JsonValue } from "@sallyport/protocol";
+import type { StreamEntry, Turn } from "../ports/conversations.ts";
+
+/** What comes from a model: the AI SDK's parts, and how it ended when it did not finish. */
+export type AnswerPart = LanguageModelV4StreamPart | { type: "failed"; error: Failure } | { type: "aborted" };
+
+/** Asks a model once. Stops when the options' signal aborts. */
+export type StartModel = (options: LanguageModelV4CallOptions) => AsyncIterable<AnswerPart>;
+
+/** Asks a model of the AI SDK, without trying again. */
+export function askDirectly(model: LanguageModelV4): StartModel {
+  return async function* (options) {
+    const { stream } = await model.doStream(options);
+    yield* stream;
+  };
+}
+
+/** A call as the model has asked for it. */
+export interface AskedCall {
+  index: number;
+  id: string;
+  name: string;
+  /** JSON text, or whatever the model sent instead. */
+  arguments: string;
+  meta?: JsonValue;
+}
+
+export interface ModelAnswer {
+  /** Text and reasoning in the order they came; the calls follow. */
+  turns: Turn[];
+  text: string;
+  calls: AskedCall[];
+  /** Tokens of everything the model was given and gave, when it says so. */
+  usedTokens?: number;
+  /** It ended before it was complete. */
+  error?: Failure;
+}
+
+export interface Watching {
+  /** Resolves once it is in the journal: nothing is shown before. */
+  record(entry: StreamEntry): Promise<void>;
+  tell(part: { kind: "text" | "reasoning"; delta: string } | AskedCallBegun): void | Promise<void>;
+  now(): number;
+}
+
+interface AskedCallBegun {
+  kind: "call";
+  index: number;
+  id: string;
+  name: string;
+}
+
+type Block = Extract<Turn, { kind: "assistant" | "reasoning" }>;
+
+/** Collects an answer as it streams in, each piece going to the journal first (FR-RES-04a). */
+export class AnswerInTheMaking {
+  readonly #watching: Watching;
+  readonly #blocks = new Map<string, Block>();
+  readonly #calls: AskedCall[] = [];
+  #usedTokens: number | undefined;
+  #error: Failure | undefined;
+
+  constructor(watching: Watching) {
+    this.#watching = watching;
+  }
+
+  async take(part: AnswerPart): Promise<void> {
+    switch (part.type) {
+      case "text-delta":
+        return await this.#text("assistant", part);
+      case "reasoning-delta":
+        return await this.#text("reasoning", part);
+      case "text-end":
+        return this.#note("assistant", part);
+      case "reasoning-start":
+      case "reasoning-end":
+        return this.#note("reasoning", part);
+      case "tool-input-start":
+        if (!part.providerExecuted) await this.#begin(part.id, part.toolName);
+        return;
+      case "tool-input-delta":
+        return await this.#arguments(part.id, part.delta);
+      case "tool-call":
+        return part.providerExecuted ? undefined : await this.#whole(part);
+      case "finish":
+        this.#usedTokens = tokensOf(part.usage);
+        return;
+      case "failed":
+        this.fail(part.error);
+        return;
+      case "error":
+        this.#error ??= failureOf(part.error);
+        return;
+    }
+  }
+
+  /** It goes no further; what there is stays. */
+  fail(error: Failure): void {
+    this.#error ??= error;
+  }
+
+  result(): ModelAnswer {
+    const turns = [...this.#blocks.values()].filter(({ text, meta }) => text !== "" || meta !== undefined);
+    const text = turns.flatMap((turn) => (turn.kind === "assistant" ? [turn.text] : [])).join("");
+    return {
+      turns,
+      text,
+      calls: this.#calls,
+      ...(this.#usedTokens !== undefined && { usedTokens: this.#usedTokens }),
+      ...(this.#error && { error: this.#error }),
+    };
+  }
+
+  async #text(kind: "assistant" | "reasoning", { id, delta }: { id: string; delta: string }): Promise<void> {
+    if (delta === "") return;
+    this.#block(kind, id).text += delta;
+    if (kind === "assistant") await this.#watching.record({ kind: "text", delta });
+    await this.#watching.tell({ kind: kind === "assistant" ? "text" : "reasoning", delta });
+  }
+
+  #note(kind: "assistant" | "reasoning", part: { id: string; providerMetadata?: object }): void {
+    const meta = plain(part.providerMetadata);
+    if (meta !== undefined) this.#block(kind, part.id).meta = meta;
+  }
+
+  #block(kind: "assistant" | "reasoning", id: string): Block {
+    const key = `${kind} ${id}`;
+    const known = this.#blocks.get(key);
+    if (known) return known;
+    const fresh: Block = { kind, text: "", at: this.#watching.now() };
+    this.#blocks.set(key, fresh);
+    return fresh;
+  }
+
+  async #begin(id: string, name: string): Promise<AskedCall> {
+    const call = { index: this.#calls.length, id, name, arguments: "" };
+    this.#calls.push(call);
+    await this.#watching.record({ kind: "call", index: call.index, id, name });
+    await this.#watching.tell({ kind: "call", index: call.index, id, name });
+    return call;
+  }
+
+  async #arguments(id: string, delta: string): Promise<void> {
+    const call = this.#calls.findLast((one) => one.id === id);
+    if (!call || delta === "") return;
+    call.arguments += delta;
+    await this.#watching.record({ kind: "arguments", index: call.index, delta });
+  }
+
+  /** Some providers stream a call before they give it whole, some do not; an id may come twice. */
+  async #whole(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): Promise<void> {
+    const { toolCallId: id, toolName: name, input } = part;
+    const open = this.#calls.findLast((one) => one.id === id && !this.#complete.has(one.index));
+    const call = open ?? (await this.#begin(id, name));
+    this.#complete.add(call.index);
+    if (call.arguments === "" && input !== "") {
+      await this.#watching.record({ kind: "arguments", index: call.index, delta: input });
+    }
+    call.arguments = input;
+    const meta = plain(part.providerMetadata);
+    if (meta !== undefined) call.meta = meta;
+  }
+
+  readonly #complete = new Set<number>();
+}
+
+function plain(metadata: object | undefined): JsonValue | undefined {
+  if (metadata === undefined) return undefined;
+  return JSON.parse(JSON.stringify(metadata));
+}
+
+function tokensOf({
+  inputTokens,
+  outputTokens,
+}: Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"]): number | undefined {
+  const given = [inputTokens.total, outputTokens.total].filter((one) => one !== undefined);
+  return given.length === 0 ? undefined : given.reduce((sum, one) => sum + one, 0);
+}
+
+function failureOf(error: unknown): Failure {
+  const why =
+    error instanceof Error ? error.message : typeof error === "string" ? error : "it did not say why";
+  return failure("E3959", { message: `The model could not answer: ${why}` });
+}

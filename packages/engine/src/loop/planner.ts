@@ -1,0 +1,127 @@
+import type { Failure, JsonValue } from "@sallyport/protocol";
+import type { CallPlan } from "./call-plan.ts";
+import { loopVerdict, outrightDenial } from "./loop-policy.ts";
+import type { LoopSettings, ToolsMode } from "./loop-settings.ts";
+import type { LoopTool } from "./loop-tool.ts";
+import { type AskedFor, type PlannedCall, resolved, shortSummary } from "./planned-call.ts";
+import { refusals } from "./planner-refusals.ts";
+import { readArguments } from "./read-arguments.ts";
+
+export type { AskedFor, PlannedCall } from "./planned-call.ts";
+
+/** What calls are planned by. */
+export interface PlanningContext {
+  /** Only `enabled` lets anything run. */
+  mode: ToolsMode;
+  settings: LoopSettings;
+  /** By the name the model knows. */
+  tools: ReadonlyMap<string, LoopTool>;
+  conversationId: string;
+  /** Which batch of the person's turn this is, counted from 1. */
+  iteration: number;
+  engine: {
+    plan(request: {
+      tool: string;
+      version?: string;
+      operation?: string;
+      input: JsonValue;
+    }): Promise<CallPlan>;
+  };
+}
+
+/**
+ * Says of every call of a batch what is to become of it, in call order, before anybody is asked and before anything
+ * runs (FR-VAL-02). Executes nothing and never rejects: what goes wrong here becomes that call's answer.
+ *
+ * The order: duplicate id, batch count, mode, iterations, policy disabled, denylist, size of the arguments, lookup,
+ * JSON, the engine's own checks (schema, authority, what a person must be asked), the tool's preflight, deny mode.
+ * Whether a person is asked is the engine's word alone: the loop's policy is one of its policies, and a standing
+ * grant may have answered for it.
+ */
+export async function planBatch(calls: readonly AskedFor[], around: PlanningContext): Promise<PlannedCall[]> {
+  const beyond = beyondTheBatch(calls, around.settings.limits.maxToolCallsPerBatch);
+  return await Promise.all(
+    calls.map((call) => {
+      const error = beyond.get(call);
+      return error ? resolved(call, error) : planCall(call, around);
+    }),
+  );
+}
+
+/** The first call of an id stays, later ones are errors, and those do not count towards the limit (FR-VAL-02a). */
+function beyondTheBatch(calls: readonly AskedFor[], limit: number): Map<AskedFor, Failure> {
+  const errors = new Map<AskedFor, Failure>();
+  const byId = new Map<string, AskedFor>();
+  for (const call of calls) {
+    if (byId.has(call.id)) errors.set(call, refusals.duplicateId(call.id));
+    else byId.set(call.id, call);
+  }
+  for (const call of [...byId.values()].slice(Math.max(0, limit))) {
+    errors.set(call, refusals.tooManyCalls(byId.size, limit));
+  }
+  return errors;
+}
+
+async function planCall(call: AskedFor, around: PlanningContext): Promise<PlannedCall> {
+  const early = refusedByName(call, around) ?? refusedBySize(call, around);
+  if (early) return resolved(call, early);
+  const tool = around.tools.get(call.name);
+  if (!tool) return resolved(call, refusals.unknownTool(call.name, around.tools.keys()));
+  const risk = tool.sideEffects ? "medium" : "low";
+  const read = readArguments(call.arguments);
+  if ("error" in read) return resolved(call, read.error, { risk });
+  try {
+    return await planKnown(call, { tool, input: read.input }, around);
+  } catch (thrown) {
+    return resolved(call, refusals.threw(thrown), { risk });
+  }
+}
+
+function refusedByName(
+  { name }: AskedFor,
+  { mode, settings, iteration }: PlanningContext,
+): Failure | undefined {
+  const { maxToolIterationsPerUserTurn: limit } = settings.limits;
+  if (mode !== "enabled") return refusals.modeDisabled();
+  if (iteration > limit) return refusals.maxIterations(limit);
+  const denied = outrightDenial(settings.policy, name);
+  return denied && refusals.byPolicy(denied.kind, name);
+}
+
+function refusedBySize(call: AskedFor, { settings }: PlanningContext): Failure | undefined {
+  const { maxToolArgsBytes: limit } = settings.limits;
+  const bytes = Buffer.byteLength(call.arguments);
+  return bytes > limit ? refusals.argumentsTooLarge(bytes, limit) : undefined;
+}
+
+interface Known {
+  tool: LoopTool;
+  input: JsonValue;
+}
+
+async function planKnown(call: AskedFor, known: Known, around: PlanningContext): Promise<PlannedCall> {
+  const { tool, input } = known;
+  const plan = await around.engine.plan({
+    tool: tool.tool,
+    ...(tool.version !== undefined && { version: tool.version }),
+    ...(tool.operation !== undefined && { operation: tool.operation }),
+    input,
+  });
+  if (plan.kind === "refused")
+    return resolved(call, plan.error, { risk: tool.sideEffects ? "medium" : "low" });
+  const { risk } = plan;
+  const summary = shortSummary(plan.summary);
+  const unfit = await tool.preflight?.(input, around.conversationId);
+  const error = unfit ?? deniedByMode(tool, around);
+  if (error) return resolved(call, error, { summary, risk });
+  const { index, id, name } = call;
+  const planned = { index, id, name, summary, risk, tool, input };
+  return plan.kind === "run"
+    ? { ...planned, kind: "execute" }
+    : { ...planned, kind: "confirm", because: plan.because };
+}
+
+function deniedByMode(tool: LoopTool, { settings }: PlanningContext): Failure | undefined {
+  const { kind } = loopVerdict(settings.policy, tool);
+  return kind === "not_allowlisted" ? refusals.byPolicy(kind, tool.name) : undefined;
+}

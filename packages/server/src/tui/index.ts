@@ -1,0 +1,7 @@
+/* The terminal UI of a conversation. */
+export type { ChatCommands, ListedTool, ScreenInfo } from "./chat-commands.ts";
+export { showsColour, showsUnicode } from "./look.ts";
+export { type PrintedEnd, printEvents } from "./print/print-events.ts";
+export { runScreen, type ScreenOptions, type ScreenParts } from "./run-screen.ts";
+export { ScreenPerson } from "./screen-person.ts";
+export { type StandingScope, standingScopesFor } from "./standing-scopes.ts";

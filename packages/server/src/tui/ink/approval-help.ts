@@ -1,0 +1,26 @@
+import { Box, Text } from "ink";
+import { h, useLook } from "./element.ts";
+
+const KEYS = [
+  ["a", "approve all"],
+  ["d, Esc", "deny all; d asks for a reason"],
+  ["space", "select; Enter runs the selected, denies the rest"],
+  ["j k, arrows", "to the next or previous call"],
+  ["p / v", "what would change / the arguments"],
+  ["PgUp PgDn", "scroll them"],
+  ["e", "edit the arguments first"],
+  ["A", "also allow calls like it from now on"],
+] as const;
+
+/** What the keys of the prompt do. */
+export function ApprovalHelp() {
+  const { paint } = useLook();
+  return h(
+    Box,
+    { flexDirection: "column" },
+    ...KEYS.map(([key, what]) =>
+      h(Text, { key, wrap: "truncate-end" }, h(Text, paint("accent"), key.padEnd(12)), what),
+    ),
+    h(Text, paint("faint"), "any key goes back"),
+  );
+}

@@ -1,0 +1,81 @@
+import { homedir } from "node:os";
+import { Box, Text } from "ink";
+import type { ScreenInfo } from "../chat-commands.ts";
+import { cutCells, textCells } from "../state/cell-width.ts";
+import { cleanLine } from "../state/clean.ts";
+import type { ScreenState } from "../state/screen-state.ts";
+import { h, useLook } from "./element.ts";
+
+interface StatusProps {
+  info: ScreenInfo;
+  loop: ScreenState["loop"];
+  busy: boolean;
+  columns: number;
+}
+
+/** Model, mode, folder, state and tokens; where it is narrow the less important parts go. */
+export function StatusLine({ info, loop, busy, columns }: StatusProps) {
+  const { glyphs, paint } = useLook();
+  const parts = [
+    stateWord(loop, busy),
+    info.model,
+    info.mode,
+    folderText(info.folder),
+    tokensText(info.tokens),
+  ];
+  const kept = fitting(parts.filter((part) => part !== "").map(cleanLine), columns - 3);
+  return h(
+    Box,
+    null,
+    h(Text, paint(busy ? "careful" : "good"), ` ${kept[0]}`),
+    h(
+      Text,
+      { ...paint("faint"), wrap: "truncate-end" },
+      kept
+        .slice(1)
+        .map((part) => ` ${glyphs.dot} ${part}`)
+        .join(""),
+    ),
+  );
+}
+
+/** The parts from the first on that fit, the last of them cut. */
+function fitting(parts: readonly string[], room: number): string[] {
+  const kept: string[] = [];
+  let left = room;
+  for (const part of parts) {
+    if (left < 8) break;
+    const text = cutCells(part, Math.min(left, 40));
+    kept.push(text);
+    left -= textCells(text) + 3;
+  }
+  return kept;
+}
+
+/** What goes on, in a word. */
+export function stateWord(loop: ScreenState["loop"], busy: boolean): string {
+  switch (loop.state) {
+    case "streaming":
+      return "answering";
+    case "awaiting_approval":
+      return "asks you";
+    case "awaiting_results":
+      return "needs results";
+    case "executing":
+      return "running tools";
+    case "recovery":
+      return "recovery";
+    case "idle":
+      return busy ? "working" : "ready";
+  }
+}
+
+function folderText(folder: string): string {
+  const home = homedir();
+  return folder === home || folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
+}
+
+function tokensText(tokens: number | undefined): string {
+  if (tokens === undefined) return "";
+  return tokens < 1_000 ? `${tokens} tokens` : `${(tokens / 1_000).toFixed(1)}k tokens`;
+}

@@ -1,0 +1,23 @@
+import type { Question } from "@sallyport/engine/loop";
+import type { ChatCommands } from "../chat-commands.ts";
+import type { Asking } from "../screen-person.ts";
+import { cleanDeep, cleanLine, visibleJson } from "../state/clean.ts";
+import type { AskedQuestion } from "./approval-prompt.ts";
+
+/** Questions as they may be shown, beside what they were. */
+export function askedQuestions(
+  questions: readonly Question[],
+  { refusals, commands }: { refusals: Asking["refusals"]; commands: ChatCommands },
+): AskedQuestion[] {
+  return questions.map((raw) => {
+    const refused = refusals.get(raw.index);
+    const question = cleanDeep(raw);
+    return {
+      raw,
+      question: { ...question, name: cleanLine(raw.name), summary: cleanLine(raw.summary) },
+      editable: visibleJson(refused?.input ?? raw.input, 2),
+      scopes: commands.standingScopes(raw).map((scope) => ({ ...scope, label: cleanLine(scope.label) })),
+      ...(refused && { refusal: cleanDeep(refused.error) }),
+    };
+  });
+}

@@ -1,0 +1,59 @@
+import type { ApprovalDecision, PersonsWord } from "@sallyport/engine/loop";
+import type { ChatCommands } from "../chat-commands.ts";
+import type { AskedQuestion } from "../keys/approval-prompt.ts";
+import { askedQuestions } from "../keys/asked-questions.ts";
+import type { Asker, Asking } from "../screen-person.ts";
+import { askQuestion } from "./ask-question.ts";
+import type { LineReader } from "./line-reader.ts";
+
+/** What a line-wise dialogue needs. */
+export interface Dialogue {
+  reader: LineReader;
+  say(line: string): void;
+  /** Without a line break, for a question. */
+  prompt(text: string): void;
+  signal: AbortSignal;
+}
+
+interface AskerParts extends Omit<Dialogue, "signal"> {
+  commands: ChatCommands;
+}
+
+/** Asks line by line (FR-TUI-01 in plain mode). */
+export class PlainAsker implements Asker {
+  readonly #parts: AskerParts;
+  #asking: AbortController | undefined;
+
+  constructor(parts: AskerParts) {
+    this.#parts = parts;
+  }
+
+  ask({ questions, refusals, answer }: Asking): void {
+    const asked = askedQuestions(questions, { refusals, commands: this.#parts.commands });
+    const asking = new AbortController();
+    this.#asking = asking;
+    this.#parts.reader.forget();
+    void this.#each(asked, asking.signal).then(answer);
+  }
+
+  withdrawn(): void {
+    this.#asking?.abort();
+    this.#asking = undefined;
+  }
+
+  /** One question after the other; "all" answers for the rest too. */
+  async #each(asked: readonly AskedQuestion[], signal: AbortSignal): Promise<ApprovalDecision> {
+    const words = new Map<number, PersonsWord>();
+    this.#parts.say(`Approval needed for ${asked.length} ${asked.length === 1 ? "call" : "calls"}.`);
+    for (const [at, one] of asked.entries()) {
+      const place = asked.length === 1 ? "" : `${at + 1} of ${asked.length}: `;
+      const word = await askQuestion(one, place, { ...this.#parts, signal });
+      if (word.kind === "rest") {
+        for (const { raw } of asked.slice(at)) words.set(raw.index, word.word);
+        break;
+      }
+      words.set(one.raw.index, word);
+    }
+    return { kind: "each", words };
+  }
+}

@@ -1,0 +1,38 @@
+import type { ConversationDoor, LoopEvent, TurnEnd } from "@sallyport/engine/loop";
+import type { Io } from "../../cli/io.ts";
+import { visibleJson } from "../state/clean.ts";
+
+/** The last line of what is printed. */
+export interface PrintedEnd {
+  kind: "end";
+  conversation: string;
+  end: TurnEnd;
+}
+
+interface PrintParts {
+  door: ConversationDoor;
+  text: string;
+  io: Pick<Io, "stdout">;
+}
+
+const EXIT_CODES: Record<TurnEnd["kind"], number> = { done: 0, awaiting_results: 4, failed: 1, cancelled: 6 };
+
+/**
+ * One turn for a program: every event as a line of JSON, the last of kind `end`. Strings are as they came, with all
+ * that a terminal could act on escaped. Asks nobody. Waits where the reader is slow.
+ */
+export async function printEvents({ door, text, io }: PrintParts): Promise<number> {
+  const stop = door.listen((event) => written(event, io));
+  try {
+    const end = await door.send(text);
+    await written({ kind: "end", conversation: door.id, end }, io);
+    return EXIT_CODES[end.kind];
+  } finally {
+    stop();
+  }
+}
+
+function written(line: LoopEvent | PrintedEnd, { stdout }: PrintParts["io"]): void | Promise<void> {
+  if (stdout.write(`${visibleJson(line)}\n`)) return;
+  return new Promise((resolve) => stdout.once("drain", resolve));
+}

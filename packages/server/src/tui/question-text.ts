@@ -1,0 +1,8 @@
+import type { Question } from "@sallyport/engine/loop";
+
+/** Why somebody is asked, in words. */
+export const BECAUSE: Record<Question["because"], string> = {
+  policy: "the policy wants a person's word for this.",
+  tool: "this tool asks about every call.",
+  caller: "the call itself asks for a person's word.",
+};

@@ -1,0 +1,76 @@
+import type { ConversationDoor, Turn } from "@sallyport/engine/loop";
+import type { Io } from "../cli/io.ts";
+import type { ChatCommands, ScreenInfo } from "./chat-commands.ts";
+import { inkScreen } from "./ink/ink-screen.ts";
+import { plainScreen } from "./plain/plain-screen.ts";
+import type { ScreenPerson } from "./screen-person.ts";
+import { ScreenStore } from "./screen-store.ts";
+import { historyEntries } from "./state/history.ts";
+import { emptyScreen } from "./state/screen-state.ts";
+
+export interface ScreenOptions {
+  /** Line by line, without redrawing: for screen readers and simple terminals. */
+  plain: boolean;
+  colour: boolean;
+  /** More than ASCII may be drawn. */
+  unicode: boolean;
+}
+
+/** What a screen shows and steers. */
+export interface ScreenParts {
+  door: ConversationDoor;
+  /** The same the conversation asks. */
+  person: ScreenPerson;
+  /** What was said before. */
+  turns: readonly Turn[];
+  info: () => ScreenInfo;
+  commands: ChatCommands;
+  io: Pick<Io, "stdin" | "stdout" | "stderr">;
+  options: ScreenOptions;
+  /** Leaves when it aborts. */
+  signal?: AbortSignal;
+}
+
+const TERMINATED = 143;
+
+/**
+ * Shows a conversation in a terminal until the person leaves. What is under way then is cancelled. The terminal is
+ * restored however it ends: by the person, by an order to end, or by a defect, which is thrown.
+ */
+export async function runScreen(parts: ScreenParts): Promise<number> {
+  const { door, turns, options } = parts;
+  const store = new ScreenStore(emptyScreen());
+  store.take({ kind: "state", state: door.state });
+  store.take({ kind: "entries", entries: historyEntries(turns) });
+  const stopListening = door.listen(store.listen);
+  const leaving = new AbortController();
+  const ended = endOrders(parts.signal, leaving);
+  try {
+    await (options.plain ? plainScreen : inkScreen)(parts, store, leaving);
+  } finally {
+    stopListening();
+    store.close();
+    door.cancel();
+    ended.done();
+  }
+  return ended.ordered() ? TERMINATED : 0;
+}
+
+/** Leaves on an order to end, so that the terminal is put right first. */
+function endOrders(signal: AbortSignal | undefined, leaving: AbortController) {
+  let ordered = false;
+  const end = () => {
+    ordered = true;
+    leaving.abort();
+  };
+  process.once("SIGTERM", end);
+  process.once("SIGHUP", end);
+  if (signal?.aborted) end();
+  signal?.addEventListener("abort", end, { once: true });
+  const done = () => {
+    process.off("SIGTERM", end);
+    process.off("SIGHUP", end);
+    signal?.removeEventListener("abort", end);
+  };
+  return { done, ordered: () => ordered };
+}

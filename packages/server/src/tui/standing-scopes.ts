@@ -1,0 +1,29 @@
+import type { AlwaysAllow, Tier } from "@sallyport/engine";
+import type { Question } from "@sallyport/engine/loop";
+
+/** A way to allow the next call like this one beforehand. */
+export interface StandingScope {
+  label: string;
+  always: AlwaysAllow;
+}
+
+/** What is offered for a question. Nothing where no grant could answer: only a policy's question can be. */
+export function standingScopesFor(tier: Tier): (question: Question) => readonly StandingScope[] {
+  return ({ because, risk, name }) => {
+    if (because !== "policy") return [];
+    const risky = risk === "high" || risk === "critical";
+    const any = {
+      arguments: "any",
+      agent: "this",
+      tier,
+      ...(risky && { anyArguments: true as const }),
+    } as const;
+    const exact = { arguments: "exact", agent: "this", tier } as const;
+    return [
+      { label: "these arguments, in this conversation", always: { ...exact, session: "this" } },
+      { label: "these arguments, in every conversation", always: exact },
+      { label: `every ${name}, in this conversation`, always: { ...any, session: "this" } },
+      { label: `every ${name}, in every conversation`, always: any },
+    ];
+  };
+}

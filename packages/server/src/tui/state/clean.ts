@@ -1,0 +1,30 @@
+import { sanitizeTerminal } from "@sallyport/engine/loop";
+
+const TAB = "    ";
+/** What JSON leaves as it is and a terminal or a reader could be misled by. */
+const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** Text of a model, a tool or a file, as it may be shown. Line breaks stay, tabs become blanks. */
+export function cleanText(text: string): string {
+  return sanitizeTerminal(text).replaceAll("\r\n", "\n").replaceAll("\r", "\n").replaceAll("\t", TAB);
+}
+
+/** The same in one line. */
+export function cleanLine(text: string): string {
+  return cleanText(text).replaceAll(/\s*\n\s*/g, " ");
+}
+
+/** A copy in which every string, the names of fields too, may be shown. */
+export function cleanDeep<T>(value: T): T;
+export function cleanDeep(value: unknown): unknown {
+  if (typeof value === "string") return cleanText(value);
+  if (Array.isArray(value)) return value.map((item) => cleanDeep(item));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, held]) => [cleanText(name), cleanDeep(held)]));
+}
+
+/** JSON in which whatever cannot be seen is spelt out: it shows all there is, and reading it gives the same value. */
+export function visibleJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, null, indent) ?? "null";
+  return text.replace(HIDDEN, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,36 @@
+import type { Entry, ShownCall } from "./screen-state.ts";
+
+/** A finished thing as lines to be read aloud or kept: words instead of marks. */
+export function entryLines(entry: Entry): string[] {
+  switch (entry.kind) {
+    case "user":
+      return [];
+    case "assistant":
+      return entry.text.split("\n");
+    case "reasoning":
+      return entry.text.split("\n").map((line) => `Thinking: ${line}`);
+    case "call":
+      return callLines(entry.call);
+    case "notice":
+      return [
+        `${entry.level === "info" ? "Note" : entry.level === "warning" ? "Warning" : "Error"}: ${entry.text}`,
+      ];
+    case "block":
+      return [`${entry.title}:`, ...entry.lines.map((line) => `  ${line}`)];
+  }
+}
+
+function callLines(call: ShownCall): string[] {
+  const files = call.files.map(
+    ({ mark, path, added, removed }) => `  ${mark} ${path} (+${added} -${removed})`,
+  );
+  const more = call.moreFiles > 0 ? [`  and ${call.moreFiles} more`] : [];
+  return [`Tool ${call.name}: ${endOf(call)}`, ...files, ...more];
+}
+
+function endOf({ standing, lineCount }: ShownCall): string {
+  const wrote = lineCount > 0 ? `, ${lineCount} lines of output` : "";
+  if (standing.state === "completed")
+    return standing.isError ? `failed: ${standing.said}` : `finished${wrote}`;
+  return standing.state === "resolved" ? `not run: ${standing.reason}` : "not finished";
+}

@@ -1,0 +1,62 @@
+import type { LoopEvent, TurnEnd } from "@sallyport/engine/loop";
+import { allSettled, arrived, completed, planned, resolved, started, wrote } from "./calls.ts";
+import { scrolled } from "./output-ring.ts";
+import { type Entry, emptyScreen, type ScreenEvent, type ScreenState } from "./screen-state.ts";
+import { silent, spoken } from "./speech.ts";
+
+/** The screen after an event. Pure; the event is clean (`cleanEvent`). */
+export function screenState(state: ScreenState, event: ScreenEvent): ScreenState {
+  switch (event.kind) {
+    case "said":
+      return withEntries(allSettled(silent(state)), [{ kind: "user", text: event.text }]);
+    case "ended":
+      return withEntries(allSettled(silent(state)), endEntries(event.end));
+    case "entries":
+      return withEntries(silent(state), event.entries);
+    case "scrolled":
+      return state.output === undefined
+        ? state
+        : { ...state, output: scrolled(state.output, event.by, event.height) };
+    case "cleared":
+      return { ...state, ...emptyScreen(state.loop) };
+    default:
+      return afterLoop(state, event);
+  }
+}
+
+function afterLoop(state: ScreenState, event: LoopEvent): ScreenState {
+  switch (event.kind) {
+    case "state":
+      return { ...state, loop: event.state };
+    case "text":
+      return spoken(allSettled(state), "assistant", event.delta);
+    case "reasoning":
+      return spoken(allSettled(state), "reasoning", event.delta);
+    case "call":
+      return arrived(silent(state), event);
+    case "planned":
+      return planned(silent(state), event.calls);
+    case "started":
+      return started(state, event);
+    case "stdout":
+    case "stderr":
+      return wrote(state, event);
+    case "completed":
+      return completed(state, event);
+    case "resolved":
+      return resolved(state, event);
+    case "notice":
+      return withEntries(silent(state), [{ kind: "notice", level: event.level, text: event.text }]);
+  }
+}
+
+function withEntries(state: ScreenState, entries: readonly Entry[]): ScreenState {
+  return entries.length === 0 ? state : { ...state, entries: [...state.entries, ...entries] };
+}
+
+function endEntries(end: TurnEnd): Entry[] {
+  if (end.kind === "cancelled") return [{ kind: "notice", level: "warning", text: "Cancelled." }];
+  if (end.kind !== "failed") return [];
+  const { code, message, advice } = end.error;
+  return [{ kind: "notice", level: "error", text: `${code} ${message}\n${advice}` }];
+}

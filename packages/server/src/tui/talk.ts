@@ -1,0 +1,90 @@
+import type { ConversationDoor, TurnEnd } from "@sallyport/engine/loop";
+import { type Failure, isFailure } from "@sallyport/protocol";
+import type { ChatCommands } from "./chat-commands.ts";
+import { type CommandName, type Entered, parseEntered } from "./commands/parse-entered.ts";
+import { parseResult } from "./commands/parse-result.ts";
+import { answerCommand, offeredCommands, unknownCommand } from "./commands/run-command.ts";
+import type { ScreenStore } from "./screen-store.ts";
+import type { Entry } from "./state/screen-state.ts";
+
+interface TalkParts {
+  door: ConversationDoor;
+  store: ScreenStore;
+  commands: ChatCommands;
+  /** The conversation broke its word, which is a defect. */
+  broke(error: unknown): void;
+}
+
+/** What is to be done after a line was entered, besides what was done. */
+export type AfterEntry = "stay" | "leave" | "clear" | "kept";
+
+/** What a person does with a conversation, whatever the front end. */
+export class Talk {
+  readonly #parts: TalkParts;
+  readonly #offered: readonly CommandName[];
+  #underWay = 0;
+
+  constructor(parts: TalkParts) {
+    this.#parts = parts;
+    this.#offered = offeredCommands(parts.commands);
+  }
+
+  get busy(): boolean {
+    return this.#underWay > 0;
+  }
+
+  /** Resolves once the line is dealt with; a turn it begins is waited for. `kept`: not now, the line is not lost. */
+  async enter(line: string): Promise<AfterEntry> {
+    const entered = parseEntered(line, this.#offered);
+    if (entered.kind === "nothing") return "stay";
+    if (entered.kind === "unknown") return this.#show(unknownCommand(entered));
+    if (entered.kind === "command") return await this.#command(entered);
+    if (this.busy) return "kept";
+    this.#parts.store.take({ kind: "said", text: entered.text });
+    await this.#turn(() => this.#parts.door.send(entered.text));
+    return "stay";
+  }
+
+  /** After a crash (FR-RES-05). */
+  async recover(choice: "resume" | "discard"): Promise<void> {
+    await this.#turn(() => this.#parts.door.recover(choice));
+  }
+
+  cancel(): void {
+    this.#parts.door.cancel();
+  }
+
+  async #command(entered: Extract<Entered, { kind: "command" }>): Promise<AfterEntry> {
+    if (entered.name === "quit") return "leave";
+    if (entered.name === "clear") return "clear";
+    if (entered.name === "tool") return await this.#result(entered.rest);
+    return this.#show(await answerCommand(entered, this.#parts.commands));
+  }
+
+  async #result(rest: string): Promise<AfterEntry> {
+    const { door } = this.#parts;
+    const given = parseResult(rest, door.state.state === "awaiting_results" ? door.state.calls : []);
+    if ("problem" in given) return this.#show({ kind: "notice", level: "warning", text: given.problem });
+    const { id, ...result } = given;
+    await this.#turn(() => door.submit(id, result));
+    return "stay";
+  }
+
+  #show(entry: Entry): AfterEntry {
+    this.#parts.store.take({ kind: "entries", entries: [entry] });
+    return "stay";
+  }
+
+  async #turn(begin: () => Promise<TurnEnd | Failure>): Promise<void> {
+    const { store, broke } = this.#parts;
+    this.#underWay += 1;
+    try {
+      const end = await begin();
+      store.take({ kind: "ended", end: isFailure(end) ? { kind: "failed", error: end } : end });
+    } catch (error) {
+      broke(error);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+}
