@@ -18,7 +18,11 @@ describe("apply_patch", () => {
       const patch = lp1(...replaced("./a.txt", "two", "2"), "F new/c.txt", "T", "c", ".", "N +", "F b.txt");
       const answer = await house.call("apply_patch", { patch });
       expect(resultOf(answer)).toBe("modified: ./a.txt\ncreated: new/c.txt");
-      expect([house.text("a.txt"), house.text("new/c.txt"), house.text("b.txt")]).toEqual(["one\n2\n", "c\n", "b\n"]);
+      expect([house.text("a.txt"), house.text("new/c.txt"), house.text("b.txt")]).toEqual([
+        "one\n2\n",
+        "c\n",
+        "b\n",
+      ]);
       expect(statSync(join(house.root, "a.txt")).mode & 0o777).toBe(0o755);
     }));
 
@@ -37,10 +41,17 @@ describe("apply_patch", () => {
 
   it("makes a file that is not there by T, B and N alone, and not by a match [FR-TOOL-PATCH-01]", () =>
     inHouse({}, async ({ call, text }) => {
-      expect(resultOf(await call("apply_patch", { patch: lp1("F n.txt", "B", "x", ".") }))).toBe("created: n.txt");
+      expect(resultOf(await call("apply_patch", { patch: lp1("F n.txt", "B", "x", ".") }))).toBe(
+        "created: n.txt",
+      );
       expect(text("n.txt")).toBe("x");
-      const match = failureOf(await call("apply_patch", { patch: lp1("F no.txt", "T", "x", ".", "E", "x", ".") }));
-      expect(match).toMatchObject({ code: "E3951", message: expect.stringMatching(/^Patch failed for no\.txt: /) });
+      const match = failureOf(
+        await call("apply_patch", { patch: lp1("F no.txt", "T", "x", ".", "E", "x", ".") }),
+      );
+      expect(match).toMatchObject({
+        code: "E3951",
+        message: expect.stringMatching(/^Patch failed for no\.txt: /),
+      });
     }));
 
   it("refuses a file that was not read in the conversation [FR-TOOL-PATCH-02]", () =>
@@ -141,7 +152,11 @@ describe("apply_patch", () => {
         await read(house, "a.txt", "b.txt", "c.txt");
         const before = await snapshot(house.root, { times: true });
         armed = true;
-        const steps = [...replaced("a.txt", "a", "A"), ...replaced("b.txt", "b", "B"), ...replaced("c.txt", "c", "C")];
+        const steps = [
+          ...replaced("a.txt", "a", "A"),
+          ...replaced("b.txt", "b", "B"),
+          ...replaced("c.txt", "c", "C"),
+        ];
         const answer = await house.call("apply_patch", { patch: lp1(...steps) });
         expect(armed, reached.join("; ")).toBe(false);
         expect(answer.status).not.toBe("success");
@@ -179,7 +194,10 @@ describe("apply_patch", () => {
   it.each([
     ["mixed line ends", "a\r\nb\n"],
     ["a bare CR", "a\rb"],
-    ["bytes that are no text after the beginning", Buffer.concat([Buffer.alloc(9_000, 0x61), Buffer.from([0xff])])],
+    [
+      "bytes that are no text after the beginning",
+      Buffer.concat([Buffer.alloc(9_000, 0x61), Buffer.from([0xff])]),
+    ],
   ])("does not patch a file with %s [FR-TOOL-PATCH-01]", (_what, content) =>
     inHouse({ files: { "a.txt": content } }, async (house) => {
       await read(house, "a.txt");
@@ -223,7 +241,18 @@ describe("apply_patch", () => {
       mkdirSync(join(root, "-rf"));
       writeFileSync(join(root, "-rf", "$(id)"), "..\n.\nEND\n");
       resultOf(await call("read_file", { path: "-rf/$(id)" }));
-      const patch = lp1('F "-rf/$(id)"', "R", "..", ".", "`rm`\u001b[2J", ".", 'F "a b\\"c"', "T", "__proto__", ".");
+      const patch = lp1(
+        'F "-rf/$(id)"',
+        "R",
+        "..",
+        ".",
+        "`rm`\u001b[2J",
+        ".",
+        'F "a b\\"c"',
+        "T",
+        "__proto__",
+        ".",
+      );
       expect(resultOf(await call("apply_patch", { patch }))).toBe('modified: -rf/$(id)\ncreated: a b"c');
       expect(text("-rf/$(id)")).toBe("..\n`rm`\u001b[2J\nEND\n");
       expect(text('a b"c')).toBe("__proto__");

@@ -4,6 +4,7 @@ import type { JsonValue } from "@sallyport/protocol";
 import { ArgumentReader } from "./argument-reader.ts";
 import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";
 import type { BuiltinTool } from "./options.ts";
+import { confirmPlaces } from "./place.ts";
 import { type PatchedPlace, placesOf, planPatch, readPatch } from "./plan-patch.ts";
 import { previewOf } from "./preview-effects.ts";
 import { badArguments } from "./problems.ts";
@@ -29,6 +30,10 @@ export function applyPatchTool(means: ToolMeans): BuiltinTool {
       const patching = { files: context.files, conversation: conversationOf(context), means };
       const patched = await planPatch(patchOf(input), patching);
       await writeAll(patched, context);
+      await confirmPlaces(
+        patched.map(({ place }) => place),
+        means,
+      );
       await noteAll(patched, context, means);
       return patched.length === 0 ? "No changes applied." : patched.map(lineOf).join("\n");
     },

@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { linesOf } from "./line-range.ts";
 
-const text = fc.array(fc.constantFrom("a", "é", "\n", "\r\n", "\r"), { maxLength: 40 }).map((parts) => parts.join(""));
+const text = fc
+  .array(fc.constantFrom("a", "é", "\n", "\r\n", "\r"), { maxLength: 40 })
+  .map((parts) => parts.join(""));
 const line = fc.integer({ min: 1, max: 30 });
 
 describe("a line range", () => {

@@ -20,7 +20,7 @@ export interface ListArguments {
 /** The call's own word goes before the house's. Throws E3901 for what the house's caps or the arguments themselves forbid. */
 export function listArguments(input: JsonValue, limits: ListLimits): ListArguments {
   const given = new ArgumentReader(input);
-  const path = given.path();
+  const path = given.path().trim();
   const recursive = given.flag("recursive", false);
   const wanted = {
     path,

@@ -6,7 +6,7 @@ import { folderReader } from "./folder-reader.ts";
 import { type ListArguments, listArguments } from "./list-arguments.ts";
 import { listingText, tidyPath } from "./listing-text.ts";
 import type { BuiltinTool } from "./options.ts";
-import { type Place, placeOf } from "./place.ts";
+import { confirmPlaces, type Place, placeOf } from "./place.ts";
 import { executionFailed, fileProblem } from "./problems.ts";
 import type { ToolMeans } from "./tool-means.ts";
 import { type Walked, walkFolder } from "./walk-folder.ts";
@@ -35,6 +35,7 @@ export function listDirectoryTool(means: ToolMeans): BuiltinTool {
       const wanted = listArguments(input, list);
       const place = await placeOf(wanted.path, means);
       const walked = await walk(place, { wanted, context, means });
+      await confirmPlaces([place], means);
       const room = means.rooms.of(context.callId);
       room.allowTruncation = false;
       const frame = { path: tidyPath(wanted.path), maxEntries: wanted.maxEntries };

@@ -6,7 +6,7 @@ import { binaryText, isBinary } from "./binary-text.ts";
 import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";
 import { type LineRange, linesOf } from "./line-range.ts";
 import type { BuiltinLimits, BuiltinTool } from "./options.ts";
-import { placeOf } from "./place.ts";
+import { confirmPlaces, placeOf } from "./place.ts";
 import { badArguments, limitExceeded } from "./problems.ts";
 import { conversationOf, type ToolMeans } from "./tool-means.ts";
 import { contentAt, hashOf } from "./workspace-file.ts";
@@ -40,6 +40,7 @@ export function readFileTool(means: ToolMeans): BuiltinTool {
       const wanted = argumentsOf(input);
       const place = await placeOf(wanted.path, means);
       const content = await contentAt(context.files, place, limits.maxFileBytes);
+      await confirmPlaces([place], means);
       const text = answerOf(content, wanted, { room: rooms.of(context.callId), limits });
       await reads.note(conversationOf(context), {
         path: place.path,

@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type CallAnswer, isFailure } from "@sallyport/protocol";
 import { afterAll, describe, expect, it } from "vitest";
@@ -12,7 +11,10 @@ const sandboxed = await openSandboxedHouse();
 describe("run_command, as it is defined", () => {
   it("has the shell's time limit, and the file tools theirs [CFG-TMO-01]", () =>
     inHouse({}, async ({ tools }) => {
-      const limits = Object.values(tools).map(({ tool }) => [tool.manifest.id, tool.manifest.limits.timeoutMs]);
+      const limits = Object.values(tools).map(({ tool }) => [
+        tool.manifest.id,
+        tool.manifest.limits.timeoutMs,
+      ]);
       expect(Object.fromEntries(limits)).toEqual({
         read_file: 30_000,
         write_file: 30_000,
@@ -35,7 +37,9 @@ describe("run_command, as it is defined", () => {
 
   it("asks a person every time, and says what it would run [FR-TOOL-CMD-01] [FR-APR-01]", () =>
     inHouse({}, async ({ call, engine }) => {
-      const answer = await call("run_command", { command: "echo hi; export API_KEY=sk-abcdefghijklmnopqrstuvwx" });
+      const answer = await call("run_command", {
+        command: "echo hi; export API_KEY=sk-abcdefghijklmnopqrstuvwx",
+      });
       expect(answer.status).toBe("pending_approval");
       const approval = await engine.approvals.get(answer.approval?.approvalId ?? "");
       expect(approval).toMatchObject({ because: "tool", risk: "high" });
@@ -45,7 +49,8 @@ describe("run_command, as it is defined", () => {
 
   it("refuses a blank command [FR-TOOL-CMD-01]", () =>
     inHouse({}, async ({ call }) => {
-      for (const command of ["", " \n"]) expect(failureOf(await call("run_command", { command })).code).toBe("E3901");
+      for (const command of ["", " \n"])
+        expect(failureOf(await call("run_command", { command })).code).toBe("E3901");
     }));
 });
 
@@ -63,7 +68,9 @@ describe.skipIf(!sandboxed)("run_command, as it runs", () => {
   }
 
   const textOf = (answer: CallAnswer) =>
-    answer.status === "success" ? commandResultText(answer.result) : `${answer.error.code} ${answer.error.message}`;
+    answer.status === "success"
+      ? commandResultText(answer.result)
+      : `${answer.error.code} ${answer.error.message}`;
 
   it("gives what it prints, isolated as strongly as can be, and keeps its files [FR-TOOL-CMD-01]", () =>
     inHouse({ sandbox, files: { "a.txt": "one\n" } }, async (house) => {
@@ -100,33 +107,30 @@ describe.skipIf(!sandboxed)("run_command, as it runs", () => {
     return inHouse({ sandbox, tools: { env, environmentDenylist: ["OWN_*"] } }, async (house) => {
       const lines = textOf(await run(house, "env")).split("\n");
       expect(lines).toContain("GREETING=hi there");
-      expect(lines.filter((line) => /^(MY_API_KEY|AWS_PROFILE|OWN_THING)=|=no$|\/root/.test(line))).toEqual([]);
+      expect(lines.filter((line) => /^(MY_API_KEY|AWS_PROFILE|OWN_THING)=|=no$|\/root/.test(line))).toEqual(
+        [],
+      );
     });
   });
 
   it("starts in the first root, with an empty standard input and no network [FR-EXE-06]", () =>
-    inHouse({ sandbox, files: { "sub dir/x": "" } }, async (house) => {
+    inHouse({ sandbox }, async (house) => {
       expect(textOf(await run(house, "pwd"))).toBe(`${house.root}\n`);
       expect(textOf(await run(house, "wc -c"))).toBe("0\n");
       expect(textOf(await run(house, "ls /sys/class/net 2>/dev/null | grep -v '^lo$' | wc -l"))).toBe("0\n");
     }));
 
-  it("starts in a folder of the workspace where that is the root, and reads the command once [FR-EXE-06]", () =>
-    inHouse({ sandbox, files: { "sub 'dir/x": "" } }, async (outer) => {
-      const cwd = join(outer.root, "sub 'dir");
-      await inHouse({ sandbox }, async (house) => {
-        mkdirSync(join(house.root, "-d $(id)"));
-        expect(cwd).toContain("sub");
-        const tools = { cwd: join(house.root, "-d $(id)"), root: house.root };
-        const { builtinTools } = await import("./index.ts");
-        const { openPathSandbox } = await import("../path-sandbox/index.ts");
-        const made = builtinTools({
-          ...tools,
-          sandbox: openPathSandbox({ roots: [house.root] }),
-          reads: house.reads,
-          rooms: { of: () => house.room },
-        }).find(({ loop }) => loop.name === "run_command");
-        expect(made?.tool.programs.run?.command.slice(-2)).toEqual(["./-d $(id)", "{command}"]);
-      });
+  it("starts in the folder that is given, whatever its name, and the command is read only once [FR-EXE-06]", () =>
+    inHouse({ sandbox, startIn: "-d '$(id)' \"x" }, async (house) => {
+      const folder = join(house.root, "-d '$(id)' \"x");
+      expect(textOf(await run(house, "pwd"))).toBe(`${folder}\n`);
+      expect(textOf(await run(house, `printf '%s' "\\$HOME" '$(id)' "it's"`))).toBe("$HOME$(id)it's");
+      expect(failureOf(await run(house, "exit 7"))).toMatchObject({ details: { exitCode: 7 } });
     }));
+
+  it("does not start outside the workspace [FR-EXE-06]", async () => {
+    await expect(inHouse({ sandbox, tools: { cwd: "/tmp" } }, async () => undefined)).rejects.toThrow(
+      /E3919/,
+    );
+  });
 });

@@ -16,7 +16,9 @@ describe("write_file", () => {
         "added a/b",
         "added a/b/ü.txt",
       ]);
-      expect(resultOf(await call("write_file", { path: "empty", content: "" }))).toBe("Created empty (0 bytes)");
+      expect(resultOf(await call("write_file", { path: "empty", content: "" }))).toBe(
+        "Created empty (0 bytes)",
+      );
     }));
 
   it("never overwrites what is there, and points to apply_patch [FR-TOOL-WRITE-01]", () =>
@@ -27,7 +29,9 @@ describe("write_file", () => {
         code: "E3907",
         message: "write_file failed: a.txt already exists; use apply_patch to change it",
       });
-      expect(failureOf(await call("write_file", { path: "d", content: "" })).message).toContain("d is a directory");
+      expect(failureOf(await call("write_file", { path: "d", content: "" })).message).toContain(
+        "d is a directory",
+      );
       expect((await call("write_file", { path: "dangling", content: "" })).status).not.toBe("success");
       expect((await call("write_file", { path: "a.txt/b", content: "" })).status).not.toBe("success");
       expect(await snapshot(root, { times: true })).toEqual(before);
@@ -57,7 +61,8 @@ describe("write_file", () => {
 
   it("leaves nothing when it cannot be committed [FR-TOOL-WRITE-01]", () => {
     const onStep = (next: string) => {
-      if (next.startsWith("place") || next.startsWith("replace")) throw Object.assign(new Error("EIO"), { code: "EIO" });
+      if (next.startsWith("place") || next.startsWith("replace"))
+        throw Object.assign(new Error("EIO"), { code: "EIO" });
     };
     return inHouse({ onStep }, async ({ call, root }) => {
       expect((await call("write_file", { path: "d/a.txt", content: "x" })).status).not.toBe("success");

@@ -3,7 +3,7 @@ import type { JsonValue } from "@sallyport/protocol";
 import { ArgumentReader } from "./argument-reader.ts";
 import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";
 import type { BuiltinTool } from "./options.ts";
-import { type Place, placeOf } from "./place.ts";
+import { confirmPlaces, type Place, placeOf } from "./place.ts";
 import { previewOf } from "./preview-effects.ts";
 import { executionFailed } from "./problems.ts";
 import { conversationOf, type ToolMeans } from "./tool-means.ts";
@@ -32,6 +32,7 @@ export function writeFileTool(means: ToolMeans): BuiltinTool {
       const { path, content } = argumentsOf(input);
       const place = await newPlace(context.files, path, means);
       await putContent(context.files, place, content);
+      await confirmPlaces([place], means);
       await means.reads.note(conversationOf(context), {
         path: place.path,
         sha256: hashOf(content),

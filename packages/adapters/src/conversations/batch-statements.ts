@@ -3,9 +3,10 @@ import type { Connection } from "./connection.ts";
 
 /** Each step finds its batch by id and phase itself: another process may have sealed or closed it. */
 const SQL = {
-  open: `INSERT INTO batches (conversation, batch_id, model, phase, opened_at) VALUES (?, ?, ?, 'streaming', ?)
-    ON CONFLICT DO NOTHING`,
-  isElsewhere: "SELECT 1 FROM batches WHERE batch_id = ? AND conversation <> ?",
+  open: `INSERT INTO batches (conversation, batch_id, model, phase, opened_at)
+    SELECT position, ?2, ?3, 'streaming', ?4 FROM conversations WHERE conversation_id = ?1 ON CONFLICT DO NOTHING`,
+  isElsewhere: `SELECT 1 FROM batches WHERE batch_id = ?1
+    AND NOT EXISTS (SELECT 1 FROM batches WHERE conversation = ?2)`,
   find: "SELECT conversation, phase FROM batches WHERE batch_id = ?",
   recordText: `INSERT INTO batch_parts (conversation, part, number, position, value)
     SELECT conversation, 'text', 0, (SELECT coalesce(max(p.position), 0) + 1 FROM batch_parts AS p

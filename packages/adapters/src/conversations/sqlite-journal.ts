@@ -25,10 +25,9 @@ export class SqliteJournal implements BatchJournal {
 
   async open({ batchId, conversationId, model, at }: Opening): Promise<boolean> {
     return this.#connection.note(() => {
-      const conversation = this.#history.require(conversationId);
-      const cell = textCell(batchId);
-      if (this.#sql.open.run(conversation, cell, textCell(model), at).changes === 1) return true;
-      if (!this.#sql.isElsewhere.get(cell, conversation)) return false;
+      const [conversation, batch] = [textCell(conversationId), textCell(batchId)];
+      if (this.#sql.open.run(conversation, batch, textCell(model), at).changes === 1) return true;
+      if (!this.#sql.isElsewhere.get(batch, this.#history.require(conversationId))) return false;
       throw new RangeError(`There is a batch ${batchId} already.`);
     });
   }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { findModel, parseModelReference } from "./model-reference.ts";
 
 describe("a model's name", () => {
-  it("is split at its first slash only [FR-CFG-01]", () => {
+  it("is split at its first slash only", () => {
     expect(parseModelReference("hub/org/model:8b-q4")).toEqual({ provider: "hub", model: "org/model:8b-q4" });
   });
 

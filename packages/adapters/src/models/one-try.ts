@@ -55,6 +55,8 @@ async function until<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
+  // One that is aborted already tells nobody.
+  if (signal.aborted) stop();
   try {
     return await Promise.race([work, stopped]);
   } finally {

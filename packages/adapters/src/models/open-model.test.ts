@@ -1,5 +1,6 @@
 import { isFailure } from "@sallyport/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { QUESTION } from "./fixtures/ask.ts";
 import { type OpenModelOptions, openModel } from "./open-model.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 
@@ -23,9 +24,7 @@ async function sent(given: Partial<OpenModelOptions>, reference: string) {
   };
   const model = open(reference, { ...given, fetch });
   if (isFailure(model)) throw new Error(model.message);
-  await model
-    .doStream({ prompt: [{ role: "user", content: [{ type: "text", text: "x" }] }] })
-    .catch(() => undefined);
+  await expect(model.doStream(QUESTION)).rejects.toThrow();
   const [request] = seen;
   if (!request) throw new Error("nothing was sent");
   return request;

@@ -23,11 +23,12 @@ interface Views {
 }
 
 function isDeniedBy(deny: DenyPattern, { whole, names, fromRoots }: Views): boolean {
-  if (deny.against === "path") return deny.test(whole);
-  if (deny.against === "root") return fromRoots.some(deny.test);
-  const { count, test } = deny;
-  if (count === 1) return names.some(test);
-  return names.some((_, start) => test(names.slice(start, start + count).join("/")));
+  if (deny.against === "names") return namesInARow(names, deny.count).some(deny.test);
+  return deny.against === "path" ? deny.test(whole) : fromRoots.some(deny.test);
+}
+
+function namesInARow(names: readonly string[], count: number): readonly string[] {
+  return count === 1 ? names : names.map((_, start) => names.slice(start, start + count).join("/"));
 }
 
 /** Folded, with `/` between names and none in front. */

@@ -82,7 +82,8 @@ function proves(name: keyof typeof sandboxes, rows: readonly HostilePath[]) {
       const found = await outcomeOf(sandboxes[name], path);
       expect(found.outcome, why).toBe(outcome);
       if (isFailure(found.answer)) {
-        expect(found.answer.message).toMatch(/^[^\p{Cc}\p{Cf}\p{Cs}]{1,500}$/u);
+        expect(found.answer.message).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
+        expect(found.answer.message.length).toBeLessThan(500);
         expect(found.answer.message).not.toContain(OUTSIDE);
       } else await expectHarmless(path, found.answer);
     },
@@ -116,7 +117,7 @@ describe("hostile paths", () => {
     ];
     const name = fc.oneof(
       fc.constantFrom(...known, "..", ".", "", "...", ".SSH"),
-      fc.string({ unit: "binary", maxLength: 3 }),
+      fc.string({ maxLength: 3 }),
     );
     let accepted = 0;
     await fc.assert(

@@ -1,5 +1,6 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import type { CallFilter, CallRecord } from "@sallyport/engine";
+import { type CallOutline, OUTLINE_COLUMNS, outlineOf } from "./call-outlines.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
 
 const GET_CALL = `SELECT ${CALL_COLUMNS} FROM tool_invocations WHERE invocation_id = ?`;
@@ -33,14 +34,23 @@ export class CallReads {
 
   /** Newest first in the order calls entered the journal; nothing when `before` is not in it. */
   list(filter: CallFilter): CallRecord[] {
-    const { sql, values } = listQuery(filter);
+    return this.#rows(filter, CALL_COLUMNS).map(recordOf);
+  }
+
+  /** The same calls, without what they were given and gave back. */
+  outlines(filter: CallFilter): CallOutline[] {
+    return this.#rows(filter, OUTLINE_COLUMNS).map(outlineOf);
+  }
+
+  #rows(filter: CallFilter, columns: string): Record<string, SQLOutputValue>[] {
+    const { sql, values } = listQuery(filter, columns);
     const statement = this.#lists.get(sql) ?? this.#database.prepare(sql);
     this.#lists.set(sql, statement);
-    return statement.all(...values).map(recordOf);
+    return statement.all(...values);
   }
 }
 
-function listQuery(filter: CallFilter): { sql: string; values: SQLInputValue[] } {
+function listQuery(filter: CallFilter, columns: string): { sql: string; values: SQLInputValue[] } {
   const conditions: [sql: string, value: string | undefined][] = [
     ["tenant_id = ?", filter.tenant],
     ["agent_did = ?", filter.agent],
@@ -51,7 +61,7 @@ function listQuery(filter: CallFilter): { sql: string; values: SQLInputValue[] }
   ];
   const used = conditions.filter(([, value]) => value !== undefined);
   const where = [...used.map(([sql]) => sql), ...partialIndexTerms(filter)].join(" AND ");
-  const sql = `SELECT ${CALL_COLUMNS} FROM tool_invocations ${indexFor(filter)}
+  const sql = `SELECT ${columns} FROM tool_invocations ${indexFor(filter)}
     ${where === "" ? "" : `WHERE ${where}`} ORDER BY position DESC LIMIT ?`;
   return { sql, values: [...used.map(([, value]) => value ?? null), Math.max(0, filter.limit)] };
 }

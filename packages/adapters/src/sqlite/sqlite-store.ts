@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { CommitResult, Store, UnitOfWork } from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
+import type { OutlineReader } from "./call-outlines.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { Outcome } from "./messages.ts";
@@ -28,7 +29,7 @@ export class SqliteStore implements Store {
   readonly #journal: CallReads;
   #closing: Promise<void> | undefined;
 
-  readonly calls: Store["calls"];
+  readonly calls: Store["calls"] & OutlineReader;
   readonly state: Store["state"];
   readonly audit: Store["audit"];
   readonly outbox: Store["outbox"];
@@ -128,11 +129,12 @@ export class SqliteStore implements Store {
     }
   }
 
-  #callReader(): Store["calls"] {
+  #callReader(): Store["calls"] & OutlineReader {
     return {
       get: (callId) => this.#read(() => this.#journal.get(callId)),
       byIdempotencyKey: (key) => this.#read(() => this.#journal.byKey(key)),
       list: (filter) => this.#read(() => this.#journal.list(filter)),
+      outlines: (filter) => this.#read(() => this.#journal.outlines(filter)),
     };
   }
 

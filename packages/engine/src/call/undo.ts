@@ -54,7 +54,7 @@ function refusal(callId: string, undone: Extract<Undone, { ok: false }>): Failur
       ...(details && { details }),
     });
   }
-  return cannot(callId, WHY[undone.reason]);
+  return cannot(callId, WHY[undone.reason], { reason: undone.reason });
 }
 
 const WHY = {
@@ -63,8 +63,9 @@ const WHY = {
   already_undone: "it was undone before",
 } as const;
 
-function cannot(callId: string, why: string): Failure {
-  return failure("E3111", { message: `Call ${callId} cannot be undone: ${why}.` });
+function cannot(callId: string, why: string, details?: { reason: string }): Failure {
+  const message = `Call ${callId} cannot be undone: ${why}.`;
+  return failure("E3111", { message, ...(details && { details }) });
 }
 
 /** Each request has events of its own, so that asking twice is on record twice. */

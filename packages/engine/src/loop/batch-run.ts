@@ -93,7 +93,8 @@ export class BatchRun {
     if (this.#around.signal.aborted) return await this.#skip(call, MESSAGES.cancelled);
     if (answered?.kind === "denied") return await this.#skip(call, answered.message);
     if (answered?.kind === "answered") {
-      return await this.#finish(call, answered.told, {});
+      const { told } = answered;
+      return told.isError ? await this.#skip(call, told.content) : await this.#finish(call, told, {});
     }
     await this.#execute(call, { isApproved: answered?.kind === "approved", sharers });
   }

@@ -65,6 +65,11 @@ export class Conversation implements ConversationDoor {
     return this.#state;
   }
 
+  /** Tokens the conversation took when the model last said so, or an estimate; undefined before the first answer. */
+  get usedTokens(): number | undefined {
+    return this.#usedTokens;
+  }
+
   /** The history so far. */
   turns(): Promise<Turn[]> {
     return this.#parts.conversations.turns(this.id);

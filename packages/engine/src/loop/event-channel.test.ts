@@ -4,7 +4,9 @@ import { EventChannel } from "./event-channel.ts";
 import { joinedText, LONGEST_JOINED_CHARS } from "./listener-queue.ts";
 import type { LoopEvent } from "./loop-events.ts";
 
-const chunk = (text: string, index = 0, kind: "stdout" | "stderr" = "stdout"): LoopEvent => ({
+type Chunk = Extract<LoopEvent, { kind: "stdout" | "stderr" }>;
+
+const chunk = (text: string, index = 0, kind: Chunk["kind"] = "stdout"): Chunk => ({
   kind,
   index,
   id: `c${index}`,
@@ -66,7 +68,7 @@ describe("events from the loop to whoever watches", () => {
   it("are a plain list whatever the listener's pace and the capacity: nothing lost, nothing out of order [FR-OUT-01]", async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(anyEvent, { maxLength: 60 }),
+        fc.array(anyEvent, { maxLength: 60, size: "max" }),
         fc.integer({ min: 1, max: 5 }),
         fc.infiniteStream(fc.nat(2)),
         fc.boolean(),
@@ -105,7 +107,8 @@ describe("events from the loop to whoever watches", () => {
 
   it("join chunks of the same call and stream only, up to a length [NFR-PERF-04]", () => {
     expect(joinedText(chunk("a"), chunk("b"))).toEqual(chunk("ab"));
-    expect(joinedText(chunk("a"), chunk("b", 1))).toBeUndefined();
+    expect(joinedText({ ...chunk("a"), id: "same" }, { ...chunk("b", 1), id: "same" })).toBeUndefined();
+    expect(joinedText({ ...chunk("a"), id: "one" }, { ...chunk("b"), id: "other" })).toBeUndefined();
     expect(joinedText(chunk("a"), chunk("b", 0, "stderr"))).toBeUndefined();
     expect(joinedText(notice("a"), notice("b"))).toBeUndefined();
     expect(joinedText(chunk("x".repeat(LONGEST_JOINED_CHARS)), chunk("b"))).toBeUndefined();

@@ -34,7 +34,7 @@ export function namesFor<T extends Nameable>(
     others.push(...rivals.filter((item) => item !== winner));
   }
   for (const name of names.values()) used.add(name);
-  for (const item of others.sort(byIdentity)) names.set(item, distinguished(item, used));
+  for (const item of others) names.set(item, distinguished(item, used));
   return names;
 }
 
@@ -65,9 +65,4 @@ function distinguished(item: Nameable, used: Set<string>): string {
 
 function shortened(base: string, hash: string): string {
   return `${base.slice(0, LONGEST_NAME - 1 - hash.length)}_${hash}`;
-}
-
-function byIdentity(a: Nameable, b: Nameable): number {
-  const [one, two] = [`${a.tool}\0${a.operation}`, `${b.tool}\0${b.operation}`];
-  return one < two ? -1 : one > two ? 1 : 0;
 }

@@ -1,9 +1,10 @@
 import type { BatchResult, JournaledCall, OpenBatch, Turn } from "../ports/conversations.ts";
 import type { LoopParts } from "./around.ts";
-import { MESSAGES } from "./loop-settings.ts";
+import { fitResult } from "./fit-result.ts";
+import { FALLBACK_CAPACITY_BYTES, MESSAGES } from "./loop-settings.ts";
 import { toldOf } from "./told.ts";
 
-type Parts = Pick<LoopParts, "conversations" | "engine" | "clock" | "ids" | "tools">;
+type Parts = Pick<LoopParts, "conversations" | "engine" | "clock" | "ids" | "tools" | "settings" | "spill">;
 
 /**
  * A batch that an earlier process left, with the results it had written and those the engine has on record although
@@ -12,19 +13,26 @@ type Parts = Pick<LoopParts, "conversations" | "engine" | "clock" | "ids" | "too
 export async function knownResults(batch: OpenBatch, parts: Parts): Promise<OpenBatch> {
   const calls: JournaledCall[] = [];
   for (const call of batch.calls) {
-    const result = call.result ?? (await onRecord(call, parts));
+    const result = call.result ?? (await onRecord(call, batch.conversationId, parts));
     calls.push({ ...call, ...(result && { result }) });
   }
   return { ...batch, calls };
 }
 
-async function onRecord({ callId, name }: JournaledCall, parts: Parts): Promise<BatchResult | undefined> {
+async function onRecord(
+  { callId, name }: JournaledCall,
+  conversationId: string,
+  parts: Parts,
+): Promise<BatchResult | undefined> {
   if (callId === undefined) return undefined;
   const standing = await parts.engine.standing(callId);
   if (!standing || !("answer" in standing)) return undefined;
   const tool = parts.tools.find((one) => one.name === name) ?? { name };
-  const { isError, content } = toldOf(standing.answer, tool);
-  return { isError, content, at: parts.clock.now() };
+  const told = toldOf(standing.answer, tool);
+  const { maxOutputBytes } = parts.settings.limits;
+  const room = { maxOutputBytes, availableBytes: FALLBACK_CAPACITY_BYTES, allowTruncation: true };
+  const content = await fitResult(told, { room, callId, conversationId, spill: parts.spill });
+  return { isError: told.isError, content, at: parts.clock.now() };
 }
 
 /** The answer was still coming in: as much of it as there is joins the history, so that its calls have a place. */

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TERMINAL_ATTACKS } from "./fixtures/terminal-attacks.ts";
 import { sanitizeTerminal, TerminalSanitizer } from "./sanitize-terminal.ts";
+import { step } from "./terminal-states.ts";
 
 const FORBIDDEN =
   /[\p{Cc}--[\n\t]]|[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/v;
@@ -43,7 +44,7 @@ const hostile = fc
       fc.string({ unit: "binary", maxLength: 4 }),
       fc.constantFrom(...TERMINAL_ATTACKS.map(({ output }) => output)),
     ),
-    { maxLength: 30 },
+    { maxLength: 30, size: "max" },
   )
   .map((parts) => parts.join(""));
 
@@ -106,6 +107,17 @@ describe("sanitizing output for a terminal", () => {
     fc.assert(fc.property(printable, (text) => sanitizeTerminal(text) === text));
     const text = "Grüße, 世界, مرحبا, नमस्ते, 🎉👍🏽 ✔️ ½ “quoted” — …\n\tdone";
     expect(sanitizeTerminal(text)).toBe(text);
+  });
+
+  it("shows or hides every single character as the states say [FR-OUT-02]", () => {
+    for (let code = 0; code <= 0xffff; code += 1) {
+      if (code === 0xdb40 || code === 0x0d) continue;
+      const [state, shown] = step("text", code);
+      const char = String.fromCharCode(code);
+      const rest = state === "text" ? "z" : "";
+      if (shown === "nothing") expect(sanitizeTerminal(`a${char}`)).toBe("a");
+      else expect(sanitizeTerminal(`a${char}z`)).toBe(`a${char}${rest}`);
+    }
   });
 
   it("shows what follows a sequence that never ends, after a bound [FR-OUT-02]", () => {

@@ -97,6 +97,11 @@ export class LineList {
     this.#size -= count;
   }
 
+  /** The bare arrays, by node, for a walk through the whole file. Only to be read, and before the next change. */
+  arrays(): { next: Int32Array; names: Int32Array } {
+    return { next: this.#next, names: this.#name };
+  }
+
   /** All nodes in the order of the file. */
   nodes(): Int32Array {
     const nodes = new Int32Array(this.#size);

@@ -69,10 +69,10 @@ function matchesAt(list: LineList, first: number, find: Int32Array): boolean {
 }
 
 function walk(list: LineList, { find, occurrence }: Wanted, work: Work): Location {
-  if (!work.spend(list.size)) return { kind: "exhausted" };
-  const { lastNode, ...places } = scan(list, find, occurrence ?? Number.POSITIVE_INFINITY);
-  if (places.count < (occurrence ?? 1)) return missing(occurrence, places.count);
-  if (occurrence === undefined && places.count > 1) return { kind: "several", places };
+  const { lastNode, steps, count, lines } = scan(list, find, occurrence ?? Number.POSITIVE_INFINITY);
+  if (!work.spend(steps)) return { kind: "exhausted" };
+  if (count < (occurrence ?? 1)) return missing(occurrence, count);
+  if (occurrence === undefined && count > 1) return { kind: "several", places: { count, lines } };
   return { kind: "found", first: startOf(list, lastNode, find.length - 1) };
 }
 

@@ -127,7 +127,7 @@ function outcomeOf(before: string, operations: readonly Lp1Operation[]) {
   return outcome.kind === "changed" ? outcome.content.toString() : before;
 }
 
-describe("LP1", () => {
+describe("LP1", { timeout: 60_000 }, () => {
   it("makes the edited file of the first, byte for byte, however the edit is written [FR-TOOL-PATCH-01]", () => {
     fc.assert(
       fc.property(edit, choices, eol, ({ before, after }, numbers, patchEol) => {
@@ -139,7 +139,7 @@ describe("LP1", () => {
         const got = outcome.kind === "changed" ? outcome.content : content;
         expect(got.toString()).toBe(writeFileLines(after).toString());
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
 
@@ -148,7 +148,7 @@ describe("LP1", () => {
       fc.property(text, fc.array(operation, { maxLength: 6 }), (before, operations) => {
         expect(outcomeOf(before, operations)).toEqual(plainApply(before, operations));
       }),
-      { numRuns: 3_000 },
+      { numRuns: 2_000 },
     );
   });
 
@@ -168,7 +168,7 @@ describe("LP1", () => {
         const got = file?.kind === "modified" ? file.content.toString() : begin;
         expect(isLp1Problem(outcome) ? { reason: outcome.reason } : got).toEqual(now);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
 
@@ -208,7 +208,7 @@ describe("LP1", () => {
         expect(patch.line).toBeLessThanOrEqual(Math.max(1, given.split("\n").length));
         expect(patch.message.length).toBeLessThan(1_500);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
 });

@@ -1,8 +1,8 @@
 /**
- * About a second. A patch of ordinary size on an ordinary file takes a thousandth of it; only many operations that each
+ * Less than a second. A patch of ordinary size on an ordinary file takes a thousandth of it; only many operations that each
  * have to walk through a long file of repeated lines come near.
  */
-const MOST_STEPS = 400_000_000;
+const MOST_STEPS = 100_000_000;
 
 /** What one patch may cost, counted in lines looked at, so that the end of it does not depend on the machine. */
 export class Work {
@@ -12,7 +12,7 @@ export class Work {
     this.#left = most;
   }
 
-  /** False when the patch has used up what it may cost; the steps must not be made then. */
+  /** False when the patch has used up what it may cost, and must end. */
   spend(steps: number): boolean {
     this.#left -= steps;
     return this.#left >= 0;

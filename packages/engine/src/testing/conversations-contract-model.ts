@@ -64,6 +64,10 @@ class Model {
     return true;
   }
 
+  indexesOf(batchId: string): number[] {
+    return this.#holding(batchId)?.batch?.calls.map(({ index }) => index) ?? [];
+  }
+
   #holding(batchId: string): Talk | undefined {
     return [...this.talks.values()].find(({ batch }) => batch?.batchId === batchId);
   }
@@ -111,7 +115,7 @@ export function conversationsModelContract(open: OpenConversations): void {
     const reached = new Set<string>();
     let runs = 0;
     const run = fc.asyncProperty(
-      fc.array(conversationStep, { minLength: 20, maxLength: 80 }),
+      fc.array(conversationStep, { minLength: 20, maxLength: 80, size: "max" }),
       async (steps) => {
         const world = new World(conversations, `run ${++runs}`);
         for (const step of [...MADE.slice(steps.length % 2), ...steps]) {
@@ -148,6 +152,7 @@ class World {
 
   async take(step: ConversationStep): Promise<StepOutcome> {
     const own = ofRun(this.#run, step);
+    if (own.do === "seal" && own.fits) own.indexes = this.#model.indexesOf(own.batch);
     const outcome = await takeStep(this.#conversations, own);
     expect(outcome, JSON.stringify(step)).toBe(this.#model.take(own));
     if (step.do === "seal" || step.do === "close") await this.check();

@@ -5,6 +5,7 @@ import { approvalsCommand } from "./commands/approvals.ts";
 import { auditCommand } from "./commands/audit.ts";
 import { callCommand } from "./commands/call.ts";
 import { callsCommand } from "./commands/calls.ts";
+import { chatCommand } from "./commands/chat.ts";
 import { configCommand } from "./commands/config.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
@@ -31,6 +32,7 @@ Start here:
   $ sallyport init && sallyport serve                          a server with an example tool
   $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one
   $ sallyport run -- npm test                                  any command, isolated, with its changes shown
+  $ sallyport chat --model ollama/qwen3 --mode enabled         a model with tools, and you at the door
   $ sallyport tools list                                       what can be called
   $ sallyport approvals list                                   what waits for a person
   $ sallyport audit verify                                     is the record intact?`;
@@ -62,6 +64,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     serveCommand,
     callCommand,
     runCommand,
+    chatCommand,
     undoCommand,
     toolsCommand,
     callsCommand,

@@ -1,6 +1,8 @@
-import { PROVIDER_KINDS } from "@sallyport/adapters/models";
 import { z } from "zod";
 import { secretReference } from "./secret-schema.ts";
+
+/** As the models' room has them; not imported, because reading a configuration should not load every provider. */
+const KINDS = ["anthropic", "openai", "openai-compatible"] as const;
 
 const positive = z.int().positive();
 const WEB_ADDRESS = /^https?$/;
@@ -15,7 +17,7 @@ const model = z.strictObject({
 
 const provider = z.strictObject({
   kind: z
-    .enum(PROVIDER_KINDS)
+    .enum(KINDS)
     .describe(
       "How it is spoken to. openai-compatible: Chat Completions at your own address, as Ollama, vLLM and LM Studio offer them.",
     ),

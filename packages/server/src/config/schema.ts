@@ -4,6 +4,7 @@ import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
 import { limitKeys } from "./limits-schema.ts";
 import { loopKeys } from "./loop-schema.ts";
+import { modelKeys } from "./models-schema.ts";
 
 /** One entry of `tools`: where the code is, and how it runs. */
 const toolModule = z.union([
@@ -55,6 +56,7 @@ export const configSchema = z.strictObject({
   events: z.boolean().default(true).describe("Publish CloudEvents to events.jsonl in the state folder."),
   ...limitKeys,
   ...httpKeys,
+  ...modelKeys,
   ...loopKeys,
 });
 

@@ -1,4 +1,5 @@
 import type { Question } from "@sallyport/engine/loop";
+import type { Risk } from "@sallyport/protocol";
 
 /** Why somebody is asked, in words. */
 export const BECAUSE: Record<Question["because"], string> = {
@@ -6,3 +7,8 @@ export const BECAUSE: Record<Question["because"], string> = {
   tool: "this tool asks about every call.",
   caller: "the call itself asks for a person's word.",
 };
+
+/** True where a warning is due. */
+export function isRisky(risk: Risk): boolean {
+  return risk === "high" || risk === "critical";
+}

@@ -1,10 +1,7 @@
-import type { LoopState } from "@sallyport/engine/loop";
-
-/** A batch that an earlier process left open. */
-export type LeftBatch = Extract<LoopState, { state: "recovery" }>["batch"];
+import type { OpenBatch } from "@sallyport/engine/loop";
 
 /** What was going on when the conversation was interrupted. */
-export function introOf({ phase, calls }: LeftBatch): string {
+export function introOf({ phase, calls }: OpenBatch): string {
   if (phase === "streaming") return "The model's answer had not come in completely. What there is of it:";
   const known = calls.filter(({ result }) => result !== undefined).length;
   return `${known} of ${calls.length} ${calls.length === 1 ? "call has" : "calls have"} a result:`;

@@ -6,7 +6,7 @@ import { plainScreen } from "./plain/plain-screen.ts";
 import type { ScreenPerson } from "./screen-person.ts";
 import { ScreenStore } from "./screen-store.ts";
 import { historyEntries } from "./state/history.ts";
-import { emptyScreen } from "./state/screen-state.ts";
+import { type Entry, emptyScreen } from "./state/screen-state.ts";
 
 export interface ScreenOptions {
   /** Line by line, without redrawing: for screen readers and simple terminals. */
@@ -33,6 +33,15 @@ export interface ScreenParts {
 
 const TERMINATED = 143;
 
+const WELCOME: Entry = {
+  kind: "block",
+  title: "Sallyport",
+  lines: [
+    "Every tool call goes through a guarded door, and you hold the key.",
+    "/help lists what you can do.",
+  ],
+};
+
 /**
  * Shows a conversation in a terminal until the person leaves. What is under way then is cancelled. The terminal is
  * restored however it ends: by the person, by an order to end, or by a defect, which is thrown.
@@ -41,7 +50,7 @@ export async function runScreen(parts: ScreenParts): Promise<number> {
   const { door, turns, options } = parts;
   const store = new ScreenStore(emptyScreen());
   store.take({ kind: "state", state: door.state });
-  store.take({ kind: "entries", entries: historyEntries(turns) });
+  store.take({ kind: "entries", entries: turns.length === 0 ? [WELCOME] : historyEntries(turns) });
   const stopListening = door.listen(store.listen);
   const leaving = new AbortController();
   const ended = endOrders(parts.signal, leaving);

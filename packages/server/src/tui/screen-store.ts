@@ -1,5 +1,5 @@
 import type { LoopEvent } from "@sallyport/engine/loop";
-import { cleanEvent } from "./state/clean-event.ts";
+import { CleanBorder } from "./state/clean-event.ts";
 import { screenState } from "./state/reduce.ts";
 import type { ScreenEvent, ScreenState } from "./state/screen-state.ts";
 
@@ -14,6 +14,7 @@ type Follower = (event: ScreenEvent, state: ScreenState) => void;
 export class ScreenStore {
   #state: ScreenState;
   readonly #watchers = new Set<() => void>();
+  readonly #border = new CleanBorder();
   readonly #followers = new Set<Follower>();
   #timer: NodeJS.Timeout | undefined;
   #paintedAt = 0;
@@ -42,7 +43,7 @@ export class ScreenStore {
 
   /** Something happened; every string of it is cleaned here. */
   take(event: ScreenEvent): void {
-    const clean = cleanEvent(event);
+    const clean = this.#border.clean(event);
     this.#state = screenState(this.#state, clean);
     for (const follower of this.#followers) follower(clean, this.#state);
     this.#paintSoon();

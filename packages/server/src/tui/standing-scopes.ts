@@ -1,5 +1,6 @@
 import type { AlwaysAllow, Tier } from "@sallyport/engine";
 import type { Question } from "@sallyport/engine/loop";
+import { isRisky } from "./question-text.ts";
 
 /** A way to allow the next call like this one beforehand. */
 export interface StandingScope {
@@ -11,12 +12,11 @@ export interface StandingScope {
 export function standingScopesFor(tier: Tier): (question: Question) => readonly StandingScope[] {
   return ({ because, risk, name }) => {
     if (because !== "policy") return [];
-    const risky = risk === "high" || risk === "critical";
     const any = {
       arguments: "any",
       agent: "this",
       tier,
-      ...(risky && { anyArguments: true as const }),
+      ...(isRisky(risk) && { anyArguments: true as const }),
     } as const;
     const exact = { arguments: "exact", agent: "this", tier } as const;
     return [

@@ -76,7 +76,9 @@ describe("pages and programs of one's own", () => {
   });
 
   it("may be known by further names", async () => {
-    await using test = await openTestDoor({ settings: { callers: "token", allowedHosts: ["gate.internal"] } });
+    await using test = await openTestDoor({
+      settings: { callers: "token", allowedHosts: ["gate.internal"] },
+    });
     expect((await ask(test, { Host: "gate.internal:80" })).status).toBe(200);
     expect((await ask(test, { Host: "other.internal" })).status).toBe(421);
   });

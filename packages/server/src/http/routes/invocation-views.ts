@@ -1,6 +1,6 @@
-import type { CallRecord, CallStanding } from "@sallyport/engine";
+import type { CallOutline } from "@sallyport/adapters/sqlite";
+import type { CallRecord, CallStanding, ClosedWith } from "@sallyport/engine";
 import {
-  type CallAnswer,
   type CallStatus,
   defined,
   failure,
@@ -80,7 +80,7 @@ function linksOf(callId: string, standing: CallStanding, origin: string): Invoca
 }
 
 /** One call of a list. */
-export function recordView(record: CallRecord, origin: string): InvocationRecord {
+export function recordView(record: CallOutline, origin: string): InvocationRecord {
   const { closing } = record;
   return {
     invocation_id: record.callId,
@@ -92,16 +92,21 @@ export function recordView(record: CallRecord, origin: string): InvocationRecord
     agent_did: record.agent,
     ...defined({ user_did: record.user, session_id: record.session }),
     started_at: iso(record.startedAt),
-    ...defined({ completed_at: isoIfAny(closing?.closedAt), error_code: closing && codeOf(closing.answer) }),
+    ...defined({ completed_at: isoIfAny(closing?.closedAt), error_code: closing?.errorCode }),
     status_url: invocationUrl(origin, record.callId),
   };
 }
 
-function codeOf(answer: CallAnswer): string | undefined {
-  return answer.status === "success" ? undefined : answer.error.code;
+/** What a list shows of a whole call. */
+export function outlineOf({ closing, input: _input, ...record }: CallRecord): CallOutline {
+  return { ...record, ...(closing && { closing: closingOf(closing) }) };
 }
 
-function statusOf({ phase, closing }: CallRecord): CallStatus {
+function closingOf({ status, closedAt, answer }: ClosedWith): CallOutline["closing"] {
+  return { status, closedAt, ...(answer.status !== "success" && { errorCode: answer.error.code }) };
+}
+
+function statusOf({ phase, closing }: CallOutline): CallStatus {
   if (closing) return closing.status;
   if (phase === "waiting") return "pending_approval";
   if (phase === "queued") return "pending";

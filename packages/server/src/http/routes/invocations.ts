@@ -1,3 +1,4 @@
+import type { CallOutline } from "@sallyport/adapters/sqlite";
 import type { CallFilter } from "@sallyport/engine";
 import {
   type InvocationListQuery,
@@ -9,7 +10,7 @@ import {
   toolStatusResponseField,
 } from "@sallyport/protocol";
 import { type Asked, defineRoute, type Route } from "../route.ts";
-import { recordView, statusView } from "./invocation-views.ts";
+import { outlineOf, recordView, statusView } from "./invocation-views.ts";
 import type { DoorParts } from "./parts.ts";
 import { openReply, resultReply } from "./result-reply.ts";
 import { type Sight, sightOf, visibleCall } from "./visible-call.ts";
@@ -100,13 +101,17 @@ async function listCalls(
   if (!owner) return { invocations: [] };
   const limit = Number(query.limit ?? 50);
   // One more than asked for, to know whether there is another page.
-  const found = await parts.calls.list({ ...owner, ...whatFilter(query), limit: limit + 1 });
+  const found = await outlines({ ...owner, ...whatFilter(query), limit: limit + 1 }, parts);
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
     invocations: page.map((record) => recordView(record, origin)),
     ...(found.length > limit && last && { next_cursor: last.callId }),
   };
+}
+
+async function outlines(filter: CallFilter, { calls }: DoorParts): Promise<CallOutline[]> {
+  return calls.outlines ? await calls.outlines(filter) : (await calls.list(filter)).map(outlineOf);
 }
 
 /** Undefined when nothing that is asked for may be seen. */

@@ -1,3 +1,4 @@
+import type { OutlineReader } from "@sallyport/adapters/sqlite";
 import type {
   ApprovalBook,
   AuditReader,
@@ -44,7 +45,8 @@ export interface MetricsPart {
 /** Everything the routes are made of. Nothing here reads a file, a clock of its own or the environment. */
 export interface DoorParts {
   engine: DoorEngine;
-  calls: Pick<CallReader, "list">;
+  /** A store that has outlines is not asked for whole calls to list them. */
+  calls: Pick<CallReader, "list"> & Partial<OutlineReader>;
   audit: AuditReader;
   /** Says which tools a caller may know of. */
   authority: Pick<Authority, "stranger">;

@@ -38,7 +38,9 @@ export function App({ store, desk, talk, info }: AppProps) {
     h(Static<Entry>, {
       key: at.generation,
       items: [...state.entries],
-      children: (entry, index) => h(EntryView, { key: index, entry }),
+      // Outside the flow nothing bounds the width but this.
+      children: (entry, index) =>
+        h(Box, { key: index, width: columns, flexDirection: "column" }, h(EntryView, { entry })),
     }),
     h(LiveView, {
       state,

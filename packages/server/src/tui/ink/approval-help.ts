@@ -21,6 +21,5 @@ export function ApprovalHelp() {
     ...KEYS.map(([key, what]) =>
       h(Text, { key, wrap: "truncate-end" }, h(Text, paint("accent"), key.padEnd(12)), what),
     ),
-    h(Text, paint("faint"), "any key goes back"),
   );
 }

@@ -1,60 +1,35 @@
 import { Box, Text } from "ink";
 import type { ApprovalPrompt, PromptTask } from "../keys/approval-prompt.ts";
-import { DraftText } from "./draft-text.ts";
+import type { Draft } from "../keys/draft.ts";
+import { promptHints } from "../keys/prompt-hints.ts";
+import { DraftView } from "./draft-view.ts";
 import { h, useLook } from "./element.ts";
 import { KeyHints } from "./key-hints.ts";
 
-/** Below the prompt: what the person is asked for, or which keys there are. */
-export function ApprovalTask({ prompt }: { prompt: ApprovalPrompt }) {
+/** Below the prompt: what the person is asked for, and which keys there are. */
+export function ApprovalTask({ prompt, columns }: { prompt: ApprovalPrompt; columns: number }) {
   const { paint } = useLook();
   const { doing, hint } = prompt;
+  const problem = doing.task === "edit" ? doing.problem : undefined;
   return h(
     Box,
     { flexDirection: "column", paddingX: 1 },
     hint === undefined ? null : h(Text, { ...paint("careful"), wrap: "truncate-end" }, hint),
-    doing.task === "reason" ? h(ReasonLine, doing) : null,
+    doing.task === "reason" ? h(ReasonLine, { draft: doing.draft, columns }) : null,
     doing.task === "scope" ? h(ScopeList, doing) : null,
-    doing.task === "edit" && doing.problem !== undefined ? h(Text, paint("bad"), doing.problem) : null,
-    h(KeyHints, { keys: keysOf(prompt) }),
+    problem === undefined ? null : h(Text, { ...paint("bad"), wrap: "truncate-end" }, problem),
+    h(KeyHints, { hints: promptHints(prompt), width: columns - 2 }),
   );
 }
 
-const KEYS: Record<PromptTask["task"], readonly (readonly [string, string])[]> = {
-  choose: [
-    ["a", "all"],
-    ["d", "deny"],
-    ["space", "select"],
-    ["e", "edit"],
-    ["A", "always"],
-    ["p", "changes"],
-    ["v", "arguments"],
-    ["?", "help"],
-  ],
-  help: [],
-  reason: [
-    ["Enter", "deny all"],
-    ["Esc", "back"],
-  ],
-  scope: [
-    ["1-9 or Enter", "choose"],
-    ["Esc", "back"],
-  ],
-  edit: [
-    ["Ctrl-S", "use these"],
-    ["Esc", "back"],
-  ],
-};
-
-function keysOf({ doing, words, asked }: ApprovalPrompt) {
-  if (doing.task !== "choose" || words.size === 0) return KEYS[doing.task];
-  const rest = asked.length - words.size;
-  const run = `run ${words.size === asked.length ? "" : `${words.size}, deny ${rest}`}`.trim();
-  return [["Enter", run] as const, ...KEYS.choose];
-}
-
-function ReasonLine({ draft }: Extract<PromptTask, { task: "reason" }>) {
+function ReasonLine({ draft, columns }: { draft: Draft; columns: number }) {
   const { paint } = useLook();
-  return h(Box, null, h(Text, paint("careful"), "Why not? (may stay empty) "), h(DraftText, { draft }));
+  return h(
+    Box,
+    null,
+    h(Box, { flexShrink: 0 }, h(Text, paint("careful"), "Why not? ")),
+    h(DraftView, { draft, width: columns - 12, height: 1 }),
+  );
 }
 
 function ScopeList({ scopes, at }: Extract<PromptTask, { task: "scope" }>) {

@@ -1,6 +1,9 @@
+import type { Risk } from "@sallyport/protocol";
 import { Box, Text } from "ink";
 import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
-import { BECAUSE } from "../question-text.ts";
+import { hintLines, promptHints } from "../keys/prompt-hints.ts";
+import { BECAUSE, isRisky } from "../question-text.ts";
+import { wrapCells } from "../state/cell-width.ts";
 import { ApprovalHelp } from "./approval-help.ts";
 import { ApprovalTask } from "./approval-task.ts";
 import { h, useLook } from "./element.ts";
@@ -13,29 +16,34 @@ interface ApprovalProps {
   rows: number;
 }
 
-/** Rows that are taken by the frame, the title, the reason, the keys and the status line. */
-const AROUND = 9;
+/** Rows of the margin, the frame, the title, the reason, the heading, the status line, and one that stays free. */
+const AROUND = 8;
 
 /** The approval prompt (FR-TUI-01). */
 export function ApprovalView({ prompt, columns, rows }: ApprovalProps) {
   const { border, paint, colour } = useLook();
   const current = currentOf(prompt);
   if (current === undefined) return null;
-  const risky = current.question.risk === "high" || current.question.risk === "critical";
+  const { risk, name, because } = current.question;
   const list = windowOf(prompt, Math.max(2, Math.floor(rows / 4)));
-  const narrow = columns < 60 ? 1 : 0;
-  const used =
-    AROUND + list.length + (risky ? 1 : 0) + (current.refusal ? 2 : 0) + (prompt.hint ? 1 : 0) + narrow;
-  const height = Math.max(2, rows - used);
-  const frame = colour ? { borderColor: risky ? "red" : "yellow" } : {};
+  const refusal = current.refusal
+    ? wrapCells(`The edit was refused: ${current.refusal.message}`, columns - 4)
+    : [];
+  const banner = isRisky(risk) ? 1 : 0;
+  const height = rows - AROUND - list.length - banner - refusal.length - belowRows(prompt, columns - 2);
   return h(
     Box,
     { flexDirection: "column", marginTop: 1 },
     h(
       Box,
-      { flexDirection: "column", borderStyle: border, paddingX: 1, ...frame },
+      {
+        flexDirection: "column",
+        borderStyle: border,
+        paddingX: 1,
+        ...(colour && { borderColor: banner ? "red" : "yellow" }),
+      },
       h(Text, { ...paint("strong"), wrap: "truncate-end" }, titleOf(prompt)),
-      risky ? h(RiskBanner, { risk: current.question.risk, name: current.question.name }) : null,
+      banner ? h(RiskBanner, { risk, name }) : null,
       ...list.map(({ asked, at }) =>
         h(QuestionLine, {
           key: at,
@@ -44,17 +52,13 @@ export function ApprovalView({ prompt, columns, rows }: ApprovalProps) {
           word: prompt.words.get(asked.raw.index),
         }),
       ),
-      h(
-        Text,
-        { ...paint("faint"), wrap: "truncate-end" },
-        `Why you are asked: ${BECAUSE[current.question.because]}`,
-      ),
-      current.refusal ? h(Text, paint("bad"), `The edit was refused: ${current.refusal.message}`) : null,
+      h(Text, { ...paint("faint"), wrap: "truncate-end" }, `Why you are asked: ${BECAUSE[because]}`),
+      ...refusal.map((line) => h(Text, { key: line, ...paint("bad") }, line)),
       prompt.doing.task === "help"
         ? h(ApprovalHelp)
-        : h(QuestionDetail, { prompt, width: columns - 4, height }),
+        : h(QuestionDetail, { prompt, width: columns - 4, height: Math.max(2, height) }),
     ),
-    h(ApprovalTask, { prompt }),
+    h(ApprovalTask, { prompt, columns }),
   );
 }
 
@@ -63,7 +67,7 @@ function titleOf({ asked, at }: ApprovalPrompt): string {
   return `May these ${asked.length} calls run? (${at + 1} of ${asked.length})`;
 }
 
-function RiskBanner({ risk, name }: { risk: string; name: string }) {
+function RiskBanner({ risk, name }: { risk: Risk; name: string }) {
   const { glyphs, paint } = useLook();
   const text = ` ${glyphs.warning} ${risk.toUpperCase()} RISK: look closely before ${name} may run `;
   return h(Text, { ...paint("alarm"), wrap: "truncate-end" }, text);
@@ -73,4 +77,13 @@ function RiskBanner({ risk, name }: { risk: string; name: string }) {
 function windowOf({ asked, at }: ApprovalPrompt, size: number) {
   const start = Math.max(0, Math.min(at - Math.floor(size / 2), asked.length - size));
   return asked.map((one, index) => ({ asked: one, at: index })).slice(start, start + size);
+}
+
+/** What `ApprovalTask` takes. */
+function belowRows(prompt: ApprovalPrompt, width: number): number {
+  const { doing, hint } = prompt;
+  const hints = hintLines(promptHints(prompt), width).length + (hint === undefined ? 0 : 1);
+  if (doing.task === "scope") return hints + 1 + doing.scopes.length;
+  if (doing.task === "reason") return hints + 1;
+  return doing.task === "edit" && doing.problem !== undefined ? hints + 1 : hints;
 }

@@ -2,27 +2,26 @@ import { Box, Text } from "ink";
 import type { DetailRow } from "../state/detail-rows.ts";
 import { h, useLook } from "./element.ts";
 
-/** A window of rows over something longer. */
-export function DetailView({
-  rows,
-  height,
-  scroll,
-}: {
+interface DetailProps {
   rows: readonly DetailRow[];
   height: number;
   scroll: number;
-}) {
+}
+
+/** A window over something longer; its last row says how much more there is. */
+export function DetailView({ rows, height, scroll }: DetailProps) {
   const { glyphs, paint } = useLook();
-  const start = Math.min(scroll, Math.max(0, rows.length - height));
-  const shown = rows.slice(start, start + height);
+  const room = rows.length <= height ? height : height - 1;
+  const start = Math.min(scroll, Math.max(0, rows.length - room));
+  const shown = rows.slice(start, start + room);
   const below = rows.length - start - shown.length;
-  const hint = below > 0 ? `${glyphs.down} ${below} more (PgDn)` : start > 0 ? "end (PgUp)" : "";
+  const hint = below > 0 ? `${glyphs.down} ${below} more (PgDn)` : "the end (PgUp)";
   return h(
     Box,
     { flexDirection: "column" },
     ...shown.map(({ tone, text }, index) =>
-      h(Text, { key: index, ...paint(tone), wrap: "truncate-end" }, text === "" ? " " : text),
+      h(Text, { key: start + index, ...paint(tone), wrap: "truncate-end" }, text === "" ? " " : text),
     ),
-    hint === "" ? null : h(Text, paint("faint"), hint),
+    rows.length <= height ? null : h(Text, paint("faint"), hint),
   );
 }

@@ -1,22 +1,22 @@
 import { Box, Text } from "ink";
 import type { Draft } from "../keys/draft.ts";
-import { DraftText } from "./draft-text.ts";
+import { DraftView } from "./draft-view.ts";
 import { h, useLook } from "./element.ts";
 
 /** The line, or lines, the person writes in. */
 export function InputView({ draft, columns, rows }: { draft: Draft; columns: number; rows: number }) {
   const { glyphs, paint } = useLook();
-  const empty = draft.text === "";
+  const hint = h(Text, { ...paint("faint"), wrap: "truncate-end" }, "Say something, or /help");
   return h(
     Box,
     { flexDirection: "column", marginTop: 1 },
     h(Text, { ...paint("faint"), wrap: "truncate-end" }, glyphs.rule.repeat(columns)),
     h(
       Box,
-      { maxHeight: rows, overflow: "hidden", alignItems: "flex-end" },
+      null,
       h(Box, { width: 2, flexShrink: 0 }, h(Text, paint("accent"), glyphs.user)),
-      h(DraftText, { draft }),
-      empty ? h(Text, { ...paint("faint"), wrap: "truncate-end" }, " Say something, or /help") : null,
+      h(DraftView, { draft, width: columns - 2, height: rows }),
+      draft.text === "" ? hint : null,
     ),
   );
 }

@@ -1,14 +1,24 @@
-import { Text } from "ink";
+import { Box, Text } from "ink";
 import { Fragment } from "react";
+import { hintLines, type KeyHint } from "../keys/prompt-hints.ts";
 import { h, useLook } from "./element.ts";
 
-/** Keys and what they do, in one text. */
-export function KeyHints({ keys }: { keys: readonly (readonly [string, string])[] }) {
+/** Keys and what they do. */
+export function KeyHints({ hints, width }: { hints: readonly KeyHint[]; width: number }) {
+  const lines = hintLines(hints, width);
+  return h(
+    Box,
+    { flexDirection: "column" },
+    ...lines.map((line) => h(HintLine, { key: line[0]?.[0] ?? "", line })),
+  );
+}
+
+function HintLine({ line }: { line: readonly KeyHint[] }) {
   const { paint } = useLook();
   return h(
     Text,
-    null,
-    ...keys.map(([key, what], index) =>
+    { wrap: "truncate-end" },
+    ...line.map(([key, what], index) =>
       h(
         Fragment,
         { key },

@@ -66,7 +66,7 @@ function Lower({ state, desk, columns, rows }: LiveProps) {
   const { loop } = state;
   if (desk.approval !== undefined) return h(ApprovalView, { prompt: desk.approval, columns, rows });
   if (desk.recoverySince !== undefined && loop.state === "recovery") {
-    return h(RecoveryView, { batch: loop.batch, rows });
+    return h(RecoveryView, { batch: loop.batch, rows, columns });
   }
   return [
     loop.state === "awaiting_results" ? h(ResultsView, { key: "results", calls: loop.calls, rows }) : null,

@@ -17,8 +17,12 @@ export function QuestionLine({ asked, current, word }: QuestionProps) {
   return h(
     Box,
     null,
-    h(Text, paint("accent"), current ? `${glyphs.here} ` : "  "),
-    h(Box, { flexShrink: 0 }, h(Text, paint(word ? "good" : "faint"), `${boxOf(word)} `)),
+    h(
+      Box,
+      { flexShrink: 0, width: 6 },
+      h(Text, paint("accent"), current ? `${glyphs.here} ` : "  "),
+      h(Text, paint(word ? "good" : "faint"), boxOf(word)),
+    ),
     h(
       Text,
       { wrap: "truncate-end" },

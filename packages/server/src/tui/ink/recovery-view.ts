@@ -1,11 +1,12 @@
+import type { JournaledCall, OpenBatch } from "@sallyport/engine/loop";
 import { Box, Text } from "ink";
-import { introOf, type LeftBatch } from "../recovery-text.ts";
+import { introOf } from "../recovery-text.ts";
 import { cleanLine } from "../state/clean.ts";
 import { h, useLook } from "./element.ts";
 import { KeyHints } from "./key-hints.ts";
 
 /** An earlier process ended in the middle of a batch: what is known of it, and what can be done (FR-RES-05). */
-export function RecoveryView({ batch, rows }: { batch: LeftBatch; rows: number }) {
+export function RecoveryView({ batch, rows, columns }: { batch: OpenBatch; rows: number; columns: number }) {
   const { border, paint, glyphs, colour } = useLook();
   const shown = batch.calls.slice(0, Math.max(2, rows - 13));
   const more = batch.calls.length - shown.length;
@@ -25,7 +26,8 @@ export function RecoveryView({ batch, rows }: { batch: LeftBatch; rows: number }
       Box,
       { paddingX: 1 },
       h(KeyHints, {
-        keys: [
+        width: columns - 2,
+        hints: [
           ["r", "resume with these results"],
           ["d", "discard them: every call counts as failed"],
         ],
@@ -34,7 +36,7 @@ export function RecoveryView({ batch, rows }: { batch: LeftBatch; rows: number }
   );
 }
 
-function RecoveredCall({ call }: { call: LeftBatch["calls"][number] }) {
+function RecoveredCall({ call }: { call: JournaledCall }) {
   const { glyphs, paint } = useLook();
   const { result, name, id } = call;
   const mark = result === undefined ? glyphs.refused : result.isError ? glyphs.failed : glyphs.done;

@@ -170,7 +170,7 @@ export class ScreenDesk implements Asker {
   async #entered(text: string) {
     const { talk } = this.#parts;
     if (talk.busy && !text.trimStart().startsWith("/")) {
-      return this.#change({ flash: "Still at work: what you wrote stays here. Ctrl-C stops the work." });
+      return this.#change({ flash: "Still at work; your text stays. Ctrl-C stops." });
     }
     if (text.trim() !== "") this.#history = remembered(this.#history, text);
     this.#change({ draft: EMPTY_DRAFT });

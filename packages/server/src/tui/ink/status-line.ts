@@ -6,6 +6,8 @@ import { cleanLine } from "../state/clean.ts";
 import type { ScreenState } from "../state/screen-state.ts";
 import { h, useLook } from "./element.ts";
 
+const BETWEEN = 3;
+
 interface StatusProps {
   info: ScreenInfo;
   loop: ScreenState["loop"];
@@ -23,7 +25,7 @@ export function StatusLine({ info, loop, busy, columns }: StatusProps) {
     folderText(info.folder),
     tokensText(info.tokens),
   ];
-  const kept = fitting(parts.filter((part) => part !== "").map(cleanLine), columns - 3);
+  const kept = fitting(parts.filter((part) => part !== "").map(cleanLine), columns - 2, glyphs.ellipsis);
   return h(
     Box,
     null,
@@ -39,15 +41,15 @@ export function StatusLine({ info, loop, busy, columns }: StatusProps) {
   );
 }
 
-/** The parts from the first on that fit, the last of them cut. */
-function fitting(parts: readonly string[], room: number): string[] {
+/** The parts that fit, from the first on; the model's name is cut rather than left out. */
+function fitting(parts: readonly string[], room: number, mark: string): string[] {
   const kept: string[] = [];
   let left = room;
-  for (const part of parts) {
-    if (left < 8) break;
-    const text = cutCells(part, Math.min(left, 40));
+  for (const [index, part] of parts.entries()) {
+    const text = index < 2 ? cutCells(part, left, mark) : part;
+    if (textCells(text) > left) continue;
     kept.push(text);
-    left -= textCells(text) + 3;
+    left -= textCells(text) + BETWEEN;
   }
   return kept;
 }

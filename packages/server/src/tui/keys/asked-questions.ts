@@ -7,7 +7,7 @@ import type { AskedQuestion } from "./approval-prompt.ts";
 /** Questions as they may be shown, beside what they were. */
 export function askedQuestions(
   questions: readonly Question[],
-  { refusals, commands }: { refusals: Asking["refusals"]; commands: ChatCommands },
+  { refusals, commands }: { refusals: Asking["refusals"]; commands: Pick<ChatCommands, "standingScopes"> },
 ): AskedQuestion[] {
   return questions.map((raw) => {
     const refused = refusals.get(raw.index);

@@ -3,6 +3,7 @@ import type { JsonValue } from "@sallyport/protocol";
 import { cleanLine, visibleJson } from "../state/clean.ts";
 import {
   type ApprovalPrompt,
+  type AskedQuestion,
   currentOf,
   DEAF_MS,
   type PromptStep,
@@ -98,11 +99,16 @@ function worded(prompt: ApprovalPrompt, word: PersonsWord): ApprovalPrompt {
   const current = currentOf(prompt);
   if (current === undefined) return choosing(prompt);
   const words = new Map(prompt.words).set(current.raw.index, word);
-  const hint =
-    word.kind === "edit"
-      ? "Edited. Enter runs it with these arguments."
-      : "Selected, and allowed from now on. Enter runs it.";
-  const editable = word.kind === "edit" ? visibleJson(word.input, 2) : current.editable;
-  const asked = prompt.asked.map((one) => (one === current ? { ...one, editable } : one));
-  return { ...choosing(prompt), words, asked, hint };
+  if (word.kind !== "edit") {
+    return { ...choosing(prompt), words, hint: "Selected, and allowed from now on. Enter runs it." };
+  }
+  const asked = prompt.asked.map((one) => (one === current ? withInput(one, word.input) : one));
+  const hint = "Edited. Enter runs it with these arguments.";
+  return { ...choosing(prompt), words, asked, hint, view: "arguments", scroll: 0 };
+}
+
+/** The preview was of the old arguments, and nobody knows what these would change. */
+function withInput(asked: AskedQuestion, input: JsonValue): AskedQuestion {
+  const { preview: _, ...question } = asked.question;
+  return { ...asked, question, editable: visibleJson(input, 2) };
 }

@@ -1,6 +1,6 @@
 import type { PersonsWord } from "@sallyport/engine/loop";
 import type { AskedQuestion } from "../keys/approval-prompt.ts";
-import { BECAUSE } from "../question-text.ts";
+import { BECAUSE, isRisky } from "../question-text.ts";
 import { changedFiles } from "../state/changed-files.ts";
 import { argumentRows, changeRows } from "../state/detail-rows.ts";
 import type { Dialogue } from "./plain-asker.ts";
@@ -34,8 +34,7 @@ export async function askQuestion(
 function introduce({ question, refusal }: AskedQuestion, place: string, { say }: Dialogue): void {
   const { name, risk, summary, because, preview } = question;
   say(`${place}${name}, ${risk} risk. ${summary}`);
-  if (risk === "high" || risk === "critical")
-    say(`WARNING: ${risk.toUpperCase()} RISK. Look closely before it may run.`);
+  if (isRisky(risk)) say(`WARNING: ${risk.toUpperCase()} RISK. Look closely before it may run.`);
   say(`Why you are asked: ${BECAUSE[because]}`);
   if (refusal !== undefined) say(`The edit was refused: ${refusal.message}`);
   for (const file of changedFiles(preview).files) {

@@ -32,7 +32,7 @@ export async function plainScreen(
   const silence = narrate(store, say);
   const listening = onInterrupt(talk, leaving, say);
   try {
-    say(`${parts.info().model}, ${parts.info().mode}, ${parts.info().folder}. /help lists the commands.`);
+    say(`${parts.info().model}, ${parts.info().mode}, ${parts.info().folder}.`);
     await converse({ talk, store, reader, say, prompt, leaving });
   } finally {
     for (const stop of [detach, silence, listening]) stop();

@@ -1,10 +1,11 @@
-import { introOf, type LeftBatch } from "../recovery-text.ts";
+import type { OpenBatch } from "@sallyport/engine/loop";
+import { introOf } from "../recovery-text.ts";
 import { cleanLine } from "../state/clean.ts";
 import type { Dialogue } from "./plain-asker.ts";
 
 /** Asks what to do with an interrupted batch (FR-RES-05); undefined when the person leaves instead. */
 export async function plainRecovery(
-  batch: LeftBatch,
+  batch: OpenBatch,
   { reader, say, prompt, signal }: Dialogue,
 ): Promise<"resume" | "discard" | undefined> {
   say("This conversation was interrupted.");

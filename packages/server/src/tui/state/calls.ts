@@ -23,7 +23,7 @@ export function planned(state: ScreenState, views: readonly PlannedView[]): Scre
   const shown = views.map((view): ShownCall => {
     const known = state.calls.find((call) => call.index === view.index);
     const { index, id, name, risk } = view;
-    const summary = cleanLine(view.summary);
+    const summary = firstLine(cleanLine(view.summary));
     return { ...blank, ...known, index, id, name, risk, summary, standing: standingOf(view) };
   });
   return settled({ ...state, calls: shown });
@@ -66,7 +66,7 @@ function firstLine(content: string): string {
 }
 
 export function resolved(state: ScreenState, { index, reason }: Of<"resolved">): ScreenState {
-  const told = standing(state, index, { state: "resolved", reason: cleanLine(reason) });
+  const told = standing(state, index, { state: "resolved", reason: firstLine(cleanLine(reason)) });
   return settled(withoutOutput(told, index));
 }
 
@@ -97,10 +97,16 @@ function isFinished({ state }: CallStanding): boolean {
   return state === "completed" || state === "resolved";
 }
 
-/** Nothing more will happen to the calls: they all become entries as they stand. */
+/** Nothing more will happen to the calls: they all become entries, and what was not finished says so. */
 export function allSettled(state: ScreenState): ScreenState {
-  const { output: _, ...rest } = moved(state, state.calls.length);
+  const calls = state.calls.map((call) => ({ ...call, standing: lastStanding(call.standing) }));
+  const { output: _, ...rest } = moved({ ...state, calls }, calls.length);
   return rest;
+}
+
+function lastStanding(now: CallStanding): CallStanding {
+  if (isFinished(now)) return now;
+  return { state: "resolved", reason: now.state === "executing" ? "stopped" : "not run" };
 }
 
 function moved(state: ScreenState, count: number): ScreenState {

@@ -6,7 +6,12 @@ const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060
 
 /** Text of a model, a tool or a file, as it may be shown. Line breaks stay, tabs become blanks. */
 export function cleanText(text: string): string {
-  return sanitizeTerminal(text).replaceAll("\r\n", "\n").replaceAll("\r", "\n").replaceAll("\t", TAB);
+  return withoutTabs(sanitizeTerminal(text));
+}
+
+/** Blanks instead of tabs, whose width nobody knows beforehand. */
+export function withoutTabs(text: string): string {
+  return text.replaceAll("\t", TAB);
 }
 
 /** The same in one line. */

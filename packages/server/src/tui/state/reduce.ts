@@ -1,10 +1,14 @@
-import type { LoopEvent, TurnEnd } from "@sallyport/engine/loop";
+import type { LoopEvent, LoopState, TurnEnd } from "@sallyport/engine/loop";
 import { allSettled, arrived, completed, planned, resolved, started, wrote } from "./calls.ts";
+import { cleanLine } from "./clean.ts";
 import { scrolled } from "./output-ring.ts";
 import { type Entry, emptyScreen, type ScreenEvent, type ScreenState } from "./screen-state.ts";
 import { silent, spoken } from "./speech.ts";
 
-/** The screen after an event. Pure; the event is clean (`cleanEvent`). */
+/** Lines that are shown of the arguments of a call that waits for a result. */
+const LONGEST_ARGUMENTS = 200;
+
+/** The screen after an event. Pure; the event is clean (`CleanBorder`). */
 export function screenState(state: ScreenState, event: ScreenEvent): ScreenState {
   switch (event.kind) {
     case "said":
@@ -27,7 +31,7 @@ export function screenState(state: ScreenState, event: ScreenEvent): ScreenState
 function afterLoop(state: ScreenState, event: LoopEvent): ScreenState {
   switch (event.kind) {
     case "state":
-      return { ...state, loop: event.state };
+      return withEntries({ ...state, loop: event.state }, waitingEntries(state, event.state));
     case "text":
       return spoken(allSettled(state), "assistant", event.delta);
     case "reasoning":
@@ -48,6 +52,16 @@ function afterLoop(state: ScreenState, event: LoopEvent): ScreenState {
     case "notice":
       return withEntries(silent(state), [{ kind: "notice", level: event.level, text: event.text }]);
   }
+}
+
+/** The whole arguments of calls that begin to wait for a person's result: the list itself is short. */
+function waitingEntries(state: ScreenState, next: LoopState): Entry[] {
+  if (next.state !== "awaiting_results" || state.loop.state === "awaiting_results") return [];
+  return next.calls.map(({ id, name, arguments: given }) => ({
+    kind: "block",
+    title: `${cleanLine(name)}  ${cleanLine(id)}`,
+    lines: given.split("\n", LONGEST_ARGUMENTS),
+  }));
 }
 
 function withEntries(state: ScreenState, entries: readonly Entry[]): ScreenState {

@@ -1,0 +1,53 @@
+import type { SQLOutputValue } from "node:sqlite";
+import type { CallFilter, CallPhase } from "@sallyport/engine";
+import type { CallStatus } from "@sallyport/protocol";
+
+/** A call as a list shows it: everything but what it was given and gave back, which can be large. */
+export interface CallOutline {
+  callId: string;
+  tenant: string;
+  agent: string;
+  user?: string;
+  session?: string;
+  tool: string;
+  version: string;
+  operation: string;
+  startedAt: number;
+  phase: CallPhase;
+  /** Once it has ended. */
+  closing?: { status: CallStatus; closedAt: number; errorCode?: string };
+}
+
+/** What a store can do beside the port: lists that cost nothing for the size of results. */
+export interface OutlineReader {
+  /** Newest first, as `list`. */
+  outlines(filter: CallFilter): Promise<CallOutline[]>;
+}
+
+/** An answer stands last in its row and is looked into only where it is an error, which is short. */
+export const OUTLINE_COLUMNS = `invocation_id, tenant_id, agent_did, session_id, tool_id, tool_version,
+  started_at, phase, status, completed_at, facts ->> '$.user' AS user_id, facts ->> '$.operation' AS operation,
+  CASE WHEN status <> 'success' THEN answer ->> '$.error.code' END AS error_code`;
+
+/** A row of those columns. */
+export function outlineOf(row: Record<string, SQLOutputValue>): CallOutline {
+  const outline: CallOutline = {
+    callId: String(row.invocation_id),
+    tenant: String(row.tenant_id),
+    agent: String(row.agent_did),
+    tool: String(row.tool_id),
+    version: String(row.tool_version),
+    operation: String(row.operation),
+    startedAt: Number(row.started_at),
+    phase: String(row.phase) as CallPhase,
+  };
+  if (typeof row.user_id === "string") outline.user = row.user_id;
+  if (typeof row.session_id === "string") outline.session = row.session_id;
+  if (typeof row.status === "string") outline.closing = closingOf(row, row.status as CallStatus);
+  return outline;
+}
+
+function closingOf(row: Record<string, SQLOutputValue>, status: CallStatus): CallOutline["closing"] {
+  const closing = { status, closedAt: Number(row.completed_at) };
+  return typeof row.error_code === "string" ? { ...closing, errorCode: row.error_code } : closing;
+}

@@ -1,0 +1,47 @@
+import { loopVerdict, TOOLS_MODES } from "@sallyport/engine/loop";
+import { nearestName } from "@sallyport/protocol";
+import { type ChatCommands, standingScopesFor } from "../tui/index.ts";
+import type { OpenChat } from "./open-chat.ts";
+import { undoLast } from "./undo-last.ts";
+
+const SHOWN = 20;
+
+const STATES = {
+  disabled: "disabled",
+  denylisted: "denied",
+  not_allowlisted: "denied",
+  ask: "asks",
+  allow: "allowed",
+} as const;
+
+/** What the slash commands do, over an open chat. */
+export function chatCommandsOf(chat: OpenChat): ChatCommands {
+  const { settings, tools, house } = chat;
+  return {
+    async listTools() {
+      return tools.map(({ name, description, sideEffects }) => {
+        const state = STATES[loopVerdict(settings.policy, { name, sideEffects }).kind];
+        return { name, description, sideEffects, state };
+      });
+    },
+    async listApprovals() {
+      const records = await house.engine.approvals.list({ limit: SHOWN });
+      return records.map(({ standing, tool, summary, approvalId }) => {
+        return `${standing.state.padEnd(9)} ${tool}: ${summary} (${approvalId})`;
+      });
+    },
+    undo: () => undoLast(chat),
+    async setMode(wanted) {
+      const modes = TOOLS_MODES.join(", ");
+      if (wanted === undefined) return [`The mode is ${settings.mode}. There are: ${modes}.`];
+      const mode = TOOLS_MODES.find((one) => one === wanted);
+      if (!mode) {
+        const near = nearestName(wanted, TOOLS_MODES);
+        return [`There is no mode ${wanted}${near ? `; did you mean ${near}?` : "."} There are: ${modes}.`];
+      }
+      settings.mode = mode;
+      return [`The mode is ${mode} from the next message on.`];
+    },
+    standingScopes: standingScopesFor(house.config.approvals.grantTier),
+  };
+}

@@ -1,0 +1,53 @@
+import type { GivenLimits } from "@sallyport/adapters/builtin-tools";
+import type { LoopSettings, ModelWindow, ToolsMode } from "@sallyport/engine/loop";
+import type { LoadedConfig } from "../config/load.ts";
+
+const SECOND_MS = 1_000;
+
+/** The loop's rules, in the engine's words. */
+export function loopSettingsOf(
+  { loop }: Pick<LoadedConfig, "loop">,
+  { mode = loop.mode, window }: { mode?: ToolsMode | undefined; window: ModelWindow },
+): LoopSettings {
+  const { approval } = loop;
+  return {
+    mode,
+    allowParallel: loop.allow_parallel,
+    policy: {
+      enabled: approval.enabled,
+      mode: approval.mode,
+      allowlist: approval.allowlist,
+      denylist: approval.denylist,
+      promptSideEffects: approval.prompt_side_effects,
+    },
+    limits: {
+      maxToolCallsPerBatch: loop.max_tool_calls_per_batch,
+      maxToolIterationsPerUserTurn: loop.max_tool_iterations_per_user_turn,
+      maxToolArgsBytes: loop.max_tool_args_bytes,
+      maxOutputBytes: loop.output.max_bytes,
+    },
+    window,
+    ...(loop.instructions !== undefined && { system: loop.instructions }),
+  };
+}
+
+/** The limits of the built-in tools. */
+export function builtinLimitsOf({ loop }: Pick<LoadedConfig, "loop">): GivenLimits {
+  const { list_directory: list, timeouts } = loop;
+  return {
+    maxFileReadBytes: loop.read_file.max_file_read_bytes,
+    maxScanBytes: loop.read_file.max_scan_bytes,
+    maxPatchBytes: loop.apply_patch.max_patch_bytes,
+    fileTimeoutMs: Math.round(timeouts.file_operations_seconds * SECOND_MS),
+    shellTimeoutMs: Math.round(timeouts.shell_commands_seconds * SECOND_MS),
+    list: {
+      maxEntries: list.max_entries,
+      maxDepth: list.max_depth,
+      includeHidden: list.include_hidden_default,
+      includeFiles: list.include_files_default,
+      includeDirs: list.include_dirs_default,
+      includeSymlinks: list.include_symlinks_default,
+      includeOther: list.include_other_default,
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { LoopEvent } from "@sallyport/engine/loop";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { TERMINAL_ATTACKS } from "../../../../engine/src/loop/fixtures/terminal-attacks.ts";
+import { attackEvents, attackQuestion } from "../fixtures/attack-script.ts";
+import { askedQuestions } from "../keys/asked-questions.ts";
+import { standingScopesFor } from "../standing-scopes.ts";
+import { cleanDeep, visibleJson } from "./clean.ts";
+import { CleanBorder } from "./clean-event.ts";
+import { screenState } from "./reduce.ts";
+import { emptyScreen } from "./screen-state.ts";
+
+/** Anything but a line break that is not printed as itself. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
+const UNSAFE = /[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f]/;
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, held]) => [name, ...stringsIn(held)]);
+}
+
+describe("the border of the screen", () => {
+  it.each(TERMINAL_ATTACKS)(
+    "lets nothing of $name through, in any field [FR-OUT-02, NFR-SEC-05]",
+    ({ output }) => {
+      const border = new CleanBorder();
+      const state = attackEvents(output).reduce(
+        (screen, event) => screenState(screen, border.clean(event)),
+        emptyScreen(),
+      );
+      const strings = stringsIn(state);
+      expect(strings.length).toBeGreaterThan(20);
+      for (const text of strings) expect(text).not.toMatch(UNSAFE);
+    },
+  );
+
+  it.each(TERMINAL_ATTACKS)("lets nothing of $name into a question [FR-OUT-02, NFR-SEC-05]", ({ output }) => {
+    const commands = { standingScopes: standingScopesFor("user") };
+    const [asked] = askedQuestions([attackQuestion(output)], { refusals: new Map(), commands });
+    const { raw: _, ...shown } = asked ?? { raw: undefined };
+    for (const text of stringsIn({ ...shown, scopes: asked?.scopes.map(({ label }) => label) })) {
+      expect(text).not.toMatch(UNSAFE);
+    }
+  });
+
+  it("knows a sequence that is cut between two chunks [FR-OUT-02]", () => {
+    const border = new CleanBorder();
+    const chunk = (text: string): LoopEvent => ({ kind: "stdout", index: 0, id: "a", chunk: text });
+    const shown = ["a\u001b]0;PW", "NED\u0007b", "\u001b", "[31mc"].map((text) => border.clean(chunk(text)));
+    expect(shown.map((event) => ("chunk" in event ? event.chunk : "?")).join("")).toBe("abc");
+  });
+
+  it("keeps the last state of a line that is written over", () => {
+    const event = new CleanBorder().clean({
+      kind: "stdout",
+      index: 0,
+      id: "a",
+      chunk: "10%\r20%\r30%\ndone\r\n",
+    });
+    expect(event).toMatchObject({ chunk: "30%\ndone\n" });
+  });
+
+  it("keeps printable text", () => {
+    const text = "Grüße, 世界! a <b> & 'c' 👍";
+    expect(cleanDeep({ text })).toEqual({ text });
+  });
+});
+
+describe("arguments as text", () => {
+  it("show everything that is there, and read back as the same [FR-TUI-01]", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = visibleJson(value, 2);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+        for (const line of text.split("\n")) expect(line).not.toMatch(UNSAFE);
+      }),
+    );
+    expect(visibleJson({ path: "a\u202eb\u001b[2J" })).toBe('{"path":"a\\u202eb\\u001b[2J"}');
+  });
+});
