@@ -6,8 +6,11 @@ import { bytesPerCall } from "./bytes-per-call.ts";
 import { floorContender } from "./floor.ts";
 import { effectful, forgetful, guardedContender, inMemory, onDisk } from "./guarded.ts";
 import { benchHttp, printHttp } from "./http/bench-http.ts";
+import { benchTurn, printTurn } from "./loop/bench-turn.ts";
+import { printLp1 } from "./lp1/bench-lp1.ts";
 import { mcpContender } from "./mcp.ts";
 import { type Contender, MANY_CALLERS, measure, median, type Reading } from "./measure.ts";
+import { benchPathSandbox, printPathSandbox } from "./path-sandbox/bench-path-sandbox.ts";
 import { benchIsolation } from "./sandbox.ts";
 import { add } from "./subject.ts";
 import { printTokens } from "./tokens.ts";
@@ -135,14 +138,19 @@ printTokens();
 await printAuthorise();
 const http = await benchHttp(ROUNDS);
 printHttp(http);
+const lp1 = printLp1();
+const paths = await benchPathSandbox(ROUNDS);
+printPathSandbox(paths);
+const turns = await benchTurn(ROUNDS);
+printTurn(turns);
 const out = process.argv.find((argument) => argument.startsWith("--out="))?.slice(6);
 if (out)
   writeFileSync(
     out,
-    `${JSON.stringify({ node: process.versions.node, rounds: ROUNDS, bytes, rows, isolation, http }, null, 2)}\n`,
+    `${JSON.stringify({ node: process.versions.node, rounds: ROUNDS, bytes, rows, isolation, http, lp1, paths, turns }, null, 2)}\n`,
   );
 else {
   console.log(JSON.stringify(isolation));
   console.log(JSON.stringify(rows));
-  console.log(JSON.stringify(http));
+  console.log(JSON.stringify({ http, lp1, paths, turns }));
 }

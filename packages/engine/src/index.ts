@@ -55,6 +55,7 @@ export type { Verdict } from "./journal/recover.ts";
 export { type Hosts, hostsWithin, readHost, readHostPattern } from "./match/hosts.ts";
 export { compilePatterns } from "./match/patterns.ts";
 export { MemoryBus } from "./memory/bus.ts";
+export { createMemoryConversations } from "./memory/conversations.ts";
 export { createMemoryStore, type MemoryStoreOptions } from "./memory/index.ts";
 export { MemoryMeter } from "./memory/meter.ts";
 export { RecentErrors, systemClock, uuidV7 } from "./memory/system.ts";

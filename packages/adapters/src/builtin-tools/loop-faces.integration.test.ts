@@ -63,6 +63,14 @@ describe("what a loop asks before a call", () => {
     }),
   );
 
+  it("gets the text of a command's result from the tool itself [FR-TOOL-CMD-01]", () =>
+    inHouse({}, async ({ tools }) => {
+      const result = { exitCode: 0, stdout: "out\n", stderr: "warned" };
+      expect(tools.run_command?.loop.textOf?.(result)).toBe("out\n\n\n[stderr]\nwarned");
+      expect(tools.run_command?.resultText).toBe(tools.run_command?.loop.textOf);
+      expect(tools.read_file?.loop.textOf).toBeUndefined();
+    }));
+
   it("does not describe a patch that cannot be read [FR-APR-06]", () =>
     inHouse({}, async ({ tools }) => {
       expect(() => tools.apply_patch?.tool.summaries.run?.({ patch: "nonsense" })).toThrow(/Bad args/);

@@ -79,6 +79,6 @@ export interface BuiltinOptions {
 export interface BuiltinTool {
   tool: DefinedTool;
   loop: LoopTool;
-  /** Makes the text for the model of a result that is not one itself. Left out: the result is the text. */
+  /** The loop's `textOf`, for those who have no loop: the text of a result that is not one itself. */
   resultText?(result: JsonValue): string;
 }

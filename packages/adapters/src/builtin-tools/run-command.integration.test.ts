@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { type CallAnswer, isFailure } from "@sallyport/protocol";
 import { afterAll, describe, expect, it } from "vitest";
+import { openPathSandbox } from "../path-sandbox/index.ts";
 import { openSandboxedHouse } from "../sandbox-runners/fixtures/sandboxed-house.ts";
 import { snapshot } from "../workspace/testing/snapshot.ts";
 import { type BuiltHouse, failureOf, inHouse } from "./fixtures/built-house.ts";
-import { commandResultText } from "./index.ts";
+import { builtinTools, commandResultText } from "./index.ts";
 
 const sandboxed = await openSandboxedHouse();
 
@@ -128,9 +129,11 @@ describe.skipIf(!sandboxed)("run_command, as it runs", () => {
       expect(failureOf(await run(house, "exit 7"))).toMatchObject({ details: { exitCode: 7 } });
     }));
 
-  it("does not start outside the workspace [FR-EXE-06]", async () => {
-    await expect(inHouse({ sandbox, tools: { cwd: "/tmp" } }, async () => undefined)).rejects.toThrow(
-      /E3919/,
-    );
-  });
+  it("does not start outside the workspace [FR-EXE-06]", () =>
+    inHouse({ sandbox }, async ({ root, reads, room }) => {
+      const paths = openPathSandbox({ roots: [root] });
+      const made = () =>
+        builtinTools({ root, reads, sandbox: paths, rooms: { of: () => room }, cwd: "/tmp" });
+      expect(made).toThrow(/E3919/);
+    }));
 });

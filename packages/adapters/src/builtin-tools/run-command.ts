@@ -54,7 +54,7 @@ export function runCommandTool(means: ToolMeans, given: Given): BuiltinTool {
       checkCommand(input);
     },
   });
-  return { ...made, resultText: commandResultText };
+  return { ...made, loop: { ...made.loop, textOf: commandResultText }, resultText: commandResultText };
 }
 
 const INPUT = {

@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from "node:sqlite";
-import type { BatchResult, ConversationRecord, JournaledCall, Turn } from "./port.ts";
+import type { BatchResult, ConversationRecord, JournaledCall, Turn } from "@sallyport/engine";
 
 type CallPart = Pick<JournaledCall, "id" | "name">;
 type SealedPart = Required<Pick<JournaledCall, "arguments" | "callId">>;

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
+import type { ConversationRecord, Conversations, Turn } from "@sallyport/engine";
 import { readRecord, readTurn, textCell } from "./cells.ts";
 import type { Connection } from "./connection.ts";
-import type { ConversationRecord, Conversations, Turn } from "./port.ts";
 
 const COLUMNS = "conversation_id, model, cwd, title, created_at, updated_at";
 const CREATE = `INSERT INTO conversations (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)

@@ -1,5 +1,5 @@
+import type { JournaledCall, OpenBatch } from "@sallyport/engine";
 import { type Row, readCallPart, readResult, readSealedPart, readText } from "./cells.ts";
-import type { JournaledCall, OpenBatch } from "./port.ts";
 
 /** Puts an open batch together from its row and its parts; what was sealed goes before what was streamed. */
 export function readOpenBatch(conversationId: string, batch: Row, parts: Row[]): OpenBatch {

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Conversations } from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
 import { failureOf, lost, sqliteCode } from "../sqlite/failures.ts";
 import { loadSqlite } from "../sqlite/load-sqlite.ts";
 import type { Durability } from "../sqlite/options.ts";
 import { Connection } from "./connection.ts";
 import { migrate, refuseNewer } from "./migrations.ts";
-import type { Conversations } from "./port.ts";
 import { preparePrivateFile } from "./private-file.ts";
 import { conversationsOver } from "./sqlite-conversations.ts";
 

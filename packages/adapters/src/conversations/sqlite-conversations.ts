@@ -1,6 +1,6 @@
+import type { Conversations } from "@sallyport/engine";
 import type { Connection } from "./connection.ts";
 import { History } from "./history.ts";
-import type { Conversations } from "./port.ts";
 import { SqliteJournal } from "./sqlite-journal.ts";
 import { SqliteReads } from "./sqlite-reads.ts";
 

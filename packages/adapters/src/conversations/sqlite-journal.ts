@@ -1,9 +1,9 @@
+import type { BatchJournal, BatchResult, OpenBatch, StreamEntry, Turn } from "@sallyport/engine";
 import { type BatchStatements, prepareBatchStatements } from "./batch-statements.ts";
 import { callPart, sealedPart, textCell } from "./cells.ts";
 import type { Connection } from "./connection.ts";
 import type { History } from "./history.ts";
 import { readOpenBatch } from "./open-batch.ts";
-import type { BatchJournal, BatchResult, OpenBatch, StreamEntry, Turn } from "./port.ts";
 
 type Opening = Parameters<BatchJournal["open"]>[0];
 type Sealing = Parameters<BatchJournal["seal"]>[1];

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
+import type { FileRead, ReadLedger } from "@sallyport/engine";
 import { readText, textCell } from "./cells.ts";
 import type { Connection } from "./connection.ts";
-import type { FileRead, ReadLedger } from "./port.ts";
 
 const NOTE = `INSERT INTO file_reads (conversation_id, path, sha256, read_at) VALUES (?, ?, ?, ?)
   ON CONFLICT (conversation_id, path) DO UPDATE SET sha256 = excluded.sha256, read_at = excluded.read_at`;

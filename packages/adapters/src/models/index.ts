@@ -1,7 +1,6 @@
 export { BUILT_IN_PROVIDERS } from "./built-in-providers.ts";
 export { isRetryable, modelFailure } from "./model-failure.ts";
 export { type ModelReference, parseModelReference } from "./model-reference.ts";
-export { type ModelStarter, modelStarter } from "./model-starter.ts";
 export { modelWindow } from "./model-window.ts";
 export type { ModelPart } from "./one-try.ts";
 export { type OpenModelOptions, openModel } from "./open-model.ts";

@@ -2,7 +2,6 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provide
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { ask, failureOf, outline, QUESTION } from "./fixtures/ask.ts";
-import { modelStarter } from "./model-starter.ts";
 import { ModelTrouble } from "./model-trouble.ts";
 import type { ModelPart } from "./one-try.ts";
 import { startStream } from "./start-stream.ts";
@@ -120,39 +119,5 @@ describe("starting a model's stream", () => {
     setTimeout(() => stopper.abort(), 5);
     const parts = await collect(startStream(model, QUESTION, { signal: stopper.signal }));
     expect(parts).toEqual([{ type: "aborted" }]);
-  });
-});
-
-describe("a model as the loop starts it", () => {
-  it("is a failure when it could not begin, and throws one when it breaks in the middle", async () => {
-    const start = modelStarter(modelOf([new ModelTrouble("protocol", "odd"), [START, TEXT, CUT]]));
-    expect(await start(QUESTION)).toMatchObject({ code: "E3959" });
-    const parts = await start(QUESTION);
-    if (isFailure(parts)) throw new Error(parts.message);
-    const seen: string[] = [];
-    const reading = async () => {
-      for await (const part of parts) seen.push(part.type);
-    };
-    await expect(reading()).rejects.toMatchObject({ failure: { code: "E3959", details: { kind: "cut" } } });
-    expect(seen).toEqual(["stream-start", "text-delta"]);
-  });
-
-  it("just ends when it is stopped", async () => {
-    const stopper = new AbortController();
-    const hanging = ReadableStream.from(
-      (async function* () {
-        yield TEXT;
-        await new Promise(() => undefined);
-      })(),
-    );
-    const model = { ...modelOf([]), doStream: async () => ({ stream: hanging }) };
-    const parts = await modelStarter(model)({ ...QUESTION, abortSignal: stopper.signal });
-    if (isFailure(parts)) throw new Error(parts.message);
-    const seen: string[] = [];
-    for await (const part of parts) {
-      seen.push(part.type);
-      stopper.abort();
-    }
-    expect(seen).toEqual(["text-delta"]);
   });
 });

@@ -15,7 +15,14 @@ export interface CallOutline {
   startedAt: number;
   phase: CallPhase;
   /** Once it has ended. */
-  closing?: { status: CallStatus; closedAt: number; errorCode?: string };
+  closing?: OutlinedEnd;
+}
+
+/** How a call ended, as a list shows it. */
+export interface OutlinedEnd {
+  status: CallStatus;
+  closedAt: number;
+  errorCode?: string;
 }
 
 /** What a store can do beside the port: lists that cost nothing for the size of results. */
@@ -47,7 +54,7 @@ export function outlineOf(row: Record<string, SQLOutputValue>): CallOutline {
   return outline;
 }
 
-function closingOf(row: Record<string, SQLOutputValue>, status: CallStatus): CallOutline["closing"] {
+function closingOf(row: Record<string, SQLOutputValue>, status: CallStatus): OutlinedEnd {
   const closing = { status, closedAt: Number(row.completed_at) };
   return typeof row.error_code === "string" ? { ...closing, errorCode: row.error_code } : closing;
 }

@@ -1,4 +1,4 @@
-export type { CallOutline, OutlineReader } from "./call-outlines.ts";
+export type { CallOutline, OutlinedEnd, OutlineReader } from "./call-outlines.ts";
 export { DATABASE_FILE } from "./folder.ts";
 export { openSqliteStore } from "./open-store.ts";
 export type { Durability, SqliteStoreOptions } from "./options.ts";

@@ -18,7 +18,7 @@ async function outlines({ calls }: Store): Promise<CallOutline[]> {
 
 function failed() {
   const { closing, ...call } = sampleCall();
-  if (!closing || closing.answer.status !== "success") throw new Error("the sample has changed");
+  if (closing?.answer.status !== "success") throw new Error("the sample has changed");
   const { result: _result, ...rest } = closing.answer;
   const answer = { ...rest, callId: call.callId, status: "error" as const, error: failure("E3107") };
   return { ...call, closing: { ...closing, status: "error" as const, answer } };
@@ -30,7 +30,7 @@ describe("outlines of calls", () => {
       await using closing = new AsyncDisposableStack();
       const store = await openSqliteStore({ folder });
       closing.defer(() => store.close());
-      for (const call of [sampleCall(), failed(), sampleIntent({ phase: "queued" })])
+      for (const call of [sampleCall(), failed(), sampleIntent({ phase: "waiting" })])
         await applied(store, opening(call));
       const whole = await store.calls.list({ limit: 10 });
       expect(await outlines(store)).toEqual(

@@ -25,7 +25,7 @@ describe("a turn", () => {
       answers: [asks({ id: "c1", name: "look", input: { what: "sea" } }), says("It is blue.")],
     });
     expect(await conversation.send("What is there?")).toEqual({ kind: "done", text: "It is blue." });
-    expect(outline(await conversation.turns())).toEqual([
+    expect(outline(conversation.turns)).toEqual([
       "user: What is there?",
       "use c1 look",
       "result c1: saw sea",
@@ -57,7 +57,7 @@ describe("a turn", () => {
       ],
     });
     await conversation.send("go");
-    const [, , , , a, b, c] = outline(await conversation.turns());
+    const [, , , , a, b, c] = outline(conversation.turns);
     expect(a).toBe("result a error: fails failed: no luck");
     expect(b).toMatch(/^result b error: Unknown tool: nobody/);
     expect(c).toBe("result c: saw x");
@@ -115,7 +115,7 @@ describe("a turn", () => {
       answers: [[{ type: "text-delta", id: "t", delta: "half a" }, error], says("again")],
     });
     expect(await conversation.send("go")).toMatchObject({ kind: "failed", error: { code: "E3959" } });
-    expect(outline(await conversation.turns())).toEqual(["user: go", "assistant: half a"]);
+    expect(outline(conversation.turns)).toEqual(["user: go", "assistant: half a"]);
     expect(await conversation.send("once more")).toEqual({ kind: "done", text: "again" });
   });
 
@@ -136,7 +136,7 @@ describe("a turn", () => {
     });
     expect(await conversation.send("go")).toMatchObject({ kind: "done" });
     expect(ran).toHaveLength(2);
-    const results = outline(await conversation.turns()).filter((line) => line.startsWith("result"));
+    const results = outline(conversation.turns).filter((line) => line.startsWith("result"));
     expect(results.slice(2)).toEqual(
       ["c2", "c3", "c4"].map((id) => `result ${id} error: Max tool iterations reached`),
     );
@@ -175,7 +175,7 @@ describe("a turn", () => {
         settings: { allowParallel },
       });
       await conversation.send("go");
-      const results = outline(await conversation.turns()).filter((line) => line.startsWith("result"));
+      const results = outline(conversation.turns).filter((line) => line.startsWith("result"));
       expect(results).toEqual(["result a: 60", "result b: 5", "result c: 20"]);
       expect(most).toBe(allowParallel ? 3 : 1);
     }
@@ -191,7 +191,7 @@ describe("modes", () => {
     });
     expect(await conversation.send("go")).toEqual({ kind: "done", text: "then not" });
     expect(prompts[0]?.tools).toBeUndefined();
-    expect(outline(await conversation.turns())[2]).toBe("result c1 error: Tool execution disabled");
+    expect(outline(conversation.turns)[2]).toBe("result c1 error: Tool execution disabled");
   });
 
   it("parse_only: shows the calls, runs nothing, and goes on with the person's results [T-MODE-02] [FR-MODE-02] [FR-TUI-04]", async () => {
@@ -218,10 +218,7 @@ describe("modes", () => {
       text: "thanks",
     });
     expect(wrote).toEqual([]);
-    expect(outline(await conversation.turns()).slice(3, 5)).toEqual([
-      "result a: fine",
-      "result b error: broke",
-    ]);
+    expect(outline(conversation.turns).slice(3, 5)).toEqual(["result a: fine", "result b error: broke"]);
     expect(prompts[1]?.prompt.at(-1)?.role).toBe("tool");
   });
 
@@ -234,7 +231,7 @@ describe("modes", () => {
     await conversation.send("go");
     conversation.cancel();
     await expect.poll(() => conversation.state.state).toBe("idle");
-    expect(outline(await conversation.turns()).at(-1)).toBe("result a error: Cancelled by user");
+    expect(outline(conversation.turns).at(-1)).toBe("result a error: Cancelled by user");
     expect(await conversation.send("on")).toEqual({ kind: "done", text: "all right" });
   });
 });
@@ -282,7 +279,7 @@ describe("approval", () => {
     });
     await conversation.send("go");
     expect(wrote).toEqual([2]);
-    expect(outline(await conversation.turns())[5]).toBe("result w1 error: Tool call denied by user");
+    expect(outline(conversation.turns)[5]).toBe("result w1 error: Tool call denied by user");
     const states = (await engine.approvals.list({ limit: 9 })).map(({ standing }) => standing.state);
     expect(states.toSorted()).toEqual(["consumed", "denied"]);
   });
@@ -296,7 +293,7 @@ describe("approval", () => {
     });
     await conversation.send("go");
     expect(wrote).toEqual([]);
-    const results = outline(await conversation.turns()).slice(4, 7);
+    const results = outline(conversation.turns).slice(4, 7);
     expect(results).toEqual([
       "result r: saw x",
       "result w1 error: Tool call denied by user: not today",
@@ -331,7 +328,7 @@ describe("approval", () => {
     });
     expect(await conversation.send("go")).toMatchObject({ kind: "done" });
     expect(wrote).toEqual([]);
-    expect(outline(await conversation.turns())[5]).toMatch(/result w1 error: .*approval/);
+    expect(outline(conversation.turns)[5]).toMatch(/result w1 error: .*approval/);
     expect(await engine.approvals.list({ limit: 9, states: ["pending"] })).toEqual([]);
   });
 
@@ -373,7 +370,7 @@ describe("cancelling", () => {
     await started.promise;
     conversation.cancel();
     expect(await turn).toEqual({ kind: "cancelled" });
-    expect(outline(await conversation.turns()).slice(4)).toEqual([
+    expect(outline(conversation.turns).slice(4)).toEqual([
       "result a: saw x",
       "result b error: Cancelled by user",
       "result c error: Cancelled by user",
@@ -396,7 +393,7 @@ describe("cancelling", () => {
     });
     expect(await loop.conversation.send("go")).toEqual({ kind: "cancelled" });
     expect(wrote).toEqual([]);
-    expect(outline(await loop.conversation.turns()).at(-1)).toBe("result w error: Cancelled by user");
+    expect(outline(loop.conversation.turns).at(-1)).toBe("result w error: Cancelled by user");
     const [record] = await loop.engine.approvals.list({ limit: 1 });
     expect(record?.standing.state).not.toMatch(/pending|approved/);
   });
@@ -417,7 +414,7 @@ describe("cancelling", () => {
     await sleep(5);
     conversation.cancel();
     expect(await turn).toEqual({ kind: "cancelled" });
-    expect(outline(await conversation.turns())).toEqual(["user: go", "assistant: so far"]);
+    expect(outline(conversation.turns)).toEqual(["user: go", "assistant: so far"]);
   });
 });
 
@@ -434,9 +431,7 @@ describe("output", () => {
       },
     });
     await conversation.send("go");
-    const results = (await conversation.turns()).flatMap((turn) =>
-      turn.kind === "tool_result" ? [turn.content] : [],
-    );
+    const results = conversation.turns.flatMap((turn) => (turn.kind === "tool_result" ? [turn.content] : []));
     expect(results.map((text) => text.length)).toEqual([3_000, 1_000]);
     expect(results.every((text) => text.endsWith("... [output truncated]"))).toBe(true);
   });
@@ -458,7 +453,7 @@ describe("output", () => {
       },
     });
     await conversation.send("go");
-    const [content = ""] = (await conversation.turns()).flatMap((turn) =>
+    const [content = ""] = conversation.turns.flatMap((turn) =>
       turn.kind === "tool_result" ? [turn.content] : [],
     );
     expect(kept).toEqual(["x".repeat(5_000)]);
@@ -479,7 +474,7 @@ describe("time", () => {
       answers: [asks({ id: "a", name: "slow" }, { id: "b", name: "look", input: { what: "z" } }), says("ok")],
     });
     await conversation.send("go");
-    const [a, b] = outline(await conversation.turns()).slice(3);
+    const [a, b] = outline(conversation.turns).slice(3);
     expect(a).toMatch(/^result a error: Tool 'slow' timed out after 0\.03s/);
     expect(b).toBe("result b: saw z");
   });

@@ -34,10 +34,13 @@ export class Conversation implements ConversationDoor {
   #state: LoopState = { state: "idle" };
   #turn: AbortController | undefined;
   #usedTokens: number | undefined;
+  /** What is in the store, so that it is not read anew for every answer. */
+  readonly #history: Turn[];
 
-  private constructor(id: string, parts: LoopParts) {
+  private constructor(id: string, parts: LoopParts, history: Turn[]) {
     this.id = id;
     this.#parts = parts;
+    this.#history = history;
   }
 
   /** Begins a new conversation, on record. */
@@ -46,7 +49,7 @@ export class Conversation implements ConversationDoor {
     const conversationId = ids.next();
     const at = clock.now();
     await conversations.create({ conversationId, model, cwd, title: "", createdAt: at, updatedAt: at });
-    return new Conversation(conversationId, parts);
+    return new Conversation(conversationId, parts, []);
   }
 
   /** Goes on with an earlier one; E3917 when there is none of that id. What a crash left open is found here. */
@@ -56,7 +59,7 @@ export class Conversation implements ConversationDoor {
       return failure("E3917", { message: `There is no conversation ${conversationId}.` });
     }
     await conversations.update(conversationId, { model, at: clock.now() });
-    const conversation = new Conversation(conversationId, parts);
+    const conversation = new Conversation(conversationId, parts, await conversations.turns(conversationId));
     await conversation.#findOpenBatch();
     return conversation;
   }
@@ -71,8 +74,8 @@ export class Conversation implements ConversationDoor {
   }
 
   /** The history so far. */
-  turns(): Promise<Turn[]> {
-    return this.#parts.conversations.turns(this.id);
+  get turns(): readonly Turn[] {
+    return this.#history;
   }
 
   listen(listener: (event: LoopEvent) => void | Promise<void>): () => void {
@@ -88,8 +91,10 @@ export class Conversation implements ConversationDoor {
     return this.#inTurn("idle", async (signal) => {
       const { conversations, clock } = this.#parts;
       const at = clock.now();
-      const isFirst = (await conversations.turns(this.id)).length === 0;
-      await conversations.append(this.id, [{ kind: "user", text, at }]);
+      const isFirst = this.#history.length === 0;
+      const said: Turn = { kind: "user", text, at };
+      await conversations.append(this.id, [said]);
+      this.#history.push(said);
       await conversations.update(this.id, { at, ...(isFirst && { title: titleOf(text) }) });
       return await this.#converse(signal, 1);
     });
@@ -114,12 +119,18 @@ export class Conversation implements ConversationDoor {
     return this.#inTurn("recovery", async (signal) => {
       const batch = await this.#parts.conversations.journal.openOf(this.id);
       if (!batch) return { kind: "done", text: "" };
-      const sealed = batch.phase === "sealed" ? batch : await sealInterrupted(batch, this.#parts);
+      const sealed = batch.phase === "sealed" ? batch : await this.#sealInterrupted(batch);
       const results = await resultsAfterCrash(sealed, choice, this.#parts);
       await this.#closeBatch(sealed, results);
       if (this.#parts.settings.mode !== "enabled") return { kind: "done", text: "" };
       return await this.#converse(signal, 1);
     });
+  }
+
+  async #sealInterrupted(batch: OpenBatch): Promise<OpenBatch> {
+    const { sealed, turns } = await sealInterrupted(batch, this.#parts);
+    this.#history.push(...turns);
+    return sealed;
   }
 
   /** One thing at a time, and whatever breaks ends the turn, not the process. */
@@ -162,7 +173,7 @@ export class Conversation implements ConversationDoor {
       const answer = await this.#ask(batchId, { signal, iteration });
       const end = this.#endOf(answer, signal);
       if (end) {
-        await this.#parts.conversations.journal.close(batchId, answer.turns);
+        await this.#close(batchId, answer.turns);
         return end;
       }
       const calls = await this.#seal(batchId, answer);
@@ -194,7 +205,7 @@ export class Conversation implements ConversationDoor {
     const { conversations, settings, clock, model } = this.#parts;
     const { journal } = conversations;
     await this.#enter({ state: "streaming" });
-    const turns = await conversations.turns(this.id);
+    const turns = this.#history;
     const opened = await journal.open({ batchId, conversationId: this.id, model, at: clock.now() });
     if (!opened) throw new SallyportError(this.#busy());
     const answer = new AnswerInTheMaking({
@@ -222,7 +233,9 @@ export class Conversation implements ConversationDoor {
     const at = clock.now();
     const sealed = calls.map(({ meta: _meta, ...call }) => ({ ...call, callId: ids.next() }));
     const uses = calls.map((call) => useOf(call, at));
-    await conversations.journal.seal(batchId, { turns: [...turns, ...uses], calls: sealed });
+    const answered = [...turns, ...uses];
+    if (await conversations.journal.seal(batchId, { turns: answered, calls: sealed }))
+      this.#history.push(...answered);
     return sealed;
   }
 
@@ -258,7 +271,11 @@ export class Conversation implements ConversationDoor {
         ...(results[position] ?? missing),
       }),
     );
-    await this.#parts.conversations.journal.close(batchId, turns);
+    await this.#close(batchId, turns);
+  }
+
+  async #close(batchId: string, turns: readonly Turn[]): Promise<void> {
+    if (await this.#parts.conversations.journal.close(batchId, [...turns])) this.#history.push(...turns);
   }
 
   async #waitForResults(calls: readonly SealedCall[]): Promise<TurnEnd> {
@@ -303,8 +320,7 @@ export class Conversation implements ConversationDoor {
     if (!batch) return;
     if (batch.calls.length === 0) {
       const turn: Turn = { kind: "assistant", text: batch.text, at: batch.openedAt };
-      await conversations.journal.close(batch.batchId, batch.text === "" ? [] : [turn]);
-      return;
+      return await this.#close(batch.batchId, batch.text === "" ? [] : [turn]);
     }
     if (batch.phase === "sealed" && settings.mode === "parse_only") {
       const calls = batch.calls.filter(({ result }) => !result);

@@ -64,6 +64,7 @@ export class AnswerInTheMaking {
   readonly #calls: AskedCall[] = [];
   #usedTokens: number | undefined;
   #error: Failure | undefined;
+  #isFinished = false;
 
   constructor(watching: Watching) {
     this.#watching = watching;
@@ -74,6 +75,8 @@ export class AnswerInTheMaking {
       case "text-delta":
         return await this.#text("assistant", part);
       case "reasoning-delta":
+        // A signature comes with an empty piece.
+        this.#note("reasoning", part);
         return await this.#text("reasoning", part);
       case "text-end":
         return this.#note("assistant", part);
@@ -88,6 +91,7 @@ export class AnswerInTheMaking {
       case "tool-call":
         return part.providerExecuted ? undefined : await this.#whole(part);
       case "finish":
+        this.#isFinished = true;
         this.#usedTokens = tokensOf(part.usage);
         return;
       case "failed":
@@ -104,7 +108,9 @@ export class AnswerInTheMaking {
     this.#error ??= error;
   }
 
+  /** Of an answer that broke off nothing may be acted upon: its last call may be half of one. */
   result(): ModelAnswer {
+    if (!this.#isFinished) this.fail(failure("E3959", { message: "The answer broke off before its end." }));
     const turns = [...this.#blocks.values()].filter(({ text, meta }) => text !== "" || meta !== undefined);
     const text = turns.flatMap((turn) => (turn.kind === "assistant" ? [turn.text] : [])).join("");
     return {

@@ -22,14 +22,16 @@ async function interrupted(
   { answers = [says("and so on")], mode = "enabled" as const }: { answers?: Answer[]; mode?: "enabled" } = {},
 ) {
   const { ran, tool } = counting();
-  const loop = await scriptedLoop({ tools: [tool], answers, settings: { mode } });
+  let again: Conversation | undefined;
+  const loop = await scriptedLoop({ tools: [tool], answers, settings: { mode }, latest: () => again });
   const { conversations, conversation, parts } = loop;
   await conversations.append(conversation.id, [{ kind: "user", text: "go", at: 1 }]);
   await conversations.journal.open({ batchId: "b", conversationId: conversation.id, model: "m", at: 2 });
   await prepare(loop, "b");
-  const again = await Conversation.reopen(conversation.id, parts);
-  if (isFailure(again)) throw new Error(again.message);
-  return { ...loop, again, ran };
+  const reopened = await Conversation.reopen(conversation.id, parts);
+  if (isFailure(reopened)) throw new Error(reopened.message);
+  again = reopened;
+  return { ...loop, again: reopened, ran };
 }
 
 const sealTwo = async ({ conversations, conversation }: Awaited<ReturnType<typeof scriptedLoop>>) => {
@@ -56,7 +58,7 @@ describe("a crash", () => {
     });
     expect(await again.send("hello?")).toMatchObject({ kind: "failed", error: { code: "E3958" } });
     expect(await again.recover("resume")).toEqual({ kind: "done", text: "and so on" });
-    expect(outline(await again.turns())).toEqual([
+    expect(outline(again.turns)).toEqual([
       "user: go",
       "assistant: I will look",
       "use c0 look",
@@ -73,7 +75,7 @@ describe("a crash", () => {
       await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
     });
     expect(await again.recover("resume")).toEqual({ kind: "done", text: "and so on" });
-    expect(outline(await again.turns()).slice(3, 5)).toEqual([
+    expect(outline(again.turns).slice(3, 5)).toEqual([
       "result c0: first",
       "result c1 error: Tool result missing after crash",
     ]);
@@ -86,7 +88,7 @@ describe("a crash", () => {
       await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
     });
     expect(await again.recover("discard")).toMatchObject({ kind: "done" });
-    expect(outline(await again.turns()).slice(1, 5)).toEqual([
+    expect(outline(again.turns).slice(1, 5)).toEqual([
       "use c0 look",
       "use c1 look",
       "result c0 error: Tool results discarded after crash",
@@ -108,7 +110,7 @@ describe("a crash", () => {
       batch: { calls: [{ result: { isError: false, content: "seen" } }, {}] },
     });
     await again.recover("resume");
-    expect(outline(await again.turns())[3]).toBe("result c0: seen");
+    expect(outline(again.turns)[3]).toBe("result c0: seen");
     expect(ran).toHaveLength(1);
   });
 
@@ -137,7 +139,7 @@ describe("a crash", () => {
       await journal.record("b", { kind: "text", delta: "As I was say" });
     });
     expect(again.state).toEqual({ state: "idle" });
-    expect(outline(await again.turns())).toEqual(["user: go", "assistant: As I was say"]);
+    expect(outline(again.turns)).toEqual(["user: go", "assistant: As I was say"]);
     expect(await again.send("yes?")).toEqual({ kind: "done", text: "and so on" });
   });
 

@@ -36,7 +36,10 @@ async function onRecord(
 }
 
 /** The answer was still coming in: as much of it as there is joins the history, so that its calls have a place. */
-export async function sealInterrupted(batch: OpenBatch, { conversations, ids }: Parts): Promise<OpenBatch> {
+export async function sealInterrupted(
+  batch: OpenBatch,
+  { conversations, ids }: Parts,
+): Promise<{ sealed: OpenBatch; turns: Turn[] }> {
   const { openedAt: at, text } = batch;
   const calls = batch.calls.map((call) => ({ ...call, callId: ids.next() }));
   const turns: Turn[] = [
@@ -50,7 +53,7 @@ export async function sealInterrupted(batch: OpenBatch, { conversations, ids }: 
     })),
   ];
   await conversations.journal.seal(batch.batchId, { turns, calls });
-  return { ...batch, phase: "sealed", calls };
+  return { sealed: { ...batch, phase: "sealed", calls }, turns };
 }
 
 /**

@@ -60,6 +60,11 @@ describe("a whole patch", () => {
     expect(outcome).toMatchObject({ kind: "lp1_problem", reason: "mixed_eol", path: "b", line: 4 });
   });
 
+  it("reads newlines anew in each section: without any, LF is used [FR-TOOL-PATCH-01]", () => {
+    const outcome = apply({ a: "1\r\n2" }, "F a", "E", "2", ".", "F a", "T", "3", ".");
+    expect(outcome).toMatchObject({ files: [{ kind: "modified", content: Buffer.from("1\n3") }] });
+  });
+
   it("is unchanged as a whole when sections undo each other", () => {
     const outcome = apply({ a: "1\n" }, "F a", "T", "2", ".", "F a", "E", "2", ".");
     expect(outcome).toEqual({ kind: "applied", files: [{ kind: "unchanged", key: "a", path: "a" }] });

@@ -144,6 +144,7 @@ function partsOf(house: OpenHouse, { guard, webhooks, telemetry }: Beside): Door
     callers: config.http.callers,
     caller: { tenant: config.caller.tenant, agent: "http" },
     recognise: (token) => guard.recognise(token),
+    holds: (principal) => guard.holds(principal),
     refuseCallback: (url) => webhooks.refuseCallback(url),
     grantTier: config.approvals.grantTier,
     approvalKey: () => signingKey(config.stateFolder),

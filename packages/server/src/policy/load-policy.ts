@@ -2,8 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { type CompiledPolicy, compilePolicy } from "@sallyport/engine";
 import { type Failure, failure, type Issue, isFailure } from "@sallyport/protocol";
-import { type Document, LineCounter, parseDocument } from "yaml";
-import { YamlPlaces } from "./yaml-places.ts";
+import { readYaml, type YamlSource } from "../config/yaml-source.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -32,39 +31,33 @@ function unreadable(path: string, why: string): Failure {
 }
 
 function compileText(text: string, path: string): CompiledPolicy | Failure {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const places = new YamlPlaces(document, lines);
-  const wrong = [...document.errors, ...document.warnings].map(({ pos, message }) => ({
-    path: `${path}:${places.lineAt(pos[0])}`,
-    reason: message,
-  }));
-  if (wrong.length > 0) return refused(path, wrong);
-  const plain = plainValue(document);
-  if (!plain.ok) return refused(path, [{ path: `${path}:1`, reason: plain.reason }]);
-  const compiled = compilePolicy(plain.value, { name: basename(path) });
-  return isFailure(compiled) ? refused(path, placed(compiled.issues ?? [], path, places)) : compiled;
+  const source = readYaml(text, path);
+  if (Array.isArray(source)) return refused(path, source.map(byLine));
+  const compiled = compilePolicy(source.value, { name: basename(path) });
+  return isFailure(compiled) ? refused(path, placed(compiled.issues ?? [], path, source)) : compiled;
 }
 
-/** Aliases are resolved here: unknown ones, and bombs, are wrong files. */
-function plainValue(document: Document): { ok: true; value: unknown } | { ok: false; reason: string } {
-  try {
-    return { ok: true, value: document.toJS() };
-  } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
-  }
+/** Without the column: rules are short. */
+function byLine(issue: Issue): Issue {
+  return { ...issue, path: issue.path.replace(/:\d+$/, "") };
 }
 
 /** In the order of the file, which is how a person goes through it. */
-function placed(issues: readonly Issue[], path: string, places: YamlPlaces): Issue[] {
+function placed(issues: readonly Issue[], path: string, source: YamlSource): Issue[] {
   return issues
-    .map((issue) => ({ issue, line: places.lineOf(issue.path) }))
+    .map((issue) => ({ issue, line: source.find(stepsOf(issue.path)).line }))
     .sort((a, b) => a.line - b.line)
     .map(({ issue, line }) => ({
       ...issue,
       path: `${path}:${line}`,
       reason: issue.path === "" ? issue.reason : `${issue.path} ${issue.reason}`,
     }));
+}
+
+/** The steps of a JSON Pointer. */
+function stepsOf(pointer: string): string[] {
+  const steps = pointer.split("/").slice(1);
+  return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
 function refused(path: string, issues: Issue[]): Failure {

@@ -12,6 +12,7 @@ import { VERSION } from "../version.ts";
 import { followReloads, tellReload } from "./follow-reloads.ts";
 import { type StartReport, startReport } from "./start-report.ts";
 import { listenForSignals, type StopSignals } from "./stop-signal.ts";
+import { hasTerminal } from "./terminal.ts";
 
 export interface ServeOptions {
   config: LoadedConfig;
@@ -29,7 +30,10 @@ export interface ServeOptions {
 export async function serveHouse(options: ServeOptions): Promise<void> {
   const { config, log, onOpen, signals = process } = options;
   const opened: { house?: OpenHouse } = {};
-  const stopping = listenForSignals(signals, () => void tellReload(opened.house, log));
+  const stopping = listenForSignals(signals, {
+    onReload: () => void tellReload(opened.house, log),
+    hasTerminal,
+  });
   const instance = randomUUID();
   const telemetry = openTelemetry(processEnvironment(), {
     instance,

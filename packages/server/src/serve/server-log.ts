@@ -3,6 +3,7 @@ import { redactLog, redactText } from "@sallyport/engine";
 import { type Logger, pino } from "pino";
 import type { LoadedConfig } from "../config/load.ts";
 import { logLine } from "./log-line.ts";
+import { terminalGone } from "./terminal.ts";
 
 export interface LogOptions extends Pick<LoadedConfig, "log"> {
   stream: Writable & { isTTY?: boolean };
@@ -14,7 +15,11 @@ export interface LogOptions extends Pick<LoadedConfig, "log"> {
  */
 export function createServerLog({ log, stream }: LogOptions): Logger {
   const isText = log.format === "text" || (log.format === "auto" && stream.isTTY === true);
-  const write = (line: string) => void stream.write(isText ? logLine(line, stream) : line);
+  const isGone = stream.isTTY === true ? terminalGone() : () => false;
+  const write = (line: string) => {
+    // A terminal that was closed takes no more lines: the attempt alone would count as a failure of the whole command.
+    if (!isGone()) stream.write(isText ? logLine(line, stream) : line);
+  };
   return pino(
     {
       level: log.level,

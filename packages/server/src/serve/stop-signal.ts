@@ -1,4 +1,5 @@
 import type { EventEmitter } from "node:events";
+import { terminalGone } from "./terminal.ts";
 
 /** What tells a server to stop, and to read its configuration again. */
 export interface StopSignals {
@@ -12,8 +13,20 @@ export interface StopSignals {
 
 const STOPPING = ["SIGTERM", "SIGINT"] as const;
 
-/** Listens for orders to end, and for SIGHUP, which calls `onReload`. */
-export function listenForSignals(signals: EventEmitter, onReload: () => void): StopSignals {
+export interface SignalOptions {
+  onReload(): void;
+  /** Whether the process has a terminal, asked now and with each SIGHUP. */
+  hasTerminal?: () => boolean;
+}
+
+/**
+ * Listens for orders to end, and for SIGHUP, which calls `onReload`. A terminal that is closed sends SIGHUP too: a server
+ * that was started at one, and has none any more, is told to stop by it.
+ */
+export function listenForSignals(
+  signals: EventEmitter,
+  { onReload, hasTerminal = () => false }: SignalOptions,
+): StopSignals {
   const first = Promise.withResolvers<string>();
   const second = Promise.withResolvers<string>();
   let seen = 0;
@@ -21,14 +34,19 @@ export function listenForSignals(signals: EventEmitter, onReload: () => void): S
     seen += 1;
     (seen === 1 ? first : second).resolve(name);
   };
+  const isGone = terminalGone(hasTerminal);
+  const hangUp = () => {
+    if (isGone()) stop("SIGHUP");
+    else onReload();
+  };
   for (const name of STOPPING) signals.on(name, stop);
-  signals.on("SIGHUP", onReload);
+  signals.on("SIGHUP", hangUp);
   return {
     first: first.promise,
     second: second.promise,
     done: () => {
       for (const name of STOPPING) signals.off(name, stop);
-      signals.off("SIGHUP", onReload);
+      signals.off("SIGHUP", hangUp);
     },
   };
 }

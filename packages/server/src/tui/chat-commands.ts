@@ -25,6 +25,7 @@ export interface ScreenInfo {
   /** `provider/model`. */
   model: string;
   mode: string;
+  /** As it is to be shown, such as `~/project`. */
   folder: string;
   /** Used so far, where it is known. */
   tokens?: number;

@@ -47,7 +47,7 @@ const WELCOME: Entry = {
  * restored however it ends: by the person, by an order to end, or by a defect, which is thrown.
  */
 export async function runScreen(parts: ScreenParts): Promise<number> {
-  const { door, turns, options } = parts;
+  const { door, turns } = parts;
   const store = new ScreenStore(emptyScreen());
   store.take({ kind: "state", state: door.state });
   store.take({ kind: "entries", entries: turns.length === 0 ? [WELCOME] : historyEntries(turns) });
@@ -55,14 +55,18 @@ export async function runScreen(parts: ScreenParts): Promise<number> {
   const leaving = new AbortController();
   const ended = endOrders(parts.signal, leaving);
   try {
-    await (options.plain ? plainScreen : inkScreen)(parts, store, leaving);
+    await (isPlain(parts) ? plainScreen : inkScreen)(parts, store, leaving);
   } finally {
     stopListening();
     store.close();
-    door.cancel();
     ended.done();
   }
   return ended.ordered() ? TERMINATED : 0;
+}
+
+/** Only a terminal can be drawn on, and only at one can keys be pressed. */
+function isPlain({ options, io }: ScreenParts): boolean {
+  return options.plain || !io.stdin.isTTY || !io.stdout.isTTY;
 }
 
 /** Leaves on an order to end, so that the terminal is put right first. */
@@ -72,8 +76,9 @@ function endOrders(signal: AbortSignal | undefined, leaving: AbortController) {
     ordered = true;
     leaving.abort();
   };
-  process.once("SIGTERM", end);
-  process.once("SIGHUP", end);
+  // Not `once`: Ink ends the process by itself where it finds no other listener left.
+  process.on("SIGTERM", end);
+  process.on("SIGHUP", end);
   if (signal?.aborted) end();
   signal?.addEventListener("abort", end, { once: true });
   const done = () => {

@@ -7,6 +7,9 @@ import { answerCommand, offeredCommands, unknownCommand } from "./commands/run-c
 import type { ScreenStore } from "./screen-store.ts";
 import type { Entry } from "./state/screen-state.ts";
 
+/** How long a turn may take to end once it is cancelled and the person leaves. */
+const STOP_MS = 5_000;
+
 interface TalkParts {
   door: ConversationDoor;
   store: ScreenStore;
@@ -23,6 +26,7 @@ export class Talk {
   readonly #parts: TalkParts;
   readonly #offered: readonly CommandName[];
   #underWay = 0;
+  #latest: Promise<void> = Promise.resolve();
 
   constructor(parts: TalkParts) {
     this.#parts = parts;
@@ -54,6 +58,15 @@ export class Talk {
     this.#parts.door.cancel();
   }
 
+  /** Stops what is under way, and waits a while for it to end. */
+  async stop(): Promise<void> {
+    this.cancel();
+    const patience = Promise.withResolvers<void>();
+    const timer = setTimeout(patience.resolve, STOP_MS);
+    await Promise.race([this.#latest, patience.promise]);
+    clearTimeout(timer);
+  }
+
   async #command(entered: Extract<Entered, { kind: "command" }>): Promise<AfterEntry> {
     if (entered.name === "quit") return "leave";
     if (entered.name === "clear") return "clear";
@@ -75,7 +88,12 @@ export class Talk {
     return "stay";
   }
 
-  async #turn(begin: () => Promise<TurnEnd | Failure>): Promise<void> {
+  #turn(begin: () => Promise<TurnEnd | Failure>): Promise<void> {
+    this.#latest = this.#whole(begin);
+    return this.#latest;
+  }
+
+  async #whole(begin: () => Promise<TurnEnd | Failure>): Promise<void> {
     const { store, broke } = this.#parts;
     this.#underWay += 1;
     try {

@@ -110,6 +110,16 @@ describe("a callback [L3-API-1] [L3P2-1]", () => {
     expect(await rig.of(callId)).toMatchObject({ attempts: 1, problem: expect.any(String) });
   });
 
+  it("to a host that is no longer wanted is given up, and nothing is sent", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new CallbackRig();
+    rig.start({ refuse: () => "its host is not on the list" });
+    const callId = await rig.ended(receiver.url);
+    await expect.poll(() => rig.stateOf(callId), WAIT).toBe("given_up");
+    expect(await rig.of(callId)).toMatchObject({ problem: "It is not sent: its host is not on the list." });
+    expect(receiver.told).toEqual([]);
+  });
+
   it("whose body cannot be written, or whose call is gone, is given up", async () => {
     await using receiver = await Receiver.start();
     await using rig = new CallbackRig();

@@ -13,6 +13,8 @@ export interface CallbackOptions {
   log: WebhookLog;
   /** JSON; undefined: there is nothing to tell. The ToolInvokeResponse when left out. */
   body?: (record: CallRecord) => string | undefined;
+  /** Why nothing is sent to that URL any more: what was accepted earlier may not be wanted now. */
+  refuse?: (url: string) => string | undefined;
   /** Tries before it is given up. */
   attempts?: number;
   /** Between the tries; the last one is repeated. */

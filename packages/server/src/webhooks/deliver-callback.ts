@@ -10,6 +10,7 @@ export interface CallbackRoom {
   clock: Clock;
   log: WebhookLog;
   body(record: CallRecord): string | undefined;
+  refuse?: (url: string) => string | undefined;
   /** Tries before it is given up. */
   attempts: number;
   backoff: Backoff;
@@ -47,6 +48,8 @@ async function write(
 }
 
 async function send({ callId, url }: Callback, room: CallbackRoom, signal: AbortSignal): Promise<Delivery> {
+  const refused = room.refuse?.(url);
+  if (refused !== undefined) return { ok: false, problem: `It is not sent: ${refused}.`, retryable: false };
   const record = await room.store.calls.get(callId);
   const body = record && bodyOf(record, room);
   if (body === undefined) {

@@ -6,6 +6,7 @@ import { readSecret } from "../configured-secrets.ts";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys } from "../keys/index.ts";
 import { ensureWebhookSecret, webhookSecretsIn } from "../keys/webhook-secret.ts";
 import { type ApprovalNotices, openApprovalNotices } from "./approval-notices.ts";
+import { type CallbackHosts, hostProblem, refuseHost } from "./callback-hosts.ts";
 import { openCallbacks } from "./callbacks.ts";
 import type { WebhookLog } from "./webhook-log.ts";
 
@@ -24,7 +25,7 @@ export interface OpenWebhooks {
 /** Begins to deliver callbacks. Throws E3227 when there is no secret to sign with. */
 export function openWebhooks(
   { config, engine, store, bus }: OpenHouse,
-  { log }: { log: WebhookLog },
+  { log, callbackHosts }: { log: WebhookLog; callbackHosts?: CallbackHosts | undefined },
 ): OpenWebhooks {
   const { allowPrivate, attempts, timeoutSeconds } = config.webhooks;
   const sender = createWebhookSender({
@@ -33,10 +34,11 @@ export function openWebhooks(
     timeoutMs: timeoutSeconds * 1_000,
   });
   const clock = systemClock;
-  const callbacks = openCallbacks({ store, sender, clock, log, attempts, pollMs: POLL_MS });
+  const refuse = (url: string) => hostProblem(url, callbackHosts);
+  const callbacks = openCallbacks({ store, sender, clock, log, attempts, refuse, pollMs: POLL_MS });
   let notices: ApprovalNotices | undefined;
   return {
-    refuseCallback: (url) => refuseCallbackUrl(url, { allowPrivate }),
+    refuseCallback: (url) => refuseCallbackUrl(url, { allowPrivate }) ?? refuseHost(url, callbackHosts),
     announceAt: (publicUrl) => {
       const mint = minting(config.stateFolder);
       const { approvals } = engine;

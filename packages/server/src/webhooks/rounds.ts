@@ -30,16 +30,24 @@ const WINDOW = 64;
 /** When the longest overdue all wait for one slow host, it looks further, up to so many. */
 const WIDEST = 16_384;
 const WIDER = 4;
+/** So many of one host are remembered; more are found by the next look. */
+const HELD_PER_HOST = 256;
+/** Looking far takes the store's time; of all time it may take this part. */
+const FAR_SHARE = 20;
 
 /**
- * Looks for what is due and delivers it, one look at a time: when it is told that there is something (`kick`), when a
- * delivery ends, when the next item is due, and every `pollMs`.
+ * Looks for what is due and delivers it, one look at a time: when it is told that there is something (`kick`), when the
+ * next item is due, and every `pollMs`. What is due and waits for its host is remembered (`held`): when a delivery ends,
+ * the next one is taken from there, and the store is asked only when nothing is held.
  */
 export class Rounds<Item extends Due> {
   readonly #options: RoundsOptions<Item>;
   readonly #slots: Slots;
   readonly #stop = new AbortController();
   readonly #running = new Map<string, Promise<void>>();
+  /** By host: due, and without a place when it was looked for; the longest overdue first. */
+  readonly #held = new Map<string, Map<string, Item>>();
+  #farAt = 0;
   #looking: Promise<void> | undefined;
   #again = false;
   #closed = false;
@@ -96,21 +104,47 @@ export class Rounds<Item extends Due> {
   /** Begins what is due and finds a place; gives when the next one is due. */
   async #look(): Promise<number> {
     const { clock, pollMs, due } = this.#options;
+    const isFar = clock.now() >= this.#farAt;
+    const begunAt = clock.now();
     for (let window = WINDOW; ; window *= WIDER) {
       const now = clock.now();
       const found = await due(now + pollMs, window);
       for (const item of found) if (item.dueAt <= now) this.#begin(item);
       const isAll = found.length < window || window >= WIDEST;
       const later = found.find(({ dueAt }) => dueAt > now);
-      if (isAll || later || this.#slots.isFull || this.#closed) return later?.dueAt ?? now + pollMs;
+      if (window > WINDOW) this.#farAt = clock.now() + Math.max(pollMs, FAR_SHARE * (clock.now() - begunAt));
+      if (isAll || later || !isFar || this.#slots.isFull || this.#closed) return later?.dueAt ?? now + pollMs;
     }
+  }
+
+  /** Begins what is held and has a place now. False when nothing was, so that the store has to be asked. */
+  #beginHeld(): boolean {
+    const before = this.#running.size;
+    for (const [host, items] of this.#held) {
+      for (const item of items.values()) {
+        if (!this.#slots.hasPlace(host)) break;
+        this.#begin(item);
+      }
+    }
+    return this.#slots.isFull || this.#running.size > before;
   }
 
   #begin(item: Item): void {
     const name = this.#options.nameOf(item);
     const host = hostOf(item.url);
-    if (this.#closed || this.#running.has(name) || !this.#slots.take(host)) return;
+    if (this.#closed || this.#running.has(name)) return;
+    if (!this.#slots.take(host)) {
+      this.#hold(item, { name, host });
+      return;
+    }
+    this.#held.get(host)?.delete(name);
     this.#running.set(name, this.#run(item, { name, host }));
+  }
+
+  #hold(item: Item, { name, host }: { name: string; host: string }): void {
+    const items = this.#held.get(host) ?? new Map<string, Item>();
+    if (items.size < HELD_PER_HOST) items.set(name, item);
+    this.#held.set(host, items);
   }
 
   async #run(item: Item, { name, host }: { name: string; host: string }): Promise<void> {
@@ -125,6 +159,8 @@ export class Rounds<Item extends Due> {
     }
     this.#running.delete(name);
     this.#slots.free(host);
-    if (!quiet) this.kick();
+    if (this.#held.get(host)?.size === 0) this.#held.delete(host);
+    if (quiet) this.#held.clear();
+    else if (!this.#beginHeld()) this.kick();
   }
 }

@@ -14,11 +14,14 @@ export class Slots {
     return this.#all >= this.#most;
   }
 
+  hasPlace(host: string): boolean {
+    return !this.isFull && (this.#taken.get(host) ?? 0) < this.#perHost;
+  }
+
   /** Takes a place for this host; false when there is none. */
   take(host: string): boolean {
-    const taken = this.#taken.get(host) ?? 0;
-    if (this.isFull || taken >= this.#perHost) return false;
-    this.#taken.set(host, taken + 1);
+    if (!this.hasPlace(host)) return false;
+    this.#taken.set(host, (this.#taken.get(host) ?? 0) + 1);
     this.#all += 1;
     return true;
   }

@@ -103,6 +103,28 @@ describe("who asks", () => {
   });
 });
 
+describe("what somebody showed earlier", () => {
+  const shownBy = (text: string) => must(bearer(text));
+
+  it("holds no longer once its token is revoked, or expired [L3-PRM-1]", () => {
+    const [bob, eve] = [shownBy(tokenWith()), shownBy(tokenWith({ jti: "j-2" }))];
+    expect([guard.holds(bob), guard.holds(eve)]).toEqual([true, true]);
+    checker.revoke("j-1");
+    expect([guard.holds(bob), guard.holds(eve)]).toEqual([false, true]);
+    now += 10 * 60_000;
+    expect(guard.holds(eve)).toBe(false);
+  });
+
+  it("holds no longer once its session has ended", () => {
+    const { token, session } = sessions.open("ana");
+    const ana = shownBy(token);
+    expect(guard.holds(ana)).toBe(true);
+    sessions.end(session.id);
+    expect(guard.holds(ana)).toBe(false);
+    expect([guard.holds(shownBy(KEY)), guard.holds({ kind: "anyone" })]).toEqual([true, true]);
+  });
+});
+
 describe("a credential that is no good is refused, never passed over", () => {
   it.each([
     ["another key", `spo_${"x".repeat(43)}`, "E3939"],

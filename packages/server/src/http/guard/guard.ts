@@ -1,4 +1,4 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import type { Access } from "../route.ts";
 import { type Credential, credentialOf } from "./credential.ts";
@@ -24,6 +24,8 @@ export interface Guard {
   identify(shown: Shown): Principal | Failure;
   /** Who a token from a body speaks for. */
   recognise(token: string): Principal | Failure;
+  /** Whether what somebody showed earlier would be accepted now too. */
+  holds(principal: Principal): boolean;
   /** Why somebody may not use a route of this access. */
   refuse(principal: Principal, access: Access): Failure | undefined;
 }
@@ -65,6 +67,11 @@ export function createGuard({ callers, operator, sessions, tokens }: GuardParts)
   return {
     identify: (shown) => identify(credentialOf(shown), shown),
     recognise: (token) => tokens.read(token),
+    holds: (principal) => {
+      if (principal.kind === "agent") return !isFailure(tokens.read(principal.token));
+      const isSession = principal.kind === "operator" && principal.session !== undefined;
+      return !isSession || sessions.has(principal.session ?? "");
+    },
     refuse: (principal, access) => refusal(principal, access, callers),
   };
 }

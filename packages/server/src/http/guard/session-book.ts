@@ -48,9 +48,16 @@ export class SessionBook {
   /** The session of a secret; undefined once it is over. */
   find(token: string): Session | undefined {
     const session = this.#sessions.get(hash("sha256", token));
-    if (!session || this.#now() < session.expiresAt) return session;
-    this.#sessions.delete(session.id);
-    return undefined;
+    return session && this.has(session.id) ? session : undefined;
+  }
+
+  /** Whether that session goes on. */
+  has(id: string): boolean {
+    const session = this.#sessions.get(id);
+    if (!session) return false;
+    if (this.#now() < session.expiresAt) return true;
+    this.#sessions.delete(id);
+    return false;
   }
 
   /** Ends a session at once; nothing happens if it is over. */

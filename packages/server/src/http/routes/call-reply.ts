@@ -16,15 +16,25 @@ const LOOK_AGAIN = "1";
 /** The same for one that waits for a person. */
 const LOOK_LATER = "5";
 
-/** A call's answer over HTTP: the status is the catalogue's. */
+/** A call's answer over HTTP. */
 export function callReply(answer: CallAnswer, origin: string): Reply {
   const statusUrl = invocationUrl(origin, answer.callId);
-  const status = answer.status === "success" ? 200 : entryOf(answer.error).http;
+  const status = answer.status === "success" ? 200 : httpStatusOf(answer.error);
   const headers = headersOf(answer, { status, statusUrl });
   const body = invokeResponse(answer, { statusUrl });
   // The usual answer has none of its own, and is sent without looking for any.
   return Object.keys(headers).length === 0 ? { status, body } : { status, headers, body };
 }
+
+/**
+ * The catalogue's, but where a limit was met by what the call itself asked for: the house is not too busy for it, and asking
+ * again changes nothing.
+ */
+function httpStatusOf(error: Failure): number {
+  return error.code === "E3102" && !error.retryable ? UNPROCESSABLE : entryOf(error).http;
+}
+
+const UNPROCESSABLE = 422;
 
 function headersOf(
   answer: CallAnswer,

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import type { Reply } from "../route.ts";
 import type { EventTiming } from "./call-events.ts";
@@ -231,5 +232,32 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
       standing: () => Promise.reject(new Error("the store is away")),
     };
     await expect(eventsOf(reply)).rejects.toThrow("the store is away");
+  });
+
+  it("ends once what its reader showed holds no longer, and sends nothing more [L3-PRM-1]", async () => {
+    const feed = new FixtureFeed();
+    feed.push({ kind: "progress", percent: 10 });
+    const { door, watch } = await watching(feed);
+    let isRevoked = false;
+    door.parts.holds = () => !isRevoked;
+    const stream = streamOf(await watch());
+    let text = "";
+    stream.on("data", (chunk) => {
+      text += chunk;
+    });
+    await expect.poll(() => text).toContain('"percent":10');
+    isRevoked = true;
+    feed.push({ kind: "progress", percent: 20 });
+    await once(stream, "end");
+    expect(text).not.toContain('"percent":20');
+  });
+
+  it("ends a quiet stream too, with its next heartbeat", async () => {
+    const { door, watch } = await watching(new FixtureFeed());
+    let isRevoked = false;
+    door.parts.holds = () => !isRevoked;
+    const stream = streamOf(await watch()).resume();
+    isRevoked = true;
+    await once(stream, "end");
   });
 });

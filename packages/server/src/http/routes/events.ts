@@ -7,6 +7,7 @@ import { EventStream } from "./event-stream.ts";
 import type { InvocationParams } from "./invocations.ts";
 import type { DoorParts } from "./parts.ts";
 import { visibleCall } from "./visible-call.ts";
+import { whileItHolds } from "./while-it-holds.ts";
 
 const TIMING: EventTiming = { heartbeatMs: 15_000, lookAgainMs: 1_000 };
 
@@ -19,7 +20,8 @@ const HEADERS = {
 const DESCRIPTION = `Server-sent events: \`state\`, \`progress\`, \`stdout\` and \`stderr\` as they happen, and \`ended\` as
 the last; then the stream ends. After a broken connection \`Last-Event-ID\` goes on where it broke. \`omitted\` says that
 news were dropped because they were not fetched in time, \`reset\` that the place is not known any more and everything
-that is known follows from the beginning. Of a call that is over, the states on record are told.`;
+that is known follows from the beginning. Of a call that is over, the states on record are told. The stream ends early when
+the token or the session that opened it does not hold any more.`;
 
 /** `GET /v1/invocations/{id}/events`: a call as it happens. */
 export function eventRoutes(parts: DoorParts, timing: EventTiming = TIMING): Route[] {
@@ -53,8 +55,10 @@ async function watch(
   const place = placeOf(headers["last-event-id"]);
   if (isAtEnd(parts, { callId, standing, place })) return { status: 204 };
   const resultUrl = `${invocationUrl(origin, callId)}/result`;
+  const holds = () => parts.holds?.(principal) ?? true;
   const content = new EventStream(
-    (gone) => new CallEvents({ callId, resultUrl, place, timing, signal: gone }, parts).frames(),
+    (gone) =>
+      whileItHolds(new CallEvents({ callId, resultUrl, place, timing, signal: gone }, parts).frames(), holds),
     signal,
   );
   return { status: 200, headers: HEADERS, content };

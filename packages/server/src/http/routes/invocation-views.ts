@@ -1,4 +1,4 @@
-import type { CallOutline } from "@sallyport/adapters/sqlite";
+import type { CallOutline, OutlinedEnd } from "@sallyport/adapters/sqlite";
 import type { CallRecord, CallStanding, ClosedWith } from "@sallyport/engine";
 import {
   type CallStatus,
@@ -102,7 +102,7 @@ export function outlineOf({ closing, input: _input, ...record }: CallRecord): Ca
   return { ...record, ...(closing && { closing: closingOf(closing) }) };
 }
 
-function closingOf({ status, closedAt, answer }: ClosedWith): CallOutline["closing"] {
+function closingOf({ status, closedAt, answer }: ClosedWith): OutlinedEnd {
   return { status, closedAt, ...(answer.status !== "success" && { errorCode: answer.error.code }) };
 }
 

@@ -125,6 +125,28 @@ describe("GET /v1/invocations", () => {
     expect(await count({ tenant: "t", agent: "b" })).toBe(0);
   });
 
+  it("asks for outlines where the store has them, and for no whole call", async () => {
+    const outline = {
+      ...{ callId: "c-1", tenant: "acme", agent: "bob", tool: "sum", version: "1.0.0", operation: "sum" },
+      ...{ startedAt: 0, phase: "closed" as const },
+      closing: { status: "error" as const, closedAt: 1, errorCode: "E3107" },
+    };
+    const calls = {
+      list: () => Promise.reject(new Error("a whole call was asked for")),
+      outlines: async ({ limit }: { limit: number }) => [outline].slice(0, limit),
+    };
+    const door = await open([SUM], { parts: { calls } });
+    const { json } = await door.ask("listInvocations", {});
+    expect(json.invocations).toMatchObject([
+      {
+        invocation_id: "c-1",
+        status: "error",
+        error_code: "E3107",
+        completed_at: "1970-01-01T00:00:00.001Z",
+      },
+    ]);
+  });
+
   it("shows an agent its own calls alone, whatever it asks for", async () => {
     const door = await open([SUM], { parts: { callers: "token" } });
     await made(door, { ...CALL, agent_context: { tenant_id: "acme", agent_did: "bob" } });

@@ -11,11 +11,16 @@ async function open(parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
   return await openDoor([SUM], { parts });
 }
 
-function message({ parameters = { a: 2, b: 3 } as object, security = {}, source = "http" } = {}) {
+function message({
+  parameters = { a: 2, b: 3 } as object,
+  security = {},
+  source = "http",
+  messageId = "m-1",
+} = {}) {
   return {
     header: {
       version: "1.0",
-      messageId: "m-1",
+      messageId,
       timestamp: "2026-01-02T03:04:05Z",
       messageType: "request",
       source,
@@ -56,7 +61,27 @@ describe("POST /v1/messages", () => {
   it("answers a request that a person has to approve with where to ask [MCX-5]", async () => {
     const { ask } = await openDoor([{ ...SUM, manifest: { requiresApproval: true } }]);
     const reply = await ask("sendMessage", { body: message() });
-    expect(reply).toMatchObject({ status: 202, headers: { location: `${ORIGIN}/v1/invocations/m-1` } });
+    expect(reply.status).toBe(202);
+    expect(reply.headers?.location).toMatch(new RegExp(`^${ORIGIN}/v1/invocations/mcx-[0-9a-f]{64}$`));
+  });
+
+  it("is one call for each agent and message, and says nothing of another's [MCX-4]", async () => {
+    const { ask } = await open();
+    const statusOf = async (body: object) => (await sent(ask, body)).payload.execution;
+    expect(await statusOf(message({ source: "bob" }))).toMatchObject({ status: "success" });
+    expect(await statusOf(message({ source: "eve" }))).toMatchObject({ status: "success" });
+    const again = await statusOf(message({ source: "bob" }));
+    expect(again).toMatchObject({ status: "failure", error: { details: { code: "E3905" } } });
+  });
+
+  it("takes every id that the envelope allows, and says which call it became [MCX-4]", async () => {
+    const { ask } = await open();
+    const messageId = "m".repeat(500);
+    const reply = await ask("sendMessage", { body: message({ messageId }) });
+    expect(reply).toMatchObject({ status: 200, json: { header: { requestId: messageId } } });
+    const invocation_id = String(reply.headers?.["content-location"]).split("/").at(-1) ?? "";
+    const found = await ask("getInvocation", { params: { invocation_id } });
+    expect(found.json).toMatchObject({ status: "success", tool_id: "sum" });
   });
 
   it.each([
@@ -89,6 +114,8 @@ describe("POST /v1/messages", () => {
       status: 401,
       error: { code: "SECURITY_ERROR", details: { code: "E3938" } },
     });
+    const unnamed = await ask("sendMessage", { body: message() });
+    expect(unnamed.headers).toEqual({ "www-authenticate": 'Bearer realm="sallyport"' });
     const bad = await sent(ask, message({ security: { token: "bad" } }));
     expect(bad).toMatchObject({ status: 401, error: { details: { code: "E3202" } } });
     const plain = plainEngine(parts);

@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+import type { CallRequest } from "@sallyport/engine";
 import {
   callFromMcx,
   decodeMcxRequest,
@@ -16,6 +18,7 @@ import {
   mcxResponseField,
   SallyportError,
 } from "@sallyport/protocol";
+import { problemHeaders } from "../kernel/problem.ts";
 import type { Principal } from "../principal.ts";
 import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
@@ -43,14 +46,22 @@ export function messageRoutes(parts: DoorParts): Route[] {
       body,
       headers: { traceparent: "W3C trace context; the call becomes a part of the trace." },
       answers: {
-        200: { description: "The execution has ended.", schema: mcxResponseField },
+        200: {
+          description: "The execution has ended.",
+          schema: mcxResponseField,
+          headers: { "Content-Location": "The call that the message became." },
+        },
         202: {
           description: "The execution waits for a person's approval.",
           schema: mcxResponseField,
           headers: { Location: "Where to ask how it stands." },
         },
         400: { description: "The message is no request.", schema: mcxErrorField },
-        401: { description: "The message needs a token.", schema: mcxErrorField },
+        401: {
+          description: "The message needs a token.",
+          schema: mcxErrorField,
+          headers: { "WWW-Authenticate": "How to show one." },
+        },
       },
       handle: (asked) => exchange(asked, parts),
     }),
@@ -66,11 +77,20 @@ async function exchange(asked: Asked<undefined, undefined, unknown>, parts: Door
   const { headers, signal } = asked;
   const call = refusable(() => callRequestOf(callFromMcx(request), { principal, headers, signal }, parts));
   if (isFailure(call)) return refusal(call, asked.body, parts);
-  const answer = await parts.engine.call(call);
+  const answer = await parts.engine.call({ ...call, callId: callIdOf(request, call) });
   const message = mcxResponse(answer, request, stampOf(parts));
-  if (answer.status !== "pending_approval") return { status: 200, body: message };
   const location = invocationUrl(asked.origin, answer.callId);
+  if (answer.status !== "pending_approval")
+    return { status: 200, headers: { "content-location": location }, body: message };
   return { status: 202, headers: { location, "retry-after": "5" }, body: message };
+}
+
+/**
+ * A message's id is its sender's own: two agents may use the same, and neither is to learn so. The same message of the same
+ * agent is the same call.
+ */
+function callIdOf({ header }: McxRequest, { caller }: CallRequest): string {
+  return `mcx-${hash("sha256", JSON.stringify([caller.tenant, caller.agent, header.messageId]))}`;
 }
 
 /** Who showed nothing in the headers may have put a token into the message. */
@@ -93,8 +113,10 @@ function refusal(failed: Failure, sent: unknown, parts: DoorParts): Reply {
   const { messageId, source } = header;
   const destination = typeof source === "string" ? { destination: source } : {};
   const requestId = typeof messageId === "string" ? messageId : undefined;
+  const headers = problemHeaders(failed);
   return {
     status: entryOf(failed).http,
+    ...(Object.keys(headers).length > 0 && { headers }),
     body: mcxError(failed, { ...stampOf(parts), ...destination }, requestId),
   };
 }

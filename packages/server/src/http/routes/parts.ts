@@ -56,6 +56,8 @@ export interface DoorParts {
   caller: Caller;
   /** Who a token from a message speaks for. */
   recognise(token: string): Principal | Failure;
+  /** Whether what somebody showed still holds, for answers that go on for long. Left out: it does. */
+  holds?(principal: Principal): boolean;
   /** Why nobody can be told of a call's end at this address. Left out: nobody is ever told. */
   refuseCallback?(url: string): Failure | undefined;
   /** Whose word an "always" is that an operator gives. */

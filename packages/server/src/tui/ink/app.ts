@@ -1,5 +1,5 @@
 import { Box, Static, useInput, usePaste, useWindowSize } from "ink";
-import { useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 import type { ScreenInfo } from "../chat-commands.ts";
 import { pressesOf } from "../keys/press.ts";
 import type { ScreenStore } from "../screen-store.ts";
@@ -27,6 +27,7 @@ export function App({ store, desk, talk, info }: AppProps) {
     (changed) => desk.watch(changed),
     () => desk.desk,
   );
+  const items = useMemo(() => [...state.entries], [state.entries]);
   const { columns, rows } = useWindowSize();
   useInput((input, key) => {
     for (const press of pressesOf(input, key)) desk.press(press);
@@ -37,7 +38,7 @@ export function App({ store, desk, talk, info }: AppProps) {
     { flexDirection: "column" },
     h(Static<Entry>, {
       key: at.generation,
-      items: [...state.entries],
+      items,
       // Outside the flow nothing bounds the width but this.
       children: (entry, index) =>
         h(Box, { key: index, width: columns, flexDirection: "column" }, h(EntryView, { entry })),

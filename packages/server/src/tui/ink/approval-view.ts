@@ -1,4 +1,4 @@
-import type { Risk } from "@sallyport/protocol";
+import type { Question } from "@sallyport/engine/loop";
 import { Box, Text } from "ink";
 import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
 import { hintLines, promptHints } from "../keys/prompt-hints.ts";
@@ -24,12 +24,13 @@ export function ApprovalView({ prompt, columns, rows }: ApprovalProps) {
   const { border, paint, colour } = useLook();
   const current = currentOf(prompt);
   if (current === undefined) return null;
-  const { risk, name, because } = current.question;
+  const { because } = current.question;
+  const risky = riskyOf(prompt);
   const list = windowOf(prompt, Math.max(2, Math.floor(rows / 4)));
   const refusal = current.refusal
     ? wrapCells(`The edit was refused: ${current.refusal.message}`, columns - 4)
     : [];
-  const banner = isRisky(risk) ? 1 : 0;
+  const banner = risky === undefined ? 0 : 1;
   const height = rows - AROUND - list.length - banner - refusal.length - belowRows(prompt, columns - 2);
   return h(
     Box,
@@ -43,7 +44,7 @@ export function ApprovalView({ prompt, columns, rows }: ApprovalProps) {
         ...(colour && { borderColor: banner ? "red" : "yellow" }),
       },
       h(Text, { ...paint("strong"), wrap: "truncate-end" }, titleOf(prompt)),
-      banner ? h(RiskBanner, { risk, name }) : null,
+      risky ? h(RiskBanner, risky) : null,
       ...list.map(({ asked, at }) =>
         h(QuestionLine, {
           key: at,
@@ -67,7 +68,13 @@ function titleOf({ asked, at }: ApprovalPrompt): string {
   return `May these ${asked.length} calls run? (${at + 1} of ${asked.length})`;
 }
 
-function RiskBanner({ risk, name }: { risk: Risk; name: string }) {
+/** What to warn of: the current question, or another of the batch, since all can be approved at once. */
+function riskyOf({ asked, at }: ApprovalPrompt): Question | undefined {
+  const questions = [asked[at], ...asked].flatMap((one) => (one === undefined ? [] : [one.question]));
+  return questions.find(({ risk }) => isRisky(risk));
+}
+
+function RiskBanner({ risk, name }: Question) {
   const { glyphs, paint } = useLook();
   const text = ` ${glyphs.warning} ${risk.toUpperCase()} RISK: look closely before ${name} may run `;
   return h(Text, { ...paint("alarm"), wrap: "truncate-end" }, text);

@@ -48,6 +48,7 @@ export async function inkScreen(
   } finally {
     detach();
     screen.cleanup();
+    await talk.stop();
   }
   if (broken) throw broken.error;
 }

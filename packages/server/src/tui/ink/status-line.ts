@@ -1,4 +1,3 @@
-import { homedir } from "node:os";
 import { Box, Text } from "ink";
 import type { ScreenInfo } from "../chat-commands.ts";
 import { cutCells, textCells } from "../state/cell-width.ts";
@@ -18,13 +17,7 @@ interface StatusProps {
 /** Model, mode, folder, state and tokens; where it is narrow the less important parts go. */
 export function StatusLine({ info, loop, busy, columns }: StatusProps) {
   const { glyphs, paint } = useLook();
-  const parts = [
-    stateWord(loop, busy),
-    info.model,
-    info.mode,
-    folderText(info.folder),
-    tokensText(info.tokens),
-  ];
+  const parts = [stateWord(loop, busy), info.model, info.mode, info.folder, tokensText(info.tokens)];
   const kept = fitting(parts.filter((part) => part !== "").map(cleanLine), columns - 2, glyphs.ellipsis);
   return h(
     Box,
@@ -70,11 +63,6 @@ export function stateWord(loop: ScreenState["loop"], busy: boolean): string {
     case "idle":
       return busy ? "working" : "ready";
   }
-}
-
-function folderText(folder: string): string {
-  const home = homedir();
-  return folder === home || folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
 }
 
 function tokensText(tokens: number | undefined): string {

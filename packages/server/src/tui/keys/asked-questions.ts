@@ -1,8 +1,12 @@
 import type { Question } from "@sallyport/engine/loop";
 import type { ChatCommands } from "../chat-commands.ts";
 import type { Asking } from "../screen-person.ts";
+import { cutCells } from "../state/cell-width.ts";
 import { cleanDeep, cleanLine, visibleJson } from "../state/clean.ts";
 import type { AskedQuestion } from "./approval-prompt.ts";
+
+const LONGEST_NAME = 64;
+const LONGEST_SUMMARY = 400;
 
 /** Questions as they may be shown, beside what they were. */
 export function askedQuestions(
@@ -14,10 +18,18 @@ export function askedQuestions(
     const question = cleanDeep(raw);
     return {
       raw,
-      question: { ...question, name: cleanLine(raw.name), summary: cleanLine(raw.summary) },
+      question: {
+        ...question,
+        name: shortened(raw.name, LONGEST_NAME),
+        summary: shortened(raw.summary, LONGEST_SUMMARY),
+      },
       editable: visibleJson(refused?.input ?? raw.input, 2),
       scopes: commands.standingScopes(raw).map((scope) => ({ ...scope, label: cleanLine(scope.label) })),
       ...(refused && { refusal: cleanDeep(refused.error) }),
     };
   });
+}
+
+function shortened(text: string, most: number): string {
+  return cutCells(cleanLine(text), most);
 }

@@ -6,6 +6,7 @@ import { COMMAND, PATCH } from "../fixtures/questions.ts";
 import { standingScopesFor } from "../standing-scopes.ts";
 import { type ApprovalPrompt, approvalPrompt, DEAF_MS } from "./approval-prompt.ts";
 import { askedQuestions } from "./asked-questions.ts";
+import { EMPTY_DRAFT } from "./draft.ts";
 import type { Press } from "./press.ts";
 import { hintLines, promptHints } from "./prompt-hints.ts";
 import { promptKey, promptPaste } from "./prompt-keys.ts";
@@ -83,14 +84,8 @@ describe("the approval prompt", () => {
   });
 
   it("gives the edited arguments, and shows no stale preview beside them [FR-TUI-01]", () => {
-    const edit = ["e", "^k", ...Array.from({ length: 12 }, () => ["Down", "^a", "^k"]).flat()];
-    const editing = pressed(edit);
-    expect(editing).toMatchObject({ doing: { task: "edit" } });
-    if (!("doing" in editing)) throw new Error("decided too early");
-    const saved = pressed([...'{"patch":1}', "^s"], {
-      ...editing,
-      doing: { task: "edit", draft: { text: "", cursor: 0 } },
-    });
+    const empty = { task: "edit", draft: EMPTY_DRAFT } as const;
+    const saved = pressed([...'{"patch":1}', "^s"], { ...prompt(), doing: empty });
     expect(saved).toMatchObject({ view: "arguments", asked: [{ editable: '{\n  "patch": 1\n}' }, {}] });
     if (!("doing" in saved)) throw new Error("decided too early");
     expect(saved.asked[0]?.question).not.toHaveProperty("preview");

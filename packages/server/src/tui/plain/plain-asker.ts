@@ -44,7 +44,8 @@ export class PlainAsker implements Asker {
   /** One question after the other; "all" answers for the rest too. */
   async #each(asked: readonly AskedQuestion[], signal: AbortSignal): Promise<ApprovalDecision> {
     const words = new Map<number, PersonsWord>();
-    this.#parts.say(`Approval needed for ${asked.length} ${asked.length === 1 ? "call" : "calls"}.`);
+    const all = asked.map(({ question: { name, risk } }) => `${name} (${risk} risk)`).join(", ");
+    this.#parts.say(`Approval needed for ${asked.length} ${asked.length === 1 ? "call" : "calls"}: ${all}.`);
     for (const [at, one] of asked.entries()) {
       const place = asked.length === 1 ? "" : `${at + 1} of ${asked.length}: `;
       const word = await askQuestion(one, place, { ...this.#parts, signal });

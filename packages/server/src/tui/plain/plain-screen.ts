@@ -35,6 +35,7 @@ export async function plainScreen(
     say(`${parts.info().model}, ${parts.info().mode}, ${parts.info().folder}.`);
     await converse({ talk, store, reader, say, prompt, leaving });
   } finally {
+    await talk.stop();
     for (const stop of [detach, silence, listening]) stop();
     reader.close();
   }

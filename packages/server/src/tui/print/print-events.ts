@@ -1,4 +1,5 @@
 import type { ConversationDoor, LoopEvent, TurnEnd } from "@sallyport/engine/loop";
+import { EXIT, exitCodeOf } from "../../cli/exit-codes.ts";
 import type { Io } from "../../cli/io.ts";
 import { visibleJson } from "../state/clean.ts";
 
@@ -15,8 +16,6 @@ interface PrintParts {
   io: Pick<Io, "stdout">;
 }
 
-const EXIT_CODES: Record<TurnEnd["kind"], number> = { done: 0, awaiting_results: 4, failed: 1, cancelled: 6 };
-
 /**
  * One turn for a program: every event as a line of JSON, the last of kind `end`. Strings are as they came, with all
  * that a terminal could act on escaped. Asks nobody. Waits where the reader is slow.
@@ -26,7 +25,7 @@ export async function printEvents({ door, text, io }: PrintParts): Promise<numbe
   try {
     const end = await door.send(text);
     await written({ kind: "end", conversation: door.id, end }, io);
-    return EXIT_CODES[end.kind];
+    return exitCodeOfEnd(end);
   } finally {
     stop();
   }
@@ -35,4 +34,11 @@ export async function printEvents({ door, text, io }: PrintParts): Promise<numbe
 function written(line: LoopEvent | PrintedEnd, { stdout }: PrintParts["io"]): void | Promise<void> {
   if (stdout.write(`${visibleJson(line)}\n`)) return;
   return new Promise((resolve) => stdout.once("drain", resolve));
+}
+
+/** A turn that waits for a person's results is not done. */
+function exitCodeOfEnd(end: TurnEnd): number {
+  if (end.kind === "done") return EXIT.success;
+  if (end.kind === "failed") return exitCodeOf(end.error);
+  return end.kind === "cancelled" ? EXIT.cancelled : EXIT.approvalPending;
 }

@@ -2,7 +2,7 @@ import { sanitizeTerminal } from "@sallyport/engine/loop";
 
 const TAB = "    ";
 /** What JSON leaves as it is and a terminal or a reader could be misled by. */
-const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const HIDDEN = /[\p{Cf}\u007f-\u009f\u2028\u2029]/gu;
 
 /** Text of a model, a tool or a file, as it may be shown. Line breaks stay, tabs become blanks. */
 export function cleanText(text: string): string {
@@ -31,5 +31,10 @@ export function cleanDeep(value: unknown): unknown {
 /** JSON in which whatever cannot be seen is spelt out: it shows all there is, and reading it gives the same value. */
 export function visibleJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent) ?? "null";
-  return text.replace(HIDDEN, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(HIDDEN, spelt);
+}
+
+function spelt(hidden: string): string {
+  const units = Array.from({ length: hidden.length }, (_, at) => hidden.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }

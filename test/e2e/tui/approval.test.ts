@@ -1,0 +1,133 @@
+import { describe, expect } from "vitest";
+import { onTerminal } from "./on-terminal.ts";
+import type { Terminal } from "./terminal.ts";
+
+async function asked(terminal: Terminal): Promise<string> {
+  await terminal.enter("please");
+  return await terminal.prompt("May these 2 calls run?");
+}
+
+describe("the approval prompt in a terminal", () => {
+  const args = ["approval"];
+
+  onTerminal("shows name, summary, risk and what would change [FR-TUI-01]", { args }, async (terminal) => {
+    const screen = await asked(terminal);
+    expect(screen).toMatch(/❯ \[ \] apply_patch {2}medium {2}2 files: src\/greeting.ts/);
+    expect(screen).toMatch(/\[ \] run_command {2}high {2}npm test/);
+    expect(screen).toContain("+export function greet(whom = name) {");
+    expect(screen).toContain('-  return "hello";');
+    expect(await terminal.painted()).toContain("\u001b[32m+export function");
+    await terminal.press("v");
+    await terminal.until(/"patch": "LP1/);
+    await terminal.press("p", "?");
+    await terminal.until("approve all");
+  });
+
+  onTerminal(
+    "approves all by a, and shows how each call goes [FR-TUI-01, FR-TUI-02]",
+    { args },
+    async (terminal) => {
+      await asked(terminal);
+      await terminal.press("a");
+      await terminal.until(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] apply_patch/);
+      await terminal.until("Decision: approve_all 0,1");
+      const all = await terminal.scrollback();
+      expect(all).toMatch(/✓ apply_patch {2}2 files/);
+      expect(all).toMatch(/M src\/greeting.ts {2}\+3 −2/);
+      expect(all).toMatch(/✗ run_command {2}npm test · exit code 1/);
+    },
+  );
+
+  onTerminal(
+    "runs what was selected and denies the rest [FR-TUI-01, FR-TUI-02]",
+    { args },
+    async (terminal) => {
+      await asked(terminal);
+      await terminal.press("Enter");
+      await terminal.until("Nothing is selected");
+      await terminal.press("Space");
+      await terminal.until("[x] apply_patch");
+      await terminal.press("Enter");
+      await terminal.until("Decision: approve_selected 0");
+      expect(await terminal.scrollback()).toMatch(/⊘ run_command {2}npm test · Tool call denied by user/);
+    },
+  );
+
+  onTerminal("denies all with a reason [FR-TUI-01]", { args }, async (terminal) => {
+    await asked(terminal);
+    await terminal.press("d");
+    await terminal.until("Why not?");
+    await terminal.type("not today");
+    await terminal.press("Enter");
+    await terminal.until("Decision: deny_all not today");
+  });
+
+  onTerminal("denies all by Esc [FR-TUI-01]", { args }, async (terminal) => {
+    await asked(terminal);
+    await terminal.press("Escape");
+    await terminal.until("Decision: deny_all -");
+  });
+
+  onTerminal(
+    "warns of high risk, and does not offer always for it [FR-TUI-01]",
+    { args },
+    async (terminal) => {
+      expect(await asked(terminal)).not.toContain("HIGH RISK");
+      await terminal.press("j");
+      await terminal.until("⚠ HIGH RISK: look closely before run_command may run");
+      await terminal.press("A");
+      await terminal.until("This tool asks about every call.");
+    },
+  );
+
+  onTerminal("allows from now on within a scope [FR-TUI-01]", { args }, async (terminal) => {
+    await asked(terminal);
+    await terminal.press("A");
+    await terminal.until("3 every apply_patch, in this conversation");
+    await terminal.press("3");
+    await terminal.until("[A] apply_patch");
+    await terminal.press("Enter");
+    await terminal.until(/"session":"this"/);
+  });
+
+  onTerminal(
+    "edits arguments; what is no JSON or refused is asked about again [FR-TUI-01]",
+    { args },
+    async (terminal) => {
+      await asked(terminal);
+      await terminal.press("e");
+      await terminal.until("Edit the arguments");
+      await terminal.press("x", "C-s");
+      await terminal.until("Not JSON");
+      await terminal.press("BSpace", "C-s");
+      await terminal.until("[e] apply_patch");
+      await terminal.press("Enter");
+      await terminal.prompt("The edit was refused: The patch does not fit src/greeting.ts.");
+      await terminal.press("a");
+      await terminal.until("Decision: approve_all");
+    },
+  );
+
+  onTerminal("takes nothing that was typed before it came [FR-TUI-01]", { args }, async (terminal) => {
+    await terminal.enter("please");
+    for (let count = 0; count < 12; count += 1) await terminal.type("a");
+    await terminal.prompt("May these 2 calls run?");
+    await terminal.press("Escape");
+    await terminal.until("Decision: deny_all");
+  });
+
+  onTerminal("fits a narrow terminal, and a wide one again [FR-TUI-01]", { args }, async (terminal) => {
+    await asked(terminal);
+    await terminal.resize(40, 18);
+    const narrow = await terminal.until(/^╭─{38}╮$/m);
+    expect(narrow).toContain("May these 2 calls run?");
+    expect(narrow).toMatch(/more \(PgDn\)/);
+    await terminal.press("NPage");
+    await terminal.until(/\+export function|added src/);
+    await terminal.resize(100, 30);
+    await terminal.until(/^╭─{98}╮$/m);
+    expect((await terminal.screen()).match(/╭/g)).toHaveLength(1);
+    await terminal.press("a");
+    await terminal.until("Decision: approve_all");
+  });
+});
