@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { MANY_CALLERS, median, type Reading } from "../measure.ts";
 import type { HttpContender } from "./contender.ts";
 import { houseContender } from "./house.ts";
-import { load } from "./load.ts";
+import { type LoadReading, load } from "./load.ts";
 import { echoContender, mcpContender } from "./references.ts";
 
 const SECONDS = Number(process.env.SALLYPORT_BENCH_SECONDS ?? 3);
@@ -16,6 +16,7 @@ interface HttpRow {
   ofEcho: number;
   ofMcp: number;
   addedP50Us: number;
+  cpuUs: number;
 }
 
 /** The HTTP door against a bare echo and the MCP SDK's server, interleaved in rounds; the first warms up. */
@@ -42,7 +43,7 @@ export async function benchHttp(rounds: number): Promise<HttpRow[]> {
 
 interface Readings {
   one: Reading[];
-  many: Reading[];
+  many: LoadReading[];
 }
 
 async function race(contenders: readonly HttpContender[], rounds: number): Promise<Map<string, Readings>> {
@@ -71,7 +72,12 @@ function rowsOf([echo, mcp, ...houses]: HttpContender[], readings: Map<string, R
     ofEcho: perSecond(contender) / perSecond(echo),
     ofMcp: perSecond(contender) / perSecond(mcp),
     addedP50Us: p50(contender) - p50(echo),
+    cpuUs: middle(of(contender).many.map(({ cpuUs }) => cpuUs)),
   }));
+}
+
+function middle(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 /** As a table for people. */
@@ -79,7 +85,7 @@ export function printHttp(rows: readonly HttpRow[]): void {
   console.log(`\nOver HTTP, ${MANY_CALLERS} connections (p50: one):`);
   console.table(
     Object.fromEntries(
-      rows.map(({ name, p50Us, perSecond, ofEcho, ofMcp, addedP50Us }) => [
+      rows.map(({ name, p50Us, perSecond, ofEcho, ofMcp, addedP50Us, cpuUs }) => [
         name,
         {
           "p50 µs": Math.round(p50Us),
@@ -87,6 +93,7 @@ export function printHttp(rows: readonly HttpRow[]): void {
           "calls/s @64": Math.round(perSecond),
           "× echo": ofEcho.toFixed(2),
           "× MCP": ofMcp.toFixed(2),
+          "cpu µs/call": Math.round(cpuUs),
         },
       ]),
     ),

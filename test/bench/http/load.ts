@@ -1,12 +1,19 @@
+import { existsSync, readFileSync } from "node:fs";
 import autocannon, { type Result } from "autocannon";
 import type { Reading } from "../measure.ts";
 import type { HttpContender } from "./contender.ts";
 
+/** With how much processor time the server took for a request: what says most where others use the machine too. */
+export interface LoadReading extends Reading {
+  cpuUs: number;
+}
+
 export type Load = { connections: number } & ({ seconds: number } | { requests: number });
 
 /** Loads a contender over so many connections. Rejects when any answer is not the right one: a refusal would be fast. */
-export async function load(contender: HttpContender, given: Load): Promise<Reading> {
-  const { name, url, request, isRight } = contender;
+export async function load(contender: HttpContender, given: Load): Promise<LoadReading> {
+  const { name, url, pid, request, isRight } = contender;
+  const cpuBefore = cpuMsOf(pid);
   const latencies: number[] = [];
   let made = 0;
   let wrong: string | undefined;
@@ -35,7 +42,20 @@ export async function load(contender: HttpContender, given: Load): Promise<Readi
   });
   const bad = result.errors + result.non2xx + result.mismatches;
   if (bad > 0) throw new Error(`${name}: ${bad} of ${result.requests.total} went wrong; ${wrong ?? ""}`);
-  return { name, ...spread(latencies), perSecond: result.requests.total / result.duration };
+  const { total } = result.requests;
+  const cpuUs = ((cpuMsOf(pid) - cpuBefore) / total) * 1_000;
+  return { name, ...spread(latencies), perSecond: total / result.duration, cpuUs };
+}
+
+/** The kernel counts in hundredths of a second here. */
+const TICK_MS = 10;
+
+/** What all threads of a process have used so far; 0 where there is no /proc. */
+function cpuMsOf(pid: number): number {
+  if (!existsSync(`/proc/${pid}/stat`)) return 0;
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
 function spread(latencies: readonly number[]): { p50Us: number; p99Us: number } {

@@ -9,6 +9,8 @@ const ESC = "\u001b";
 /** One of each kind that leaves a trace in the terminal, so that its effect can be seen. */
 const TRACES = `${ESC}]2;OWNED${ESC}\\${ESC}]52;c;T1dORUQ=\u0007${ESC}[?1000h${ESC}[3;5r${ESC}[4h`;
 const HOSTILE = `${TRACES}${TERMINAL_ATTACKS.map(({ output }) => output).join("\n")}\n${TRACES}end of it`;
+/** The same without what makes a file binary and arguments unreadable. */
+const TEXT = HOSTILE.replaceAll("\0", "").toWellFormed();
 const UNTOUCHED = [
   "pane_title",
   "alternate_on",
@@ -18,7 +20,12 @@ const UNTOUCHED = [
   "scroll_region_lower",
 ];
 /** What the screen itself sends: colours, moves of its own lines, the cursor shown or not, pastes marked, frames in one. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
 const OWN = /\u001b\[(?:[\d;]*m|\d*[ABGJK]|2J|3J|H|\?(?:25|2004|2026)[hl]|[<>=]\d*u|\?u|c)/g;
+
+/** What a terminal could act on, or a reader be deceived by. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
+const ACTING = /[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
 async function stateOf(terminal: ChatTerminal): Promise<string[]> {
   return [await terminal.clipboard(), ...(await Promise.all(UNTOUCHED.map((name) => terminal.pane(name))))];
@@ -34,21 +41,21 @@ describe("what a model, a file or a command says to the terminal", () => {
           calls: [
             call("read_file", { path: "evil.txt" }),
             call("read_file", { path: `no${TRACES}name` }),
-            call(`tool${TRACES}`, { x: HOSTILE }, `id${TRACES}`),
+            call(`tool${TRACES}`, { x: TEXT }, `id${TRACES}`),
           ],
         },
         {
           calls: [
             call("apply_patch", { patch: replaceLine("evil.txt", "plain line", "another") }),
-            call("write_file", { path: "new.txt", content: HOSTILE }),
-            call("run_command", { command: `cat evil.txt; : '${HOSTILE.replaceAll(/['\0]/g, "")}'` }),
+            call("write_file", { path: "new.txt", content: TEXT }),
+            call("run_command", { command: `cat evil.txt; : '${TEXT.replaceAll("'", "")}'` }),
           ],
         },
         { status: 400, body: { error: { message: `refused ${HOSTILE}` } } },
       ],
       {
         loop: { approval: { denylist: [] } },
-        files: { "evil.txt": `plain line\n${HOSTILE}\n`, "traces.bin": TRACES },
+        files: { "evil.txt": `plain line\n${TEXT}\n`, "traces.bin": TRACES },
       },
     );
     const terminal = await room.terminal();
@@ -64,7 +71,7 @@ describe("what a model, a file or a command says to the terminal", () => {
 
     expect(await stateOf(terminal)).toEqual(before);
     const own = terminal.received().slice(terminal.received().indexOf("Sallyport")).replaceAll(OWN, "");
-    const at = own.search(/\u001b|[\u0080-\u009f\u202a-\u202e\u2066-\u2069\u0007\b\u000e]/);
+    const at = own.search(ACTING);
     expect(at === -1 ? "" : own.slice(Math.max(0, at - 40), at + 60)).toBe("");
     expect(own).toContain("end of it");
 

@@ -37,14 +37,17 @@ describe("a chat that is killed", () => {
 
       const again = await room.terminal(["--resume", "last"]);
       const asked = await again.prompt("This conversation was interrupted");
-      expect(asked).toContain("1 of 3 calls have a result:");
+      expect(asked).toContain("2 of 3 calls have a result:");
       expect(asked).toMatch(/✓ run_command call_1 {2}first done/);
-      expect(asked).toMatch(/run_command call_2 {2}no result/);
+      expect(asked).toMatch(
+        /✗ run_command call_2 {2}run_command failed: The process ended while the call ran/,
+      );
+      expect(asked).toMatch(/⊘ run_command call_3 {2}no result/);
       await again.press("r");
       await again.until("I see.");
       expect(room.told(1)).toEqual({
         call_1: "first done\n",
-        call_2: "Tool result missing after crash",
+        call_2: expect.stringContaining("The process ended while the call ran"),
         call_3: "Tool result missing after crash",
       });
       expect(room.read("log.txt")).toBe("one\n");
@@ -88,6 +91,28 @@ describe("a chat that is killed", () => {
       expect(room.has("log.txt")).toBe(false);
     },
   );
+
+  it.runIf(hasTmux())("while it asks leaves no question behind [FR-RES-05, NFR-REL-04]", async () => {
+    await using room = await ChatRoom.open([
+      { calls: [call("write_file", { path: "w.txt", content: "x" })] },
+      { text: "Not written, then." },
+    ]);
+    const terminal = await room.terminal();
+    await terminal.enter("write");
+    await terminal.prompt("May this run?");
+    process.kill(await terminal.pid(), "SIGKILL");
+    await terminal.until("left with 137");
+
+    const again = await room.terminal(["--resume", "last"]);
+    await again.prompt("This conversation was interrupted");
+    await again.press("r");
+    await again.until("Not written, then.");
+    await again.until(" ready");
+    expect(room.told(1)).toEqual({ call_1: "Tool result missing after crash" });
+    expect(room.has("w.txt")).toBe(false);
+    await again.enter("/approvals");
+    expect(await again.until(/ write_file: /)).toMatch(/(cancelled|withdrawn|denied|expired) +write_file: /);
+  });
 
   it("is recovered without a terminal only where it is said how [FR-RES-05, NFR-REL-04]", async () => {
     await using room = await ChatRoom.open([

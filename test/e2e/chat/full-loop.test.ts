@@ -52,6 +52,7 @@ describe("a conversation over HTTP", () => {
       "assistant",
       "user",
     ]);
+    expect(last?.messages.slice(2, 4).map(({ tool_call_id }) => tool_call_id)).toEqual(["call_1", "call_2"]);
     expect(last?.messages[1]?.tool_calls?.map(({ id }) => id)).toEqual(["call_1", "call_2"]);
     expect(room.model.requests.map(({ refused, body }) => [refused, body.model])).toEqual(
       Array.from({ length: 3 }, () => [undefined, "one"]),

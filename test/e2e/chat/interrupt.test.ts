@@ -25,6 +25,7 @@ describe("Ctrl-C", () => {
             ],
           },
           { text: "I was stopped." },
+          { calls: [call("write_file", { path: "w.txt", content: "x" })] },
           { calls: [call("run_command", { command: `sleep ${last}` })] },
         ],
         { loop: { approval: { denylist: [] } } },
@@ -48,6 +49,15 @@ describe("Ctrl-C", () => {
       expect(room.told(1)).toEqual({ call_1: "Cancelled by user", call_2: "Cancelled by user" });
 
       await terminal.until(" ready");
+      await terminal.enter("write");
+      await terminal.prompt("May this run?");
+      await terminal.press("C-c");
+      await terminal.until((screen) => (screen.match(/Cancelled\./g) ?? []).length === 2);
+      await terminal.until(" ready");
+      await terminal.enter("/approvals");
+      expect(await terminal.until(/ write_file: /)).not.toMatch(/pending +write_file/);
+      expect(room.has("w.txt")).toBe(false);
+
       await terminal.enter("once more");
       await terminal.prompt("May this run?");
       await terminal.press("a");

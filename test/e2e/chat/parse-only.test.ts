@@ -32,8 +32,8 @@ describe("mode parse_only in a terminal", () => {
       await terminal.until("No pending call has the id call_7.");
       await terminal.enter("/tool error call_3 there is no such tool");
       await terminal.until("2 calls wait for your results");
-      await terminal.enter("/quit");
-      await terminal.until("left with 0");
+      process.kill(await terminal.pid(), "SIGKILL");
+      await terminal.until("left with 137");
 
       const again = await room.terminal(["--resume", "last"]);
       await again.until("2 calls wait for your results");

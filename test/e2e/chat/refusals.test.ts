@@ -3,7 +3,7 @@ import { ChatRoom } from "./fixtures/chat-room.ts";
 import { eventually } from "./fixtures/waiting.ts";
 
 describe("a chat that cannot begin", () => {
-  it.each([
+  it.concurrent.each([
     ["an unknown mode", ["--mode", "everything"], /everything.*disabled, parse_only, enabled/s],
     ["an unknown flag", ["--modell", "x/y"], /--modell.*--model/s],
     ["an unknown provider", ["--print", "x", "--model", "nobody/one"], /nobody/],

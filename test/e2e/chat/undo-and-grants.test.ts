@@ -24,6 +24,7 @@ describe("a person at the terminal", () => {
       const tools = await terminal.until(/apply_patch {2,}asks/);
       expect(tools).toMatch(/read_file {2,}allowed/);
       expect(tools).toMatch(/run_command {2,}denied/);
+      expect(tools).not.toContain("LP1");
       await terminal.enter("/undo");
       await terminal.until("No call of this conversation changed files");
 
@@ -41,10 +42,10 @@ describe("a person at the terminal", () => {
       await terminal.until(" ready");
       expect(room.read("a.txt")).toBe("one\nTWO\nTHREE\n");
       await terminal.enter("/approvals");
-      await terminal.until(/approved +apply_patch: Apply patch to 1 file/);
+      await terminal.until(/consumed +apply_patch: Apply patch to 1 file/);
 
       await terminal.enter("/undo");
-      await terminal.until(/Took back apply_patch[\s\S]*modified: a.txt/);
+      await terminal.until(/Took back apply_patch[\s\S]*edited: a.txt/);
       expect(room.read("a.txt")).toBe("one\nTWO\nthree\n");
       room.write("a.txt", "one\nTWO\nthree\nby hand\n");
       await terminal.enter("/undo");

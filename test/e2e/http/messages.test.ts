@@ -51,10 +51,12 @@ describe("an MCX request over HTTP", () => {
     expect(execution.execution_time_ms).toBeTypeOf("number");
   });
 
-  it("becomes a call under its own id, for its source and session [MCX-4]", async () => {
+  it("becomes a call of its source and session, under an id of the house's own [MCX-4]", async () => {
     const { header } = request();
-    await send(request({ messageId: header.messageId }));
-    const { body } = await house().ask({ path: `/v1/invocations/${header.messageId}` });
+    const { headers } = await send(request({ messageId: header.messageId }));
+    const { pathname } = new URL(String(headers["content-location"]));
+    expect(pathname).not.toContain(header.messageId);
+    const { body } = await house().ask({ path: pathname });
     expect(body).toMatchObject({
       agent_did: "did:agent:mcx",
       session_id: "s-1",

@@ -1,5 +1,7 @@
 import { execFile, execFileSync } from "node:child_process";
-import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -33,7 +35,7 @@ export interface TerminalOptions {
 
 /** A real terminal with the screen in it, on a tmux server of its own. */
 export class Terminal {
-  readonly #socket = `sallyport-${randomUUID()}`;
+  readonly #folder = mkdtempSync(join(tmpdir(), "sallyport-tui-"));
 
   /** Starts the screen over a script and waits until it is there. */
   static async show(args: readonly string[], options: TerminalOptions = {}): Promise<Terminal> {
@@ -53,6 +55,7 @@ export class Terminal {
 
   async close(): Promise<void> {
     await this.#tmux("kill-server").catch(() => "");
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   /** Presses keys by their tmux names, one after the other. */
@@ -134,7 +137,7 @@ export class Terminal {
   }
 
   async #tmux(...args: string[]): Promise<string> {
-    const { stdout } = await run("tmux", ["-L", this.#socket, ...args]);
+    const { stdout } = await run("tmux", ["-S", join(this.#folder, "socket"), ...args]);
     return stdout;
   }
 }

@@ -3,6 +3,7 @@ import { type Failure, SallyportError } from "@sallyport/protocol";
 import { lost } from "./failures.ts";
 import type { FromWriter, Job, Outcome, ToWriter } from "./messages.ts";
 import type { WriterOptions } from "./options.ts";
+import { sourceThreadOptions } from "./source-thread.ts";
 
 /** More in one transaction makes each unit wait longer and saves hardly anything. */
 const MAX_BATCH = 512;
@@ -47,8 +48,13 @@ export class Writer {
 
   /** Starts the thread and waits until it holds the folder. Rejects with E3914 or E3915 when it cannot. */
   static async start(options: WriterOptions): Promise<Writer> {
-    const file = import.meta.url.endsWith(".ts") ? "./writer-thread.ts" : "./writer-thread.js";
-    const thread = new Worker(new URL(file, import.meta.url), { workerData: options, resourceLimits: ROOM });
+    const name = import.meta.url.endsWith(".ts") ? "./writer-thread.ts" : "./writer-thread.js";
+    const file = new URL(name, import.meta.url);
+    const thread = new Worker(file, {
+      workerData: options,
+      resourceLimits: ROOM,
+      ...sourceThreadOptions(file),
+    });
     const refused = await firstWord(thread);
     if (!refused) return new Writer(thread);
     await exitOf(thread);

@@ -161,7 +161,10 @@ export class Conversation implements ConversationDoor {
       executing: "Tools are running.",
       recovery: "An interrupted batch has to be resumed or discarded first.",
     };
-    return failure("E3958", { message: doing[this.#state.state] });
+    const message = doing[this.#state.state];
+    if (this.#state.state !== "recovery") return failure("E3958", { message });
+    const advice = "Open it in a terminal and choose, or say it with --recover resume or --recover discard.";
+    return failure("E3958", { message, advice });
   }
 
   /** Model and tools in turn until the model has nothing more to ask for. */

@@ -44,6 +44,16 @@ describe("planning a batch", () => {
     expect(reasonOf(planned[3])).toContain("4 tool calls in one batch; max_tool_calls_per_batch is 2");
   });
 
+  it("tells what is wrong with a call that its tool cannot describe [FR-VAL-02]", async () => {
+    const bad = failure("E3901", { message: "Bad args: patch line 3 is not an operation" });
+    const undescribed = failure("E3211", { message: "The tool could not describe the call" });
+    const tools = [tool("apply_patch", { preflight: async () => bad }), tool("other")];
+    const { context } = around({ tools, plan: () => ({ kind: "refused", error: undescribed }) });
+    const planned = await planBatch(calls("apply_patch", "other"), context);
+    expect(codesOf(planned)).toEqual(["E3901", "E3211"]);
+    expect(reasonOf(planned[0])).toContain("patch line 3 is not an operation");
+  });
+
   it("takes eight calls by default and not nine [FR-LIM-01]", async () => {
     const planned = await planBatch(calls(...Array<string>(9).fill("read_file")), around().context);
     expect(codesOf(planned)).toEqual([...Array(8).fill("execute"), "E3957"]);

@@ -107,8 +107,10 @@ async function planKnown(call: AskedFor, known: Known, around: PlanningContext):
     ...(tool.operation !== undefined && { operation: tool.operation }),
     input,
   });
-  if (plan.kind === "refused")
-    return resolved(call, plan.error, { risk: tool.sideEffects ? "medium" : "low" });
+  if (plan.kind === "refused") {
+    const error = await reasonFor(plan.error, known, around);
+    return resolved(call, error, { risk: tool.sideEffects ? "medium" : "low" });
+  }
   const { risk } = plan;
   const summary = shortSummary(plan.summary);
   const unfit = await tool.preflight?.(input, around.conversationId);
@@ -119,6 +121,16 @@ async function planKnown(call: AskedFor, known: Known, around: PlanningContext):
   return plan.kind === "run"
     ? { ...planned, kind: "execute" }
     : { ...planned, kind: "confirm", because: plan.because };
+}
+
+/** A tool that cannot describe a call may know what is wrong with it; only that helps the model to do better. */
+async function reasonFor(
+  error: Failure,
+  { tool, input }: Known,
+  { conversationId }: PlanningContext,
+): Promise<Failure> {
+  if (error.code !== "E3211") return error;
+  return (await tool.preflight?.(input, conversationId)) ?? error;
 }
 
 function deniedByMode(tool: LoopTool, { settings }: PlanningContext): Failure | undefined {

@@ -21,7 +21,7 @@ export function chatCommandsOf(chat: OpenChat): ChatCommands {
     async listTools() {
       return tools.map(({ name, description, sideEffects }) => {
         const state = STATES[loopVerdict(settings.policy, { name, sideEffects }).kind];
-        return { name, description, sideEffects, state };
+        return { name, description: firstLine(description), sideEffects, state };
       });
     },
     async listApprovals() {
@@ -44,4 +44,9 @@ export function chatCommandsOf(chat: OpenChat): ChatCommands {
     },
     standingScopes: standingScopesFor(house.config.approvals.grantTier),
   };
+}
+
+/** What is further told to a model, such as how to write a patch, would only bury the list. */
+function firstLine(description: string): string {
+  return description.trim().split("\n", 1)[0] ?? "";
 }

@@ -51,6 +51,7 @@ export function App({ store, desk, talk, info }: AppProps) {
       columns,
       rows,
       showsRows: (count) => desk.showsRows(count),
+      showsDetail: (detail) => desk.showsDetail(detail),
     }),
   );
 }

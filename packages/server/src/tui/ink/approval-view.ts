@@ -1,6 +1,6 @@
 import type { Question } from "@sallyport/engine/loop";
 import { Box, Text } from "ink";
-import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
+import { type ApprovalPrompt, currentOf, type ShownDetail } from "../keys/approval-prompt.ts";
 import { hintLines, promptHints } from "../keys/prompt-hints.ts";
 import { BECAUSE, isRisky } from "../question-text.ts";
 import { wrapCells } from "../state/cell-width.ts";
@@ -14,13 +14,14 @@ interface ApprovalProps {
   prompt: ApprovalPrompt;
   columns: number;
   rows: number;
+  showsDetail: (detail: ShownDetail) => void;
 }
 
 /** Rows of the margin, the frame, the title, the reason, the heading, the status line, and one that stays free. */
 const AROUND = 8;
 
 /** The approval prompt (FR-TUI-01). */
-export function ApprovalView({ prompt, columns, rows }: ApprovalProps) {
+export function ApprovalView({ prompt, columns, rows, showsDetail }: ApprovalProps) {
   const { border, paint, colour } = useLook();
   const current = currentOf(prompt);
   if (current === undefined) return null;
@@ -57,7 +58,7 @@ export function ApprovalView({ prompt, columns, rows }: ApprovalProps) {
       ...refusal.map((line) => h(Text, { key: line, ...paint("bad") }, line)),
       prompt.doing.task === "help"
         ? h(ApprovalHelp)
-        : h(QuestionDetail, { prompt, width: columns - 4, height: Math.max(2, height) }),
+        : h(QuestionDetail, { prompt, width: columns - 4, height: Math.max(2, height), showsDetail }),
     ),
     h(ApprovalTask, { prompt, columns }),
   );

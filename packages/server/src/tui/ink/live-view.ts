@@ -1,5 +1,6 @@
 import { Box, Text } from "ink";
 import type { ScreenInfo } from "../chat-commands.ts";
+import type { ShownDetail } from "../keys/approval-prompt.ts";
 import type { ScreenState } from "../state/screen-state.ts";
 import { ApprovalView } from "./approval-view.ts";
 import { CallLine } from "./call-line.ts";
@@ -20,6 +21,7 @@ interface LiveProps {
   columns: number;
   rows: number;
   showsRows: (rows: number) => void;
+  showsDetail: (detail: ShownDetail) => void;
 }
 
 /** The part that changes. It never fills the window: what is higher would be redrawn as a whole each time. */
@@ -62,9 +64,10 @@ function Under({ state, rows, showsRows }: LiveProps) {
 }
 
 /** What the person is asked, or where they write. */
-function Lower({ state, desk, columns, rows }: LiveProps) {
+function Lower({ state, desk, columns, rows, showsDetail }: LiveProps) {
   const { loop } = state;
-  if (desk.approval !== undefined) return h(ApprovalView, { prompt: desk.approval, columns, rows });
+  if (desk.approval !== undefined)
+    return h(ApprovalView, { prompt: desk.approval, columns, rows, showsDetail });
   if (desk.recoverySince !== undefined && loop.state === "recovery") {
     return h(RecoveryView, { batch: loop.batch, rows, columns });
   }

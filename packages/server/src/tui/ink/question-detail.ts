@@ -1,6 +1,6 @@
 import { Text } from "ink";
 import { useMemo } from "react";
-import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
+import { type ApprovalPrompt, currentOf, type ShownDetail } from "../keys/approval-prompt.ts";
 import { argumentRows, changeRows, type DetailRow } from "../state/detail-rows.ts";
 import { DetailView } from "./detail-view.ts";
 import { EditorView } from "./editor-view.ts";
@@ -10,14 +10,16 @@ interface DetailProps {
   prompt: ApprovalPrompt;
   width: number;
   height: number;
+  showsDetail: (detail: ShownDetail) => void;
 }
 
 /** What the current question is about: the changes, the arguments, or the arguments being edited. */
-export function QuestionDetail({ prompt, width, height }: DetailProps) {
+export function QuestionDetail({ prompt, width, height, showsDetail }: DetailProps) {
   const { paint, glyphs } = useLook();
   const current = currentOf(prompt);
   const { view, doing } = prompt;
   const rows = useMemo(() => rowsOf(current, view, width), [current, view, width]);
+  showsDetail({ page: Math.max(1, height - 1), most: Math.max(0, rows.length - height + 1) });
   if (doing.task === "edit") return h(EditorView, { draft: doing.draft, width, height });
   if (view === "nothing") return null;
   const title = view === "changes" ? "What would change" : "Arguments";

@@ -1,7 +1,7 @@
 import type { ApprovalDecision } from "@sallyport/engine/loop";
 import type { ChatCommands } from "../chat-commands.ts";
 import { interruption } from "../interrupt.ts";
-import { type ApprovalPrompt, approvalPrompt, DEAF_MS } from "../keys/approval-prompt.ts";
+import { type ApprovalPrompt, approvalPrompt, DEAF_MS, type ShownDetail } from "../keys/approval-prompt.ts";
 import { askedQuestions } from "../keys/asked-questions.ts";
 import { type Draft, EMPTY_DRAFT, edited, typed } from "../keys/draft.ts";
 import { EMPTY_HISTORY, type LineHistory, recalled, remembered } from "../keys/line-history.ts";
@@ -40,6 +40,7 @@ export class ScreenDesk implements Asker {
   #answer: ((decision: ApprovalDecision) => void) | undefined;
   #interruptedAt: number | undefined;
   #outputRows = 8;
+  #detail: ShownDetail = { page: 8, most: 0 };
   readonly #watchers = new Set<() => void>();
 
   constructor(parts: DeskParts) {
@@ -81,6 +82,11 @@ export class ScreenDesk implements Asker {
     this.#outputRows = rows;
   }
 
+  /** How much of what a question is about can be seen. */
+  showsDetail(detail: ShownDetail): void {
+    this.#detail = detail;
+  }
+
   press(press: Press) {
     if (isCtrl(press, "c")) return this.#interrupt();
     const { approval, recoverySince } = this.#desk;
@@ -100,7 +106,7 @@ export class ScreenDesk implements Asker {
   }
 
   #promptKey(approval: ApprovalPrompt, press: Press) {
-    const step = promptKey(approval, press, Date.now());
+    const step = promptKey(approval, press, { now: Date.now(), shown: this.#detail });
     if (step.kind === "prompt") return this.#change({ approval: step.prompt });
     const answer = this.#answer;
     this.withdrawn();

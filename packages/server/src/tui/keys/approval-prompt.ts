@@ -44,6 +44,12 @@ export interface ApprovalPrompt {
   shownAt: number;
 }
 
+/** The window over the changes or arguments: rows of a page, and how far it can be scrolled. */
+export interface ShownDetail {
+  page: number;
+  most: number;
+}
+
 /** What a key leads to. */
 export type PromptStep =
   | { kind: "prompt"; prompt: ApprovalPrompt }

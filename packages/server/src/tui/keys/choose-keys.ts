@@ -5,21 +5,23 @@ import {
   decisionOf,
   type PromptStep,
   type PromptView,
+  type ShownDetail,
   viewFor,
 } from "./approval-prompt.ts";
 import { draftOf, EMPTY_DRAFT } from "./draft.ts";
 import { isCtrl, letterOf, type Press } from "./press.ts";
 
-const PAGE = 8;
-
 /** A key while the person chooses. */
-export function chooseKey(prompt: ApprovalPrompt, press: Press): PromptStep {
+export function chooseKey(prompt: ApprovalPrompt, press: Press, shown: ShownDetail): PromptStep {
   const { hint: _, ...calm } = prompt;
   if (press.key === "escape") return { kind: "decided", decision: { kind: "deny_all" } };
   if (press.key === "enter") return finished(calm);
   const letter = letterOf(press);
   if (letter === "a") return { kind: "decided", decision: allOf(calm) };
-  return { kind: "prompt", prompt: scrolling(calm, press) ?? moving(calm, press) ?? lettered(calm, letter) };
+  return {
+    kind: "prompt",
+    prompt: scrolling(calm, press, shown) ?? moving(calm, press) ?? lettered(calm, letter),
+  };
 }
 
 /** Enter alone approves nothing. */
@@ -29,14 +31,18 @@ function finished(prompt: ApprovalPrompt): PromptStep {
   return { kind: "prompt", prompt: { ...prompt, hint } };
 }
 
-function scrolling(prompt: ApprovalPrompt, press: Press): ApprovalPrompt | undefined {
-  const by = scrollBy(press);
-  return by === 0 ? undefined : { ...prompt, scroll: Math.max(0, prompt.scroll + by) };
+function scrolling(
+  prompt: ApprovalPrompt,
+  press: Press,
+  { page, most }: ShownDetail,
+): ApprovalPrompt | undefined {
+  const by = scrollBy(press, page);
+  return by === 0 ? undefined : { ...prompt, scroll: Math.max(0, Math.min(most, prompt.scroll) + by) };
 }
 
-function scrollBy(press: Press): number {
-  if (press.key === "pageDown" || isCtrl(press, "d")) return PAGE;
-  if (press.key === "pageUp" || isCtrl(press, "u")) return -PAGE;
+function scrollBy(press: Press, page: number): number {
+  if (press.key === "pageDown" || isCtrl(press, "d")) return page;
+  if (press.key === "pageUp" || isCtrl(press, "u")) return -page;
   const letter = letterOf(press);
   if (letter === "J") return 1;
   return letter === "K" ? -1 : 0;

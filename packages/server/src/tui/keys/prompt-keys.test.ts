@@ -36,7 +36,7 @@ function pressOf(key: string): Press {
 function pressed(keys: readonly string[], from = prompt(), now = DEAF_MS): ApprovalPrompt | ApprovalDecision {
   let current = from;
   for (const key of keys) {
-    const step = promptKey(current, pressOf(key), now);
+    const step = promptKey(current, pressOf(key), { now, shown: { page: 4, most: 10 } });
     if (step.kind === "decided") return step.decision;
     current = step.prompt;
   }
@@ -64,7 +64,11 @@ describe("the approval prompt", () => {
   });
 
   it("is deaf to what was pressed before it could be read [FR-TUI-01]", () => {
-    expect(pressed(["a", " ", "Enter", "Esc"], prompt(), DEAF_MS - 1)).toEqual(prompt());
+    const deaf = pressed(["a", " ", "Enter", "Esc"], prompt(), DEAF_MS - 1);
+    expect(deaf).toEqual({ ...prompt(), shownAt: DEAF_MS - 1 });
+    if (!("doing" in deaf)) throw new Error("decided too early");
+    expect(pressed(["a"], deaf, 2 * DEAF_MS - 2)).toMatchObject({ words: new Map() });
+    expect(pressed(["a"], deaf, 2 * DEAF_MS)).toEqual({ kind: "approve_all" });
   });
 
   it("never approves what came in one piece, such as a paste [FR-TUI-01]", () => {
@@ -131,6 +135,12 @@ describe("the approval prompt", () => {
     const decision = pressed(["A", "1", "a"]);
     expect(decision).toMatchObject({ kind: "each" });
     expect("words" in decision && decision.words.get(1)).toEqual({ kind: "approve" });
+  });
+
+  it("scrolls by what is shown, and not beyond the end [FR-TUI-01]", () => {
+    expect(pressed(["PgDn"])).toMatchObject({ scroll: 4 });
+    expect(pressed(["PgDn", "PgDn", "PgDn", "PgDn", "PgDn", "^u"])).toMatchObject({ scroll: 6 });
+    expect(pressed(["^u"])).toMatchObject({ scroll: 0 });
   });
 
   it("says what Enter would do", () => {

@@ -8,18 +8,26 @@ import {
   DEAF_MS,
   type PromptStep,
   type PromptTask,
+  type ShownDetail,
 } from "./approval-prompt.ts";
 import { chooseKey } from "./choose-keys.ts";
 import { type Draft, edited, typed } from "./draft.ts";
 import { isCtrl, letterOf, type Press } from "./press.ts";
 
-/** A key in the approval prompt. What was pressed before the person can have read it counts for nothing. */
-export function promptKey(prompt: ApprovalPrompt, press: Press, now: number): PromptStep {
-  if (now - prompt.shownAt < DEAF_MS) return same(prompt);
+/**
+ * A key in the approval prompt. What was pressed before the person can have read it counts for nothing, and one who is
+ * in the middle of typing has not read it: the prompt stays deaf until there was silence.
+ */
+export function promptKey(
+  prompt: ApprovalPrompt,
+  press: Press,
+  { now, shown }: { now: number; shown: ShownDetail },
+): PromptStep {
+  if (now - prompt.shownAt < DEAF_MS) return same({ ...prompt, shownAt: now });
   const { doing } = prompt;
   switch (doing.task) {
     case "choose":
-      return chooseKey(prompt, press);
+      return chooseKey(prompt, press, shown);
     case "help":
       return same(choosing(prompt));
     case "reason":

@@ -67,6 +67,7 @@ describe("the calls of a batch", () => {
     const plan: LoopEvent = { kind: "planned", calls: [view(0), view(1)] };
     const second = after([plan, started(0), started(1), completed(1)]);
     expect(second.entries).toEqual([]);
+    expect(after([plan, started(0), completed(0)]).entries).toMatchObject([{ call: { id: "call_0" } }]);
     const both = after([completed(0)], second);
     expect(both.entries).toMatchObject([{ call: { id: "call_0" } }, { call: { id: "call_1" } }]);
   });
