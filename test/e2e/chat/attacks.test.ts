@@ -32,7 +32,7 @@ async function stateOf(terminal: ChatTerminal): Promise<string[]> {
 }
 
 describe("what a model, a file or a command says to the terminal", () => {
-  it.runIf(hasTmux())("never acts on it [T-OUT-02, FR-OUT-02, NFR-SEC-05]", async () => {
+  it.runIf(hasTmux())("never acts on it [T-OUT-02] [FR-OUT-02] [NFR-SEC-05]", async () => {
     await using room = await ChatRoom.open(
       [
         {

@@ -6,7 +6,7 @@ import { storedTexts } from "./fixtures/stored-texts.ts";
 
 describe("a command in a terminal", () => {
   it.runIf(hasTmux())(
-    "is asked about, shown while it runs, kept when it succeeds and taken back when not [IT-CMD-01, FR-OUT-03, FR-TOOL-CMD-01, FR-TUI-03]",
+    "is asked about, shown while it runs, kept when it succeeds and taken back when not [IT-CMD-01] [FR-OUT-03] [FR-TOOL-CMD-01] [FR-TUI-03]",
     async () => {
       const slow = "for i in 1 2 3 4 5 6 7 8; do echo tick-$((40+i)); sleep 1; done; echo kept > kept.txt";
       await using room = await ChatRoom.open(

@@ -10,7 +10,7 @@ const loop = { approval: { denylist: [] } };
 
 describe("a chat that is killed", () => {
   it.runIf(hasTmux())(
-    "while a tool runs goes on with the results there are, and runs nothing again [IT-JRN-02, FR-RES-04, FR-RES-05, NFR-REL-04]",
+    "while a tool runs goes on with the results there are, and runs nothing again [IT-JRN-02] [FR-RES-04] [FR-RES-05] [NFR-REL-04]",
     async () => {
       const long = `300.${randomInt(1_000_000, 9_999_999)}`;
       await using room = await ChatRoom.open(
@@ -56,7 +56,7 @@ describe("a chat that is killed", () => {
   );
 
   it.runIf(hasTmux())(
-    "while calls come in keeps what there is of them, and discards on d [IT-JRN-01, FR-RES-04, FR-RES-05]",
+    "while calls come in keeps what there is of them, and discards on d [IT-JRN-01] [FR-RES-04] [FR-RES-05]",
     async () => {
       await using room = await ChatRoom.open(
         [
@@ -92,7 +92,7 @@ describe("a chat that is killed", () => {
     },
   );
 
-  it.runIf(hasTmux())("while it asks leaves no question behind [FR-RES-05, NFR-REL-04]", async () => {
+  it.runIf(hasTmux())("while it asks leaves no question behind [FR-RES-05] [NFR-REL-04]", async () => {
     await using room = await ChatRoom.open([
       { calls: [call("write_file", { path: "w.txt", content: "x" })] },
       { text: "Not written, then." },
@@ -114,7 +114,7 @@ describe("a chat that is killed", () => {
     expect(await again.until(/ write_file: /)).toMatch(/(cancelled|withdrawn|denied|expired) +write_file: /);
   });
 
-  it("is recovered without a terminal only where it is said how [FR-RES-05, NFR-REL-04]", async () => {
+  it("is recovered without a terminal only where it is said how [FR-RES-05] [NFR-REL-04]", async () => {
     await using room = await ChatRoom.open([
       { calls: [call("write_file", { path: "w.txt", content: "x" })], end: "hang" },
       { text: "Discarded, then." },

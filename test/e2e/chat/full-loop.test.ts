@@ -3,7 +3,7 @@ import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
 
 describe("a conversation over HTTP", () => {
-  it("runs what the model asks for, keeps it, and goes on with the same model [IT-E2E-01, FR-RES-01, FR-RES-02, FR-8.1]", async () => {
+  it("runs what the model asks for, keeps it, and goes on with the same model [IT-E2E-01] [FR-RES-01] [FR-RES-02] [FR-8.1]", async () => {
     await using room = await ChatRoom.open(
       [
         {

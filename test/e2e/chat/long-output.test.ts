@@ -14,7 +14,7 @@ function kept(request: ChatRequest): string {
 
 describe("output that is too long for a model", () => {
   it.runIf(hasTmux())(
-    "of a command is shown by its head and tail, and read on with read_output [FR-OUT-04, FR-TUI-03]",
+    "of a command is shown by its head and tail, and read on with read_output [FR-OUT-04] [FR-TUI-03]",
     async () => {
       await using room = await ChatRoom.open(
         [
@@ -40,7 +40,7 @@ describe("output that is too long for a model", () => {
     },
   );
 
-  it("of a file fits what is configured and what the context has room for [FR-OUT-04, FR-REG-04b]", async () => {
+  it("of a file fits what is configured and what the context has room for [FR-OUT-04] [FR-REG-04b]", async () => {
     const text = Array.from({ length: 15_000 }, (_, line) => `${String(line + 1).padStart(9, "0")}\n`).join(
       "",
     );

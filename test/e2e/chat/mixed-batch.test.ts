@@ -5,7 +5,7 @@ import { hasTmux } from "./fixtures/chat-terminal.ts";
 
 describe("a batch of several calls in a terminal", () => {
   it.runIf(hasTmux())(
-    "runs what needs no question and what was selected, and tells the model of the rest [T-APR-01, T-APR-02, FR-TUI-01, FR-EXE-01]",
+    "runs what needs no question and what was selected, and tells the model of the rest [T-APR-01] [T-APR-02] [FR-TUI-01] [FR-EXE-01]",
     async () => {
       await using room = await ChatRoom.open(
         [

@@ -3,7 +3,7 @@ import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
 
 describe("a model that calls tools oddly", () => {
-  it("is told what was wrong, and the conversation stays one its provider takes [FR-VAL-02, FR-LIM-01, FR-RES-03, FR-8.1]", async () => {
+  it("is told what was wrong, and the conversation stays one its provider takes [FR-VAL-02] [FR-LIM-01] [FR-RES-03] [FR-8.1]", async () => {
     const read = call("read_file", { path: "a.txt" });
     const nine = Array.from({ length: 9 }, () => read);
     await using room = await ChatRoom.open(

@@ -5,7 +5,7 @@ import { hasTmux } from "./fixtures/chat-terminal.ts";
 
 describe("mode parse_only in a terminal", () => {
   it.runIf(hasTmux())(
-    "runs nothing, lists the calls, and gives the model the person's results in call order [T-MODE-02, FR-MODE-02, FR-TUI-04]",
+    "runs nothing, lists the calls, and gives the model the person's results in call order [T-MODE-02] [FR-MODE-02] [FR-TUI-04]",
     async () => {
       await using room = await ChatRoom.open(
         [

@@ -5,7 +5,7 @@ import { ChatRoom } from "./fixtures/chat-room.ts";
 const auto = { loop: { approval: { mode: "auto" }, max_tool_iterations_per_user_turn: 20 } };
 
 describe("patches of a model", () => {
-  it("change what was read, and nothing that is not as the model knows it [FR-TOOL-PATCH-01, FR-TOOL-PATCH-02]", async () => {
+  it("change what was read, and nothing that is not as the model knows it [FR-TOOL-PATCH-01] [FR-TOOL-PATCH-02]", async () => {
     const patch = (path: string, before: string, after: string) =>
       call("apply_patch", { patch: replaceLine(path, before, after) });
     await using room: ChatRoom = await ChatRoom.open(
@@ -51,7 +51,7 @@ describe("patches of a model", () => {
 });
 
 describe("what nobody is there to be asked about", () => {
-  it("does not run, and commands are denied by default [NFR-SEC-06, FR-APR-04]", async () => {
+  it("does not run, and commands are denied by default [NFR-SEC-06] [FR-APR-04]", async () => {
     await using room = await ChatRoom.open([
       {
         calls: [

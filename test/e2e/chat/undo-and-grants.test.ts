@@ -5,7 +5,7 @@ import { hasTmux } from "./fixtures/chat-terminal.ts";
 
 describe("a person at the terminal", () => {
   it.runIf(hasTmux())(
-    "allows a tool from now on, and takes changes back while nobody else changed them [FR-TUI-01, FR-APR-04]",
+    "allows a tool from now on, and takes changes back while nobody else changed them [FR-TUI-01] [FR-APR-04]",
     async () => {
       const patch = (before: string, after: string) =>
         call("apply_patch", { patch: replaceLine("a.txt", before, after) });

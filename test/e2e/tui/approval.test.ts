@@ -24,7 +24,7 @@ describe("the approval prompt in a terminal", () => {
   });
 
   onTerminal(
-    "approves all by a, and shows how each call goes [FR-TUI-01, FR-TUI-02]",
+    "approves all by a, and shows how each call goes [FR-TUI-01] [FR-TUI-02]",
     { args },
     async (terminal) => {
       await asked(terminal);
@@ -39,7 +39,7 @@ describe("the approval prompt in a terminal", () => {
   );
 
   onTerminal(
-    "runs what was selected and denies the rest [FR-TUI-01, FR-TUI-02]",
+    "runs what was selected and denies the rest [FR-TUI-01] [FR-TUI-02]",
     { args },
     async (terminal) => {
       await asked(terminal);

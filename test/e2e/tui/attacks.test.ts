@@ -29,7 +29,7 @@ describe.each([
   ["plain mode", ["attack", "--plain"]],
 ] as const)("%s", (_, args) => {
   onTerminal(
-    "is not moved by what a hostile text holds, in any field [FR-OUT-02, NFR-SEC-05]",
+    "is not moved by what a hostile text holds, in any field [FR-OUT-02] [NFR-SEC-05]",
     { args, rows: args.length > 1 ? 300 : 24 },
     async (terminal) => {
       const before = await stateOf(terminal);
@@ -48,7 +48,7 @@ describe.each([
 });
 
 describe("print mode", () => {
-  it("gives every event as a line of JSON without a single control character [FR-OUT-02, NFR-SEC-05]", async () => {
+  it("gives every event as a line of JSON without a single control character [FR-OUT-02] [NFR-SEC-05]", async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [SHOW, "attack", "--print", "go"]).catch(
       (error) => error,
     );

@@ -34,7 +34,7 @@ describe("the output of a running tool", () => {
   );
 
   onTerminal(
-    "comes as fast as it likes without filling memory [FR-TUI-03, FR-OUT-03]",
+    "comes as fast as it likes without filling memory [FR-TUI-03] [FR-OUT-03]",
     { args: ["flood"] },
     async (terminal) => {
       await terminal.enter("1");

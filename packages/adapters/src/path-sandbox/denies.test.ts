@@ -8,7 +8,7 @@ const ROOT = "/srv/work";
 const deniedBy = (patterns: string[], path: string) => compileDenies(patterns, [ROOT])(path);
 
 describe("denied patterns", () => {
-  it("hold by default for the five of the rule and for the rest [FR-VAL-05, NFR-SEC-03]", () => {
+  it("hold by default for the five of the rule and for the rest [FR-VAL-05] [NFR-SEC-03]", () => {
     const test = compileDenies(DEFAULT_DENIES, [ROOT]);
     const expected = {
       ".ssh/config": "**/.ssh/**",
@@ -88,7 +88,7 @@ describe("denied patterns", () => {
     );
   });
 
-  it("match every spelling that some system takes for the name [FR-VAL-04, NFR-SEC-03]", () => {
+  it("match every spelling that some system takes for the name [FR-VAL-04] [NFR-SEC-03]", () => {
     for (const name of [".SSH", ".\u017fsh", ".\u00dfh", ".s\u200csh", ".ssh\ufe0f"])
       expect(deniedBy(["**/.ssh/**"], `${ROOT}/${name}/x`), name).toBe("**/.ssh/**");
     expect(deniedBy(["caf\u00e9"], `${ROOT}/cafe\u0301`)).toBe("caf\u00e9");

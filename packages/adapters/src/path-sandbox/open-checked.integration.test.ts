@@ -78,7 +78,7 @@ describe("opening what was checked", () => {
     }
   });
 
-  it("refuses what was swapped since, and leaves nothing open [FR-VAL-06, NFR-SEC-02]", async () => {
+  it("refuses what was swapped since, and leaves nothing open [FR-VAL-06] [NFR-SEC-02]", async () => {
     const file = await checked("src/app.ts");
     renameSync(join(tree.root, "src"), join(tree.root, "moved"));
     symlinkSync(tree.outside, join(tree.root, "src"));
@@ -109,7 +109,7 @@ describe("the proof after the open", () => {
     }
   });
 
-  it("by names takes no link on the way for a folder [FR-VAL-06, NFR-SEC-02]", async () => {
+  it("by names takes no link on the way for a folder [FR-VAL-06] [NFR-SEC-02]", async () => {
     const handle = await open(join(tree.outside, "secret.txt"));
     try {
       expect(await standsAt(handle, join(tree.outside, "secret.txt"))).toBe(true);

@@ -26,7 +26,7 @@ async function refused(path: string, from = sandbox): Promise<Failure> {
 }
 
 describe("a checked path", () => {
-  it("is canonical, absolute, and says where and what it is [FR-VAL-04, FR-VAL-04a]", async () => {
+  it("is canonical, absolute, and says where and what it is [FR-VAL-04] [FR-VAL-04a]", async () => {
     const { root } = tree;
     expect(await passed("in-chain-1")).toEqual({
       path: join(root, "src/app.ts"),
@@ -45,7 +45,7 @@ describe("a checked path", () => {
     expect(await passed("pipe")).toMatchObject({ type: "other" });
   });
 
-  it("is refused with one line that says what to do and keeps what is outside [T-SBX-01, T-SBX-02, T-SBX-03]", async () => {
+  it("is refused with one line that says what to do and keeps what is outside [T-SBX-01] [T-SBX-02] [T-SBX-03]", async () => {
     const upwards = await refused("../outside/secret.txt");
     expect(upwards).toMatchObject({ code: "E3955", details: { attempted: "../outside/secret.txt" } });
     expect(upwards.message).toBe(
@@ -64,7 +64,7 @@ describe("a checked path", () => {
     });
   });
 
-  it("is held against denied patterns where it really is [T-SBX-03, FR-VAL-05, NFR-SEC-03]", async () => {
+  it("is held against denied patterns where it really is [T-SBX-03] [FR-VAL-05] [NFR-SEC-03]", async () => {
     const through = await refused("src/to-keys/server.pem");
     expect(through).toMatchObject({
       code: "E3956",
@@ -73,7 +73,7 @@ describe("a checked path", () => {
     expect(through.message).toContain('is denied by the pattern "**/*.pem". Use another file');
   });
 
-  it("is denied no defaults when they are left out, but what is configured [FR-VAL-03, FR-VAL-05]", async () => {
+  it("is denied no defaults when they are left out, but what is configured [FR-VAL-03] [FR-VAL-05]", async () => {
     const open = openPathSandbox({
       roots: [tree.root],
       includeDefaultDenies: false,
@@ -110,7 +110,7 @@ describe("several roots and a working folder", () => {
     expect((await refused(join(tree.outside, ".ssh/config"), two)).code).toBe("E3956");
   });
 
-  it("resolve relative paths from the working folder, which need not be a root [FR-VAL-03, FR-VAL-04]", async () => {
+  it("resolve relative paths from the working folder, which need not be a root [FR-VAL-03] [FR-VAL-04]", async () => {
     const deep = openPathSandbox({ roots: [tree.root], cwd: join(tree.root, "in-folder/deep") });
     expect(deep.cwd).toBe(join(tree.root, "src/deep"));
     expect(await passed("er/x.txt", deep)).toMatchObject({ relative: "src/deep/er/x.txt" });
@@ -157,7 +157,7 @@ describe("a path checked again right before its use", () => {
     ["a folder in the file's place", "readme.md", () => swap("readme.md"), "E3955"],
     ["nothing any more", "readme.md", () => rmSync(join(tree.root, "readme.md")), "E3955"],
     ["something where nothing was", "new.txt", () => writeFileSync(join(tree.root, "new.txt"), ""), "E3955"],
-  ])("is refused for %s [FR-VAL-06, NFR-SEC-02]", async (_what, path, change, code) => {
+  ])("is refused for %s [FR-VAL-06] [NFR-SEC-02]", async (_what, path, change, code) => {
     const checked = await passed(path);
     change();
     expect((await sandbox.checkedAgain(checked))?.code).toBe(code);

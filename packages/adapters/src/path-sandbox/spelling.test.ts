@@ -7,7 +7,7 @@ const windows = { allowAbsolute: false, windows: true };
 const codeOf = (path: string, rules = posix) => spellingRefusal(path, rules)?.code;
 
 describe("the spelling of a path", () => {
-  it("with .. as a whole name is refused wherever it stands, and only then [T-SBX-01, FR-VAL-04, NFR-SEC-01]", () => {
+  it("with .. as a whole name is refused wherever it stands, and only then [T-SBX-01] [FR-VAL-04] [NFR-SEC-01]", () => {
     const name = fc.constantFrom("a", ".", "...", "..a", "a..", "..", "");
     fc.assert(
       fc.property(fc.array(name, { minLength: 1, maxLength: 8 }), (names) => {
@@ -17,7 +17,7 @@ describe("the spelling of a path", () => {
     );
   });
 
-  it("as absolute is refused unless that is allowed [T-SBX-02, FR-VAL-04]", () => {
+  it("as absolute is refused unless that is allowed [T-SBX-02] [FR-VAL-04]", () => {
     expect(codeOf("/etc/hosts")).toBe("E3955");
     expect(codeOf("/etc/hosts", { ...posix, allowAbsolute: true })).toBeUndefined();
     expect(codeOf("/etc/../hosts", { ...posix, allowAbsolute: true })).toBe("E3955");
@@ -44,7 +44,7 @@ describe("the spelling of a path", () => {
     ["a\\b.txt", undefined, "an ordinary path"],
     ["./a", undefined, "a dot"],
     ["console.log", undefined, "no device"],
-  ])("on Windows: %s is %s (%s) [FR-VAL-04, NFR-SEC-01]", (path, code) => {
+  ])("on Windows: %s is %s (%s) [FR-VAL-04] [NFR-SEC-01]", (path, code) => {
     expect(codeOf(path, windows)).toBe(code);
   });
 

@@ -61,7 +61,7 @@ async function carelessRead(path: string): Promise<string> {
 }
 
 describe("a folder or file swapped for a link between check and use", () => {
-  it("never gives content from outside [FR-VAL-06, NFR-SEC-02]", { timeout: 60_000 }, async () => {
+  it("never gives content from outside [FR-VAL-06] [NFR-SEC-02]", { timeout: 60_000 }, async () => {
     plant();
     const [strict, byName] = sandboxes();
     const swapping = startSwapping();

@@ -1,6 +1,6 @@
 import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
-import type { CallPlan } from "../loop/call-plan.ts";
 import { judge, type Verdict } from "../journal/recover.ts";
+import type { CallPlan } from "../loop/call-plan.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { SandboxOffer } from "../ports/sandbox.ts";
 import type { Revocation } from "../ports/tokens.ts";
@@ -11,8 +11,8 @@ import { type Adjustments, type EngineOptions, type Furnished, furnish } from ".
 import { GrantBook } from "./grant-book.ts";
 import type { CallRequest, House } from "./house.ts";
 import type { LiveFeed } from "./live-feed.ts";
-import { type PlanRequest, planCall } from "./plan-call.ts";
 import { acceptCall, performCall, resumeCall } from "./perform-call.ts";
+import { type PlanRequest, planCall } from "./plan-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
 import { type CallStanding, standingOf } from "./standing.ts";
 import type { ToolShelf } from "./tool-shelf.ts";

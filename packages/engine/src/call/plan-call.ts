@@ -6,7 +6,10 @@ import { type Rehearsed, rehearse } from "./rehearse.ts";
 import { needOf } from "./stages/approve.ts";
 
 /** A call that is only looked at. */
-export type PlanRequest = Pick<CallRequest, "tool" | "version" | "operation" | "caller" | "requireApproval"> & {
+export type PlanRequest = Pick<
+  CallRequest,
+  "tool" | "version" | "operation" | "caller" | "requireApproval"
+> & {
   input: JsonValue;
 };
 

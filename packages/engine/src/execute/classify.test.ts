@@ -21,7 +21,7 @@ const CODES: [RunFault, string][] = [
   [{ kind: "cancelled" }, "E3906"],
 ];
 
-describe("what a process did gets its code [L3-EXE-4, MCX-7, R1-5.2]", () => {
+describe("what a process did gets its code [L3-EXE-4] [MCX-7] [R1-5.2]", () => {
   it.each(CODES)("%j is %s", (fault, code) => {
     expect(classify(fault, context).code).toBe(code);
   });

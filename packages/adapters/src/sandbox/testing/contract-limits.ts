@@ -5,7 +5,7 @@ const exceeded = (limit: string) => expect.objectContaining({ kind: "limit", lim
 
 /** Each limit, and that passing it ends the run with its name. */
 export function limitsContract(open: OpenSandbox): void {
-  it("memory of the whole tree [MCX-7, R1-5.2]", async () => {
+  it("memory of the whole tree [MCX-7] [R1-5.2]", async () => {
     const { end } = await ran(open(), "head -c 400M /dev/zero | tail | cat", {
       limits: { memoryBytes: 96 * MIB },
     });

@@ -113,7 +113,11 @@ function allow({ attempt, tool, life, decision }: Weighed): Allowed {
 const VERIFIED_LEVEL = 8;
 
 /** Why a person has to be asked about the call; undefined when nobody has to be. */
-export function needOf({ attempt, tool, decision }: Pick<Weighed, "attempt" | "tool" | "decision">): ApprovalCause | undefined {
+export function needOf({
+  attempt,
+  tool,
+  decision,
+}: Pick<Weighed, "attempt" | "tool" | "decision">): ApprovalCause | undefined {
   if (tool.conduct.requiresApproval || tool.manifest.securityLevel >= VERIFIED_LEVEL) return "tool";
   if (decision.outcome === "ask") return "policy";
   return attempt.request.requireApproval ? "caller" : undefined;

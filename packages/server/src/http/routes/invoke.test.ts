@@ -45,6 +45,14 @@ describe("POST /v1/tools/invoke", () => {
     expect(none.json.error).toMatchObject({ details: { code: "E3010" } });
   });
 
+  it("does not send away for later who asks for more than a tool may use [R1-5.1]", async () => {
+    const { ask } = await open();
+    const resource_limits = { timeout_seconds: 100_000_000 };
+    const { status, headers, json } = await ask("invokeTool", { body: { ...CALL, resource_limits } });
+    expect(json.error).toMatchObject({ details: { code: "E3102" }, retryable: false });
+    expect([status, headers]).toEqual([422, undefined]);
+  });
+
   it("answers 429 and 503 with when to try again", async () => {
     const { parts, ask } = await open();
     const { call } = plainEngine(parts);

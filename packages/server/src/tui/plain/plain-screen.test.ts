@@ -49,7 +49,7 @@ async function talked(
 }
 
 describe("plain mode", () => {
-  it("asks about each call and tells what became of it [FR-TUI-01, FR-TUI-02]", async () => {
+  it("asks about each call and tells what became of it [FR-TUI-01] [FR-TUI-02]", async () => {
     const { text, code } = await talked(SCRIPTS.approval, [
       "You: => go",
       "Approve apply_patch .medium risk.. => y",

@@ -22,7 +22,7 @@ function stringsIn(value: unknown): string[] {
 
 describe("the border of the screen", () => {
   it.each(TERMINAL_ATTACKS)(
-    "lets nothing of $name through, in any field [FR-OUT-02, NFR-SEC-05]",
+    "lets nothing of $name through, in any field [FR-OUT-02] [NFR-SEC-05]",
     ({ output }) => {
       const border = new CleanBorder();
       const state = attackEvents(output).reduce(
@@ -35,14 +35,17 @@ describe("the border of the screen", () => {
     },
   );
 
-  it.each(TERMINAL_ATTACKS)("lets nothing of $name into a question [FR-OUT-02, NFR-SEC-05]", ({ output }) => {
-    const commands = { standingScopes: standingScopesFor("user") };
-    const [asked] = askedQuestions([attackQuestion(output)], { refusals: new Map(), commands });
-    const { raw: _, ...shown } = asked ?? { raw: undefined };
-    for (const text of stringsIn({ ...shown, scopes: asked?.scopes.map(({ label }) => label) })) {
-      expect(text).not.toMatch(UNSAFE);
-    }
-  });
+  it.each(TERMINAL_ATTACKS)(
+    "lets nothing of $name into a question [FR-OUT-02] [NFR-SEC-05]",
+    ({ output }) => {
+      const commands = { standingScopes: standingScopesFor("user") };
+      const [asked] = askedQuestions([attackQuestion(output)], { refusals: new Map(), commands });
+      const { raw: _, ...shown } = asked ?? { raw: undefined };
+      for (const text of stringsIn({ ...shown, scopes: asked?.scopes.map(({ label }) => label) })) {
+        expect(text).not.toMatch(UNSAFE);
+      }
+    },
+  );
 
   it("knows a sequence that is cut between two chunks [FR-OUT-02]", () => {
     const border = new CleanBorder();

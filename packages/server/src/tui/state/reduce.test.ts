@@ -105,7 +105,7 @@ describe("the calls of a batch", () => {
     expect(state.output).toBeUndefined();
   });
 
-  it("keep the last lines of what they wrote, and no more [FR-TUI-03, FR-OUT-03]", () => {
+  it("keep the last lines of what they wrote, and no more [FR-TUI-03] [FR-OUT-03]", () => {
     const chunk = Array.from({ length: 300 }, (_, line) => `line ${line}\n`).join("");
     const state = after([started(0), { kind: "stdout", index: 0, id: "call_0", chunk }]);
     expect(state.output?.lines).toHaveLength(50);

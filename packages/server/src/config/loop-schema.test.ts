@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { builtinLimitsOf, loopSettingsOf } from "../chat/loop-settings-of.ts";
+import { configSchema } from "./schema.ts";
+
+const read = (loop: object) => configSchema.parse({ loop });
+const wrong = (loop: object) => configSchema.safeParse({ loop }).success;
+
+describe("the settings of the tool loop", () => {
+  const { loop } = read({});
+
+  it("are there with the names and defaults of the specification [CFG-TOOLS-01] [CFG-SBX-01] [CFG-OUT-01] [CFG-APR-01]", () => {
+    expect(loop).toMatchObject({
+      mode: "parse_only",
+      allow_parallel: false,
+      max_tool_calls_per_batch: 8,
+      max_tool_iterations_per_user_turn: 4,
+      max_tool_args_bytes: 262_144,
+      sandbox: {
+        allowed_roots: ["."],
+        denied_patterns: [],
+        allow_absolute: false,
+        include_default_denies: true,
+      },
+      output: { max_bytes: 102_400 },
+      approval: {
+        enabled: true,
+        mode: "prompt",
+        allowlist: ["read_file"],
+        denylist: ["run_command"],
+        prompt_side_effects: true,
+      },
+    });
+  });
+
+  it("set the tools' own limits [CFG-TMO-01] [CFG-READ-01] [CFG-PATCH-01] [CFG-ENV-01]", () => {
+    expect(loop.timeouts.default_seconds).toBe(30);
+    expect(loop.environment.denylist).toEqual([]);
+    expect(builtinLimitsOf({ loop })).toEqual({
+      maxFileReadBytes: 204_800,
+      maxScanBytes: 2_097_152,
+      maxPatchBytes: 524_288,
+      fileTimeoutMs: 30_000,
+      shellTimeoutMs: 300_000,
+      list: {
+        maxEntries: 200,
+        maxDepth: 4,
+        includeHidden: false,
+        includeFiles: true,
+        includeDirs: true,
+        includeSymlinks: true,
+        includeOther: false,
+      },
+    });
+    const tight = read({ timeouts: { shell_commands_seconds: 1.5 }, read_file: { max_scan_bytes: 7 } });
+    expect(builtinLimitsOf(tight)).toMatchObject({ shellTimeoutMs: 1_500, maxScanBytes: 7 });
+  });
+
+  it("reach the loop, and a flag counts more than the file [CFG-TOOLS-01] [CFG-APR-01]", () => {
+    const given = read({
+      mode: "disabled",
+      approval: { mode: "deny", allowlist: ["list_directory"] },
+      max_tool_calls_per_batch: 2,
+      output: { max_bytes: 5 },
+    });
+    const window = { responseReserveTokens: 1 };
+    expect(loopSettingsOf(given, { window })).toMatchObject({
+      mode: "disabled",
+      policy: { mode: "deny", allowlist: ["list_directory"], denylist: ["run_command"] },
+      limits: { maxToolCallsPerBatch: 2, maxOutputBytes: 5 },
+      window,
+    });
+    expect(loopSettingsOf(given, { mode: "enabled", window }).mode).toBe("enabled");
+  });
+
+  it("take tools by hand, with a name a provider accepts [CFG-TOOLS-02]", () => {
+    const definition = { name: "read_file", parameters: { type: "object" } };
+    expect(read({ definitions: [definition] }).loop.definitions).toEqual([
+      { ...definition, description: "" },
+    ]);
+    expect(wrong({ definitions: [{ ...definition, name: "read file" }] })).toBe(false);
+    expect(wrong({ definitions: [{ name: "x" }] })).toBe(false);
+  });
+
+  it.each([
+    ["an unknown mode", { mode: "on" }],
+    ["an unknown key", { max_calls: 3 }],
+    ["no calls at all", { max_tool_calls_per_batch: 0 }],
+    ["no root", { sandbox: { allowed_roots: [] } }],
+    ["a time-out of nothing", { timeouts: { default_seconds: 0 } }],
+  ])("are refused when they make no sense: %s", (_, given) => {
+    expect(wrong(given)).toBe(false);
+  });
+});
