@@ -8,6 +8,8 @@ import { type LoadReading, load } from "./load.ts";
 import { echoContender, mcpContender } from "./references.ts";
 
 const SECONDS = Number(process.env.SALLYPORT_BENCH_SECONDS ?? 3);
+/** Until everything that is ever going to be compiled is: a server runs for weeks. The same for all. */
+const WARM_REQUESTS = Number(process.env.SALLYPORT_BENCH_WARM ?? 20_000);
 
 interface HttpRow {
   name: string;
@@ -19,7 +21,7 @@ interface HttpRow {
   cpuUs: number;
 }
 
-/** The HTTP door against a bare echo and the MCP SDK's server, interleaved in rounds; the first warms up. */
+/** The HTTP door against a bare echo and the MCP SDK's server, interleaved in rounds, all warm. */
 export async function benchHttp(rounds: number): Promise<HttpRow[]> {
   const folder = mkdtempSync(join(tmpdir(), "sallyport-bench-http-"));
   const process = await houseContender({
@@ -48,11 +50,12 @@ interface Readings {
 
 async function race(contenders: readonly HttpContender[], rounds: number): Promise<Map<string, Readings>> {
   const readings = new Map(contenders.map(({ name }) => [name, { one: [], many: [] } as Readings]));
-  for (let round = 0; round <= rounds; round += 1) {
+  for (const contender of contenders)
+    await load(contender, { connections: MANY_CALLERS, requests: WARM_REQUESTS });
+  for (let round = 1; round <= rounds; round += 1) {
     for (const contender of contenders) {
       const one = await load(contender, { connections: 1, seconds: 1 });
       const many = await load(contender, { connections: MANY_CALLERS, seconds: SECONDS });
-      if (round === 0) continue;
       readings.get(contender.name)?.one.push(one);
       readings.get(contender.name)?.many.push(many);
     }

@@ -1,5 +1,4 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { ask, failureOf, outline, QUESTION } from "./fixtures/ask.ts";
 import { ModelTrouble } from "./model-trouble.ts";

@@ -243,7 +243,7 @@ describe("approval", () => {
     { id: "w2", name: "put", input: { what: 2 } },
   );
 
-  it("asks about a mixed batch before anything of it runs, and then runs in call order [T-APR-01] [FR-APR-02] [FR-APR-03]", async () => {
+  it("asks about a mixed batch before anything of it runs, and then runs in call order [T-APR-01] [NFR-SEC-04] [FR-APR-02] [FR-APR-03]", async () => {
     const order: string[] = [];
     const { tool, wrote } = writer();
     const look: FixtureTool = { id: "look", run: () => order.push("ran") };

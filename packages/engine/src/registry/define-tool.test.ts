@@ -128,7 +128,7 @@ describe("defining a tool [FR-REG-01]", () => {
 });
 
 describe("the library's own validation", () => {
-  it("runs once and gives the typed value [FR-REG-02]", async () => {
+  it("runs once and gives the typed value [FR-REG-02] [NFR-MAIN-01] [NFR-MAIN-02]", async () => {
     let runs = 0;
     const counted = z.object({
       at: z.string().transform((text) => {
