@@ -18,7 +18,21 @@ export default defineConfig({
         },
       },
       {
-        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], testTimeout: 120_000 },
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          exclude: ["test/e2e/{tui,chat}/**"],
+          testTimeout: 120_000,
+        },
+      },
+      {
+        // Apart from the heavy ones: a person's keys and a screen's answer are a matter of time.
+        test: {
+          name: "terminal",
+          include: ["test/e2e/{tui,chat}/**/*.test.ts"],
+          testTimeout: 120_000,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         test: { name: "crash", include: ["test/crash/**/*.test.ts"], testTimeout: 900_000 },
@@ -29,7 +43,7 @@ export default defineConfig({
           name: "soak",
           include: ["test/soak/**/*.test.ts"],
           testTimeout: 120_000,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -38,7 +52,7 @@ export default defineConfig({
           name: "escape",
           include: ["test/escape/**/*.test.ts"],
           testTimeout: 300_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

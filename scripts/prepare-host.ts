@@ -3,7 +3,7 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /*
- * The system programs that the sandbox tests need. In CI (SALLYPORT_REQUIRE_SERVICES) what is missing is installed from
+ * The system programs that sandbox and terminal tests need. In CI (SALLYPORT_REQUIRE_SERVICES) what is missing is installed from
  * Debian's packages, and what cannot be had is an error; on a laptop it is named, and the tests that need it say that
  * they are skipped.
  */
@@ -16,6 +16,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   python3: "python3",
   curl: "curl",
   git: "git",
+  tmux: "tmux",
 };
 
 function isOnPath(program: string): boolean {
