@@ -57,6 +57,7 @@ describe("the registered tools as tools of the loop", () => {
       "z",
     ]);
     expect(loopToolsOf(shelf(files))[1]).toEqual({
+      timeout: "own",
       name: "files__write",
       description: "write of files",
       inputSchema: OBJECT,

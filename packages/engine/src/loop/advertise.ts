@@ -1,5 +1,11 @@
 import type { JSONSchema7, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import { isJsonObject, type JsonObject, type JsonValue, type ToolManifest } from "@sallyport/protocol";
+import {
+  DEFAULT_LIMITS,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type ToolManifest,
+} from "@sallyport/protocol";
 import { conductOf } from "../registry/conduct.ts";
 import type { ToolsMode } from "./loop-settings.ts";
 import type { LoopTool } from "./loop-tool.ts";
@@ -79,7 +85,12 @@ function plainTool({ manifest, tool, operation }: Operation, name: string): Loop
     tool,
     version: manifest.version,
     operation,
+    timeout: statesTimeout(manifest, operation) ? "own" : "default",
   };
+}
+
+function statesTimeout({ limits, operations }: ToolManifest, operation: string): boolean {
+  return operations[operation]?.timeoutMs !== undefined || limits.timeoutMs !== DEFAULT_LIMITS.timeoutMs;
 }
 
 export interface Offering {

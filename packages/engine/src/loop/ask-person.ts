@@ -1,5 +1,6 @@
 import { type CallAnswer, isFailure } from "@sallyport/protocol";
 import type { BatchAround } from "./around.ts";
+import { orderOf } from "./call-order.ts";
 import type { ApprovalDecision, PersonsWord, Question } from "./loop-events.ts";
 import { MESSAGES } from "./loop-settings.ts";
 import type { LoopTool } from "./loop-tool.ts";
@@ -57,19 +58,12 @@ export async function askPerson(
 }
 
 async function putQuestion(call: Confirmed, around: BatchAround): Promise<Open | Asked> {
-  const { engine, person, conversationId } = around;
-  const { tool, input, callId } = call;
+  const { engine, person } = around;
+  const { tool, callId } = call;
   const answer = await engine.call({
-    tool: tool.tool,
-    input,
-    callId,
-    caller: { ...around.caller, session: conversationId },
-    disclosure: "full",
+    ...orderOf(call, around),
     requireApproval: true,
     onApproval: person ? "pending" : "deny",
-    signal: around.signal,
-    ...(tool.version !== undefined && { version: tool.version }),
-    ...(tool.operation !== undefined && { operation: tool.operation }),
   });
   const approvalId = answer.approval?.approvalId;
   const record = approvalId === undefined ? undefined : await engine.approvals.get(approvalId);

@@ -2,6 +2,7 @@ import { isFailure } from "@sallyport/protocol";
 import type { BatchResult } from "../ports/conversations.ts";
 import type { BatchAround } from "./around.ts";
 import { type Asked, askPerson } from "./ask-person.ts";
+import { orderOf } from "./call-order.ts";
 import { fitResult } from "./fit-result.ts";
 import type { CallState, PlannedView } from "./loop-events.ts";
 import { MESSAGES } from "./loop-settings.ts";
@@ -104,26 +105,17 @@ export class BatchRun {
     { isApproved, sharers }: { isApproved: boolean; sharers: number },
   ): Promise<void> {
     const { engine, rooms, settings, signal, tell, conversationId } = this.#around;
-    const { index, id, name, callId, tool, input } = call;
+    const { index, id, name, callId, tool } = call;
     const availableBytes = Math.floor(this.#capacityBytes / sharers);
     const room = rooms.give(callId, { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes });
     const chunks = outputChunks({ index, id }, tell);
     try {
       await tell({ kind: "started", index, id, name });
-      const common = { signal, onOutput: chunks.take, disclosure: "full" as const };
+      const onOutput = chunks.take;
+      // Whatever came to need a person after the person was asked does not run.
       const answer = isApproved
-        ? await engine.resume(callId, common)
-        : await engine.call({
-            ...common,
-            tool: tool.tool,
-            input,
-            callId,
-            caller: { ...this.#around.caller, session: conversationId },
-            // Whatever came to need a person after the person was asked does not run.
-            onApproval: "deny",
-            ...(tool.version !== undefined && { version: tool.version }),
-            ...(tool.operation !== undefined && { operation: tool.operation }),
-          });
+        ? await engine.resume(callId, { signal, onOutput, disclosure: "full" })
+        : await engine.call({ ...orderOf(call, this.#around), onOutput, onApproval: "deny" });
       await chunks.end();
       const told = isFailure(answer) ? failureText(answer, name) : toldOf(answer, tool);
       const content = await fitResult(told, { room, callId, conversationId, spill: this.#around.spill });

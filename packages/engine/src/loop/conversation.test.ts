@@ -463,6 +463,16 @@ describe("output", () => {
 });
 
 describe("time", () => {
+  it("is the loop's for a tool that states none [FR-EXE-03] [CFG-TMO-01]", async () => {
+    const { conversation } = await scriptedLoop({
+      tools: [{ id: "slow", run: () => new Promise(() => undefined) }],
+      answers: [asks({ id: "a", name: "slow" }), says("ok")],
+      settings: { defaultTimeoutMs: 40 },
+    });
+    await conversation.send("go");
+    expect(outline(conversation.turns)[2]).toMatch(/timed out after 0\.04s/);
+  });
+
   it("a tool that takes too long is an error like any other, and the batch goes on [T-TMO-01] [FR-EXE-03] [NFR-REL-02]", async () => {
     const slow: FixtureTool = {
       id: "slow",

@@ -49,6 +49,8 @@ export interface LoopSettings {
   policy: LoopPolicy;
   limits: LoopLimits;
   window: ModelWindow;
+  /** For tools that state no time limit; it can only tighten what the engine allows. */
+  defaultTimeoutMs: number;
   /** Put before every conversation. */
   system?: string;
 }
@@ -59,6 +61,7 @@ export const DEFAULT_LOOP_SETTINGS: LoopSettings = {
   policy: DEFAULT_LOOP_POLICY,
   limits: DEFAULT_LOOP_LIMITS,
   window: { responseReserveTokens: 4_096 },
+  defaultTimeoutMs: 30_000,
 };
 
 export const SAFETY_MARGIN_TOKENS = 256;

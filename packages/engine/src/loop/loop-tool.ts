@@ -12,6 +12,8 @@ export interface LoopTool {
   tool: string;
   version?: string;
   operation?: string;
+  /** `default`: it states no time limit of its own, so the loop's counts (FR-EXE-03). Left out: its own. */
+  timeout?: "own" | "default";
   /** Looks, before anybody is asked, whether the call could run at all, such as whether its paths are allowed. */
   preflight?(input: JsonValue, conversationId: string): Promise<Failure | undefined>;
   /** A result as the model gets it, where it is not simply the result's own text or JSON. */

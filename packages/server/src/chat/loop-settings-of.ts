@@ -27,6 +27,7 @@ export function loopSettingsOf(
       maxOutputBytes: loop.output.max_bytes,
     },
     window,
+    defaultTimeoutMs: Math.round(loop.timeouts.default_seconds * SECOND_MS),
     ...(loop.instructions !== undefined && { system: loop.instructions }),
   };
 }

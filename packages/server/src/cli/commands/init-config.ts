@@ -7,6 +7,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   limits: ["concurrentCalls", "concurrentCallsPerAgent", "queuedCalls"],
   approvals: ["onApproval", "quorum"],
   log: ["level"],
+  loop: ["mode", "allow_parallel"],
 };
 
 /** A commented configuration with one tool in it; what is commented out are the defaults. */

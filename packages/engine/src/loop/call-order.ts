@@ -1,0 +1,23 @@
+import type { JsonValue } from "@sallyport/protocol";
+import type { CallRequest } from "../call/house.ts";
+import type { BatchAround } from "./around.ts";
+import type { LoopTool } from "./loop-tool.ts";
+
+/** A call of a batch as the engine is asked for it. The conversation is the session. */
+export function orderOf(
+  { tool, input, callId }: { tool: LoopTool; input: JsonValue; callId: string },
+  { caller, conversationId, settings, signal }: BatchAround,
+): CallRequest {
+  const { defaultTimeoutMs } = settings;
+  return {
+    tool: tool.tool,
+    input,
+    callId,
+    caller: { ...caller, session: conversationId },
+    disclosure: "full",
+    signal,
+    ...(tool.version !== undefined && { version: tool.version }),
+    ...(tool.operation !== undefined && { operation: tool.operation }),
+    ...(tool.timeout === "default" && { limits: { timeoutMs: defaultTimeoutMs } }),
+  };
+}
