@@ -6,6 +6,7 @@ import { turnContender } from "./turn-contender.ts";
 
 const PEERS = join(import.meta.dirname, "../peers");
 const TURNS = 200;
+const PLANNING = "planning a batch of 8 calls";
 
 export interface TurnRow {
   name: string;
@@ -28,6 +29,7 @@ export async function benchTurn(rounds: number): Promise<TurnRow[]> {
   try {
     for (let round = 0; round <= rounds; round += 1) {
       for (const [name, { turn }] of Object.entries(ours)) note(name, round, await timed(turn));
+      note(PLANNING, round, await timed(ours["Sallyport, durable: process"].plan));
       if (hasPeers()) note("LangGraph, SQLite checkpointer", round, langGraph());
     }
   } finally {

@@ -9,6 +9,8 @@ import {
   Conversation,
   DEFAULT_LOOP_SETTINGS,
   loopToolsOf,
+  type PlanningContext,
+  planBatch,
 } from "@sallyport/engine/loop";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { pure } from "../subject.ts";
@@ -73,7 +75,31 @@ export async function turnContender(folder: string, durability: "process" | "pow
     clock: systemClock,
     ids: uuidV7(() => Date.now()),
   };
+  const calls = Array.from({ length: 8 }, (_, index) => ({
+    index,
+    id: `c${index}`,
+    name: toolName,
+    arguments: INPUT,
+  }));
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const { caller } = parts;
+  const context = {
+    mode: settings.mode,
+    settings,
+    tools: byName,
+    conversationId: "bench",
+    iteration: 1,
+    engine: {
+      plan: (request: Parameters<PlanningContext["engine"]["plan"]>[0]) =>
+        engine.plan({ ...request, caller }),
+    },
+  };
   return {
+    /** Plans a batch of eight calls: resolved, validated, authorised, nothing recorded. */
+    async plan() {
+      const planned = await planBatch(calls, context);
+      if (planned.some(({ kind }) => kind !== "execute")) throw new Error(JSON.stringify(planned));
+    },
     async turn() {
       const conversation = await Conversation.begin(parts, { cwd: folder });
       const end = await conversation.send("What is 2 + 3?");
