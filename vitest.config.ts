@@ -1,4 +1,9 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+
+// Processes and threads that tests start from source strip its types once for all of them. Without it V8 can crash where
+// threads that strip come and go (packages/adapters/src/sqlite/source-thread.ts).
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/sallyport-tests");
 
 export default defineConfig({
   test: {

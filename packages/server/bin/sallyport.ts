@@ -3,10 +3,10 @@ import { main } from "../src/cli/main.ts";
 
 const streams = [process.stdout, process.stderr];
 
-// Whoever reads the output may stop before its end (`| head`); that is no error of ours.
+// Whoever reads the output may stop before its end (`| head`), and a terminal may be closed; that is no error of ours.
 for (const stream of streams) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return;
+    if (error.code === "EPIPE" || error.code === "EIO") return;
     process.exitCode = 70;
     if (stream === process.stdout)
       process.stderr.write(`The output could not be written (${error.code}); what was done is on record.\n`);

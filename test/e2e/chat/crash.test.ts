@@ -51,6 +51,9 @@ describe("a chat that is killed", () => {
         call_3: "Tool result missing after crash",
       });
       expect(room.read("log.txt")).toBe("one\n");
+      await again.until(" ready");
+      await again.enter("/approvals");
+      expect(await again.until(/run_command: /)).not.toMatch(/(pending|approved) +run_command: /);
       expect(room.model.requests).toHaveLength(2);
     },
   );

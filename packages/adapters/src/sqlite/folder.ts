@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs";
-import { chmod, mkdir, open, readFile, rename, stat, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { lost } from "./failures.ts";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createPrivateFiles } from "./private-files.ts";
 
 /** The database's name in its folder; there is none until the first writer has been. */
 export const DATABASE_FILE = "sallyport.db";
@@ -15,48 +14,10 @@ export function filesIn(folder: string) {
   };
 }
 
-/**
- * Makes the folder (0700) and its files (0600), whatever the umask; what is there already is left as it is.
- * Files are only ever created, never opened: closing a descriptor of lock.db would drop the kernel's lock on it.
- */
+/** Makes the folder and its files, private; what is there already is left as it is. */
 export async function prepareFolder(folder: string): Promise<void> {
-  try {
-    await createFolder(resolve(folder));
-    const { database, lock } = filesIn(folder);
-    await Promise.all([createPrivate(database), createPrivate(lock)]);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw lost(`Cannot use the state folder ${folder}: ${reason}`, {
-      advice: "Give a folder this user may create or write in.",
-      cause,
-    });
-  }
-}
-
-/** As `mkdir` with `recursive`, which never ends under /proc (Node 24). Every folder it makes is private. */
-async function createFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path, { mode: 0o700 });
-    await chmod(path, 0o700);
-  } catch (error) {
-    if (hasCode(error, "EEXIST") && (await stat(path)).isDirectory()) return;
-    if (!hasCode(error, "ENOENT") || path === dirname(path) || existsSync(dirname(path))) throw error;
-    await createFolder(dirname(path));
-    await createFolder(path);
-  }
-}
-
-async function createPrivate(path: string): Promise<void> {
-  try {
-    await (await open(path, "wx", 0o600)).close();
-    await chmod(path, 0o600);
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
-  }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+  const { database, lock } = filesIn(folder);
+  await createPrivateFiles(folder, [database, lock]);
 }
 
 /** Who holds the folder, for the message another process gives; the lock itself is the kernel's. */

@@ -91,13 +91,20 @@ export class BatchRun {
 
   async #perform(call: Runnable, asked: ReadonlyMap<number, Asked>, sharers: number): Promise<void> {
     const answered = asked.get(call.index);
-    if (this.#around.signal.aborted) return await this.#skip(call, MESSAGES.cancelled);
+    if (this.#around.signal.aborted) return await this.#giveUp(call, answered);
     if (answered?.kind === "denied") return await this.#skip(call, answered.message);
     if (answered?.kind === "answered") {
       const { told } = answered;
       return told.isError ? await this.#skip(call, told.content) : await this.#finish(call, told, {});
     }
     await this.#execute(call, { isApproved: answered?.kind === "approved", sharers });
+  }
+
+  /** A yes that was not used is taken back, so that nobody runs the call later. */
+  async #giveUp(call: Runnable, answered: Asked | undefined): Promise<void> {
+    const reason = MESSAGES.cancelled;
+    if (answered?.kind === "approved") await this.#around.engine.cancelCall(call.callId, { reason });
+    await this.#skip(call, reason);
   }
 
   async #execute(

@@ -355,7 +355,7 @@ describe("cancelling", () => {
         return new Promise((resolve) => signal.addEventListener("abort", () => resolve("late")));
       },
     };
-    const { conversation, prompts } = await scriptedLoop({
+    const { conversation, prompts, engine } = await scriptedLoop({
       tools: [READ, hang, tool],
       answers: [
         asks(
@@ -378,6 +378,8 @@ describe("cancelling", () => {
     expect(prompts).toHaveLength(1);
     expect(wrote).toEqual([]);
     expect(conversation.state).toEqual({ state: "idle" });
+    const [record] = await engine.approvals.list({ limit: 1 });
+    expect(record?.standing.state).toBe("withdrawn");
   });
 
   it("while the person is asked withdraws the questions", async () => {

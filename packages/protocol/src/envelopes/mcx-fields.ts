@@ -34,7 +34,7 @@ const version = matching(/^1(?:\.\d{1,9}){0,2}$/, "a version 1.x");
 const request: Field<McxRequest> = record<McxRequest>({
   header: record<McxRequestHeader>({
     version,
-    messageId: described(text, "Also the call's id."),
+    messageId: described(text, "The sender's own name for the message; sent again it is the same call."),
     timestamp,
     messageType: oneOf(["request"]),
     source: described(text, "The agent that calls."),

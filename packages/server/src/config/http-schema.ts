@@ -69,6 +69,12 @@ const webhooks = z
       .boolean()
       .default(false)
       .describe("Let `callback_url` lead to loopback and private addresses."),
+    callbackHosts: z
+      .union([z.literal("off"), z.array(z.string().min(1))])
+      .optional()
+      .describe(
+        "Hosts that may be called, such as `hooks.example.com` or `*.example.com`; off: none. Left out: any that is reachable.",
+      ),
     secret: secretReference
       .optional()
       .describe("What callbacks are signed with. Left out: a key made in the state folder."),

@@ -37,7 +37,7 @@ export interface OpenHttp {
 export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions): Promise<OpenHttp> {
   const { config, engine } = house;
   const guarded = guardOf(house);
-  const webhooks = openWebhooks(house, { log });
+  const webhooks = openWebhooks(house, { log, callbackHosts: config.webhooks.callbackHosts });
   const metrics = telemetry && createHttpMetrics(telemetry.meter);
   const parts: DoorParts = partsOf(house, { guard: guarded.guard, webhooks, telemetry });
   const more = [

@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { chmod, mkdir, open, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { lost } from "./failures.ts";
+
+/**
+ * Makes the folder (0700) and empty files (0600) in it, whatever the umask; what is there already is left as it is.
+ * Files are only ever created, never opened: closing a descriptor of a lock's file would drop the kernel's lock on it.
+ * Rejects with E3914 and advice when that cannot be.
+ */
+export async function createPrivateFiles(folder: string, paths: readonly string[]): Promise<void> {
+  try {
+    await createFolder(resolve(folder));
+    await Promise.all(paths.map(createPrivate));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw lost(`Cannot use the state folder ${folder}: ${reason}`, {
+      advice: "Give a folder this user may create or write in.",
+      cause,
+    });
+  }
+}
+
+/** As `mkdir` with `recursive`, which never ends under /proc (Node 24). Every folder it makes is private. */
+async function createFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    await chmod(path, 0o700);
+  } catch (error) {
+    if (hasCode(error, "EEXIST") && (await stat(path)).isDirectory()) return;
+    if (!hasCode(error, "ENOENT") || path === dirname(path) || existsSync(dirname(path))) throw error;
+    await createFolder(dirname(path));
+    await createFolder(path);
+  }
+}
+
+async function createPrivate(path: string): Promise<void> {
+  try {
+    await (await open(path, "wx", 0o600)).close();
+    await chmod(path, 0o600);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}
