@@ -4,12 +4,18 @@ const TWICE_MS = 2_000;
 /** What Ctrl-C means now. */
 export type Interruption = "cancel" | "clear" | "leave";
 
-/** Once stops what is under way or empties the line; twice, or with nothing to stop, leaves. */
+/** A Ctrl-C, and how many turns had begun by then. */
+export interface Interrupted {
+  at: number;
+  begun: number;
+}
+
+/** Once stops what is under way or empties the line; twice in one turn, or with nothing to stop, leaves. */
 export function interruption(
-  now: number,
-  { lastAt, busy, empty }: { lastAt: number | undefined; busy: boolean; empty: boolean },
+  now: Interrupted,
+  { last, busy, empty }: { last: Interrupted | undefined; busy: boolean; empty: boolean },
 ): Interruption {
-  if (lastAt !== undefined && now - lastAt <= TWICE_MS) return "leave";
+  if (last && last.begun === now.begun && now.at - last.at <= TWICE_MS) return "leave";
   if (busy) return "cancel";
   return empty ? "leave" : "clear";
 }

@@ -8,13 +8,22 @@ import { historyEntries } from "./state/history.ts";
 
 describe("Ctrl-C", () => {
   it.each([
-    ["stops what is under way", { lastAt: undefined, busy: true, empty: true }, "cancel"],
-    ["leaves the second time", { lastAt: 9_000, busy: true, empty: true }, "leave"],
-    ["stops again when the first was long ago", { lastAt: 7_000, busy: true, empty: true }, "cancel"],
-    ["leaves with nothing to stop", { lastAt: undefined, busy: false, empty: true }, "leave"],
-    ["empties the line first", { lastAt: undefined, busy: false, empty: false }, "clear"],
+    ["stops what is under way", { last: undefined, busy: true, empty: true }, "cancel"],
+    ["leaves the second time", { last: { at: 9_000, begun: 1 }, busy: true, empty: true }, "leave"],
+    [
+      "stops again when the first was long ago",
+      { last: { at: 7_000, begun: 1 }, busy: true, empty: true },
+      "cancel",
+    ],
+    [
+      "stops another turn than the first did",
+      { last: { at: 9_500, begun: 0 }, busy: true, empty: true },
+      "cancel",
+    ],
+    ["leaves with nothing to stop", { last: undefined, busy: false, empty: true }, "leave"],
+    ["empties the line first", { last: undefined, busy: false, empty: false }, "clear"],
   ] as const)("%s", (_, now, meant) => {
-    expect(interruption(10_000, now)).toBe(meant);
+    expect(interruption({ at: 10_000, begun: 1 }, now)).toBe(meant);
   });
 });
 

@@ -26,6 +26,7 @@ export class Talk {
   readonly #parts: TalkParts;
   readonly #offered: readonly CommandName[];
   #underWay = 0;
+  #begun = 0;
   #latest: Promise<void> = Promise.resolve();
 
   constructor(parts: TalkParts) {
@@ -35,6 +36,16 @@ export class Talk {
 
   get busy(): boolean {
     return this.#underWay > 0;
+  }
+
+  /** True when there is something that Ctrl-C can end: a turn, or waiting for results by hand. */
+  get canBeStopped(): boolean {
+    return this.busy || this.#parts.door.state.state === "awaiting_results";
+  }
+
+  /** How many turns were begun. */
+  get begun(): number {
+    return this.#begun;
   }
 
   /** Resolves once the line is dealt with; a turn it begins is waited for. `kept`: not now, the line is not lost. */
@@ -58,9 +69,12 @@ export class Talk {
     this.#parts.door.cancel();
   }
 
-  /** Stops what is under way, and waits a while for it to end. */
+  /**
+   * Stops what is under way, and waits a while for it to end. Calls that wait for results go on waiting: the conversation
+   * can be taken up again.
+   */
   async stop(): Promise<void> {
-    this.cancel();
+    if (this.#parts.door.state.state !== "awaiting_results") this.cancel();
     const patience = Promise.withResolvers<void>();
     const timer = setTimeout(patience.resolve, STOP_MS);
     await Promise.race([this.#latest, patience.promise]);
@@ -96,6 +110,7 @@ export class Talk {
   async #whole(begin: () => Promise<TurnEnd | Failure>): Promise<void> {
     const { store, broke } = this.#parts;
     this.#underWay += 1;
+    this.#begun += 1;
     try {
       const end = await begin();
       store.take({ kind: "ended", end: isFailure(end) ? { kind: "failed", error: end } : end });

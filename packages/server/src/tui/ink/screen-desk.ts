@@ -1,6 +1,6 @@
 import type { ApprovalDecision } from "@sallyport/engine/loop";
 import type { ChatCommands } from "../chat-commands.ts";
-import { interruption } from "../interrupt.ts";
+import { type Interrupted, interruption } from "../interrupt.ts";
 import { type ApprovalPrompt, approvalPrompt, DEAF_MS, type ShownDetail } from "../keys/approval-prompt.ts";
 import { askedQuestions } from "../keys/asked-questions.ts";
 import { type Draft, EMPTY_DRAFT, edited, typed } from "../keys/draft.ts";
@@ -38,7 +38,7 @@ export class ScreenDesk implements Asker {
   #desk: Desk = { draft: EMPTY_DRAFT, generation: 0 };
   #history: LineHistory = EMPTY_HISTORY;
   #answer: ((decision: ApprovalDecision) => void) | undefined;
-  #interruptedAt: number | undefined;
+  #interrupted: Interrupted | undefined;
   #outputRows = 8;
   #detail: ShownDetail = { page: 8, most: 0 };
   readonly #watchers = new Set<() => void>();
@@ -123,12 +123,12 @@ export class ScreenDesk implements Asker {
   }
 
   #interrupt() {
-    const now = Date.now();
     const { talk, leave } = this.#parts;
+    const now = { at: Date.now(), begun: talk.begun };
     const empty = this.#desk.draft.text === "";
-    const meant = interruption(now, { lastAt: this.#interruptedAt, busy: talk.busy, empty });
+    const meant = interruption(now, { last: this.#interrupted, busy: talk.canBeStopped, empty });
     if (meant === "leave") return leave();
-    this.#interruptedAt = now;
+    this.#interrupted = now;
     if (meant === "clear") return this.#change({ draft: EMPTY_DRAFT, flash: "Ctrl-C again leaves." });
     this.#change({ flash: "Stopping… Ctrl-C again leaves." });
     talk.cancel();

@@ -1,4 +1,4 @@
-import { interruption } from "../interrupt.ts";
+import { type Interrupted, interruption } from "../interrupt.ts";
 import type { ScreenParts } from "../run-screen.ts";
 import type { ScreenStore } from "../screen-store.ts";
 import { Talk } from "../talk.ts";
@@ -90,11 +90,11 @@ async function entered(reader: LineReader, signal: AbortSignal): Promise<string 
 }
 
 function onInterrupt(talk: Talk, leaving: AbortController, say: (line: string) => void): () => void {
-  let lastAt: number | undefined;
+  let last: Interrupted | undefined;
   const interrupt = () => {
-    const now = Date.now();
-    if (interruption(now, { lastAt, busy: talk.busy, empty: true }) === "leave") return leaving.abort();
-    lastAt = now;
+    const now = { at: Date.now(), begun: talk.begun };
+    if (interruption(now, { last, busy: talk.canBeStopped, empty: true }) === "leave") return leaving.abort();
+    last = now;
     say("Stopping. Ctrl-C again leaves.");
     talk.cancel();
   };
