@@ -101,7 +101,7 @@ export async function turnContender(folder: string, durability: "process" | "pow
       if (planned.some(({ kind }) => kind !== "execute")) throw new Error(JSON.stringify(planned));
     },
     async turn() {
-      const conversation = await Conversation.begin(parts, { cwd: folder });
+      const conversation = Conversation.begin(parts, { cwd: folder });
       const end = await conversation.send("What is 2 + 3?");
       if (end.kind !== "done") throw new Error(JSON.stringify(end));
     },

@@ -1,6 +1,6 @@
 import type { LoopTool, RoomOf } from "@sallyport/engine/loop";
 import { type DefinedTool, defineTool, ToolFailure } from "@sallyport/engine/tool";
-import type { JsonValue } from "@sallyport/protocol";
+import { DEFAULT_OPERATION, type JsonValue } from "@sallyport/protocol";
 import type { SpillFolder } from "./spill-folder.ts";
 
 export const READ_OUTPUT = "read_output";
@@ -9,7 +9,11 @@ const INPUT = {
   type: "object",
   properties: {
     id: { type: "string", minLength: 1, maxLength: 64, description: "As named where the output was cut." },
-    start_line: { type: "integer", minimum: 1, description: "First line, from 1." },
+    start_line: {
+      type: "integer",
+      minimum: 1,
+      description: "First line, from 1; very long lines are counted as several.",
+    },
     end_line: { type: "integer", minimum: 1, description: "Last line, included." },
   },
   required: ["id"],
@@ -48,7 +52,18 @@ export function readOutputTool({ spill, rooms }: { spill: SpillFolder; rooms: Ro
     },
   });
   const name = READ_OUTPUT;
-  return { tool, loop: { name, tool: name, description, inputSchema: INPUT, sideEffects: false } };
+  return {
+    tool,
+    loop: {
+      name,
+      tool: name,
+      version: tool.manifest.version,
+      operation: DEFAULT_OPERATION,
+      description,
+      inputSchema: INPUT,
+      sideEffects: false,
+    },
+  };
 }
 
 /** The schema has been checked. */
@@ -65,7 +80,7 @@ function wantedOf(input: JsonValue): Wanted {
 function linesOf(text: string, { start_line: start = 1, end_line: end }: Wanted, maxBytes: number): string {
   if (end !== undefined && end < start)
     throw new ToolFailure("E3901", "start_line must not be after end_line");
-  const lines = text.split("\n");
+  const lines = text.split("\n").flatMap(shortLines);
   const wanted = lines.slice(start - 1, end ?? lines.length);
   if (wanted.length === 0) throw new ToolFailure("E3901", `the output has ${lines.length} lines`);
   const kept = fitting(wanted, maxBytes - 120);
@@ -73,6 +88,19 @@ function linesOf(text: string, { start_line: start = 1, end_line: end }: Wanted,
   if (kept === 0) throw new ToolFailure("E3907", `line ${start} alone is longer than there is room for`);
   const next = start + kept;
   return `${wanted.slice(0, kept).join("\n")}\n... [${lines.length} lines in all; go on with start_line ${next}]`;
+}
+
+/** A result in JSON is one line, and could never be read otherwise. */
+const LONGEST_LINE = 2_000;
+
+function shortLines(line: string): string[] {
+  const pieces: string[] = [];
+  for (let at = 0; at < line.length || at === 0; ) {
+    const cut = line.slice(at, at + LONGEST_LINE).replace(/[\ud800-\udbff]$/, "");
+    pieces.push(cut);
+    at += Math.max(1, cut.length);
+  }
+  return pieces;
 }
 
 function fitting(lines: readonly string[], maxBytes: number): number {

@@ -2,6 +2,7 @@ import { type Failure, failure, isFailure, type JsonValue } from "@sallyport/pro
 import { approvalDigest } from "../approve/digest.ts";
 import { decodeOrder, encodeOrder, type WaitingOrder } from "../approve/order.ts";
 import { approve, deny, edit, isUnspent, type Settled, standingAt } from "../approve/settle.ts";
+import { unredacted } from "../approve/unredact.ts";
 import type { EventKind } from "../audit/event.ts";
 import type { StandingChoice } from "../authorise/standing/index.ts";
 import type { ApprovalFilter, ApprovalRecord } from "../ports/approvals.ts";
@@ -79,7 +80,10 @@ export class ApprovalBook {
     return busy(approvalId);
   }
 
-  /** A yes to other arguments, which are validated and authorised like any others first. */
+  /**
+   * A yes to other arguments, which are validated and authorised like any others first. What is left as it was shown,
+   * redacted, means what it was.
+   */
   async edit(
     approvalId: string,
     { by, input }: { by: string; input: JsonValue },
@@ -95,13 +99,14 @@ export class ApprovalBook {
     if (!record) return unknownApproval(approvalId);
     const order = decodeOrder(text);
     if (order.held) return shownEffects(approvalId);
-    const changed = await this.#rehearsed(record, { order, input });
+    const meant = unredacted(input, { real: order.input, shown: record.input });
+    const changed = await this.#rehearsed(record, { order, input: meant });
     if (isFailure(changed)) return changed;
     return await this.#change(approvalId, {
       by,
       note: "the arguments were changed",
       change: (latest, at) => edit(latest, { ...changed, by, at }),
-      order: encodeOrder({ ...order, input }),
+      order: encodeOrder({ ...order, input: meant }),
     });
   }
 

@@ -7,6 +7,7 @@ import type { LoopTool } from "./loop-tool.ts";
 import type { PlannedCall } from "./planner.ts";
 import type { ResultText } from "./result-text.ts";
 import { toldOf } from "./told.ts";
+import { orAborted } from "./while-wanted.ts";
 
 type Confirmed = Extract<PlannedCall, { kind: "confirm" }> & { callId: string };
 
@@ -102,10 +103,13 @@ async function decided(open: readonly Open[], around: BatchAround): Promise<Appr
   const questions = open.map(({ callId: _callId, digest: _digest, ...question }) => question);
   await tell({ kind: "state", state: { state: "awaiting_approval", questions } });
   try {
-    return (await person?.decide(questions, signal)) ?? { kind: "deny_all" };
+    const decision = person && (await orAborted(person.decide(questions, signal), signal));
+    return decision ?? { kind: "deny_all" };
   } catch (error) {
-    if (signal.aborted) return { kind: "deny_all" };
-    throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    if (!signal.aborted)
+      await tell({ kind: "notice", level: "warning", text: `Nobody could be asked: ${why}` });
+    return { kind: "deny_all", reason: "nobody could be asked" };
   } finally {
     await tell({ kind: "state", state: { state: "executing" } });
   }
@@ -135,7 +139,8 @@ async function carryOut(word: PersonsWord, question: Open, around: BatchAround):
   const by = caller.user ?? "the person at the terminal";
   if (word.kind === "deny") {
     const denied = await engine.approvals.deny(approvalId, { by, reason: word.reason ?? "no reason given" });
-    // Somebody else may have answered meanwhile: then it is not run here either.
+    // Somebody else may have answered meanwhile: then it does not run either.
+    if (isFailure(denied)) await engine.cancelCall(question.callId, { reason: "denied in the conversation" });
     const why = isFailure(denied) ? denied.message : word.reason;
     return { kind: "denied", message: deniedMessage(why) };
   }

@@ -1,4 +1,4 @@
-import { isFailure } from "@sallyport/protocol";
+import { failure, isFailure } from "@sallyport/protocol";
 import type { BatchResult } from "../ports/conversations.ts";
 import type { BatchAround } from "./around.ts";
 import { type Asked, askPerson } from "./ask-person.ts";
@@ -7,9 +7,11 @@ import { fitResult } from "./fit-result.ts";
 import type { CallState, PlannedView } from "./loop-events.ts";
 import { MESSAGES } from "./loop-settings.ts";
 import { outputChunks } from "./output-chunks.ts";
+import { resolved } from "./planned-call.ts";
 import { type PlannedCall, planBatch } from "./planner.ts";
 import { failureText, type ResultText } from "./result-text.ts";
 import { toldOf } from "./told.ts";
+import { orAborted } from "./while-wanted.ts";
 
 /** A call of a sealed batch. */
 export interface SealedCall {
@@ -18,10 +20,17 @@ export interface SealedCall {
   name: string;
   arguments: string;
   callId: string;
+  /** The model stopped before it was complete. */
+  isCut?: boolean;
 }
 
 type Told = Pick<ResultText, "isError" | "content">;
 type Runnable = Extract<PlannedCall, { kind: "execute" | "confirm" }> & { callId: string };
+
+const CUT_OFF = failure("E3901", {
+  message: "The call was cut off before its arguments were complete.",
+  advice: "Make it again, shorter.",
+});
 
 /** As many calls of one agent the engine lets run at once. */
 const SIDE_BY_SIDE = 4;
@@ -44,7 +53,8 @@ export class BatchRun {
 
   /** The results in call order. Rejects only when the journal cannot be written. */
   async run(): Promise<BatchResult[]> {
-    const planned = await this.#plan();
+    const planned = await orAborted(this.#plan(), this.#around.signal);
+    if (!planned) return await this.#cancelAll();
     for (const call of planned) if (call.kind === "resolved") await this.#refuse(call);
     const runnable = planned.flatMap((call) => this.#runnable(call));
     const asked = await askPerson(
@@ -54,13 +64,14 @@ export class BatchRun {
     for (const group of this.#groups(runnable)) {
       await Promise.all(group.map((call) => this.#perform(call, asked, group.length)));
     }
-    return this.#calls.map(({ index }) => this.#results.get(index) ?? this.#missing());
+    return this.#inOrder();
   }
 
   async #plan(): Promise<PlannedCall[]> {
     const { settings, engine, conversationId, iteration, tools } = this.#around;
     const caller = { ...this.#around.caller, session: conversationId };
-    const planned = await planBatch(this.#calls, {
+    const whole = this.#calls.filter(({ isCut }) => !isCut);
+    const planned = await planBatch(whole, {
       mode: settings.mode,
       settings,
       tools: new Map(tools.map((tool) => [tool.name, tool])),
@@ -68,8 +79,20 @@ export class BatchRun {
       iteration,
       engine: { plan: (request) => engine.plan({ ...request, caller }) },
     });
-    await this.#around.tell({ kind: "planned", calls: planned.map(viewOf) });
-    return planned;
+    const cut = this.#calls.filter(({ isCut }) => isCut).map((call) => resolved(call, CUT_OFF));
+    const all = [...planned, ...cut].toSorted((a, b) => a.index - b.index);
+    await this.#around.tell({ kind: "planned", calls: all.map(viewOf) });
+    return all;
+  }
+
+  /** Something that was asked for while planning does not answer. */
+  async #cancelAll(): Promise<BatchResult[]> {
+    for (const call of this.#calls) await this.#skip(call, MESSAGES.cancelled);
+    return this.#inOrder();
+  }
+
+  #inOrder(): BatchResult[] {
+    return this.#calls.map(({ index }) => this.#results.get(index) ?? this.#missing());
   }
 
   #runnable(call: PlannedCall): Runnable[] {
@@ -123,7 +146,11 @@ export class BatchRun {
       const answer = isApproved
         ? await engine.resume(callId, { signal, onOutput, disclosure: "full" })
         : await engine.call({ ...orderOf(call, this.#around), onOutput, onApproval: "deny" });
-      await chunks.end();
+      await orAborted(chunks.end(), signal);
+      // Nobody is going to answer or use what is still open of it.
+      if (isFailure(answer) || answer.status === "pending_approval") {
+        await engine.cancelCall(callId, { reason: "the batch went on without it" });
+      }
       const told = isFailure(answer) ? failureText(answer, name) : toldOf(answer, tool);
       const content = await fitResult(told, { room, callId, conversationId, spill: this.#around.spill });
       const cancelled = signal.aborted && told.isError;

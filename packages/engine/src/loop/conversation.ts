@@ -1,21 +1,28 @@
-import { type Failure, failure, SallyportError } from "@sallyport/protocol";
-import type { BatchResult, OpenBatch, ToolUseTurn, Turn } from "../ports/conversations.ts";
-import { definitionsOf, offeredTools } from "./advertise.ts";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { BatchResult, JournaledCall, OpenBatch, Turn } from "../ports/conversations.ts";
 import type { LoopParts } from "./around.ts";
+import { askModel, brokenBy, wordsOf } from "./ask-model.ts";
 import { BatchRun, type SealedCall } from "./batch-run.ts";
 import { capacityBytes, estimateTokens } from "./capacity.ts";
 import { EventChannel } from "./event-channel.ts";
+import { fitResult } from "./fit-result.ts";
+import { KeptHistory } from "./kept-history.ts";
 import type { ConversationDoor, LoopEvent, LoopState, TurnEnd } from "./loop-events.ts";
-import { MESSAGES } from "./loop-settings.ts";
-import { AnswerInTheMaking, type AnswerPart, type AskedCall, type ModelAnswer } from "./model-answer.ts";
-import { promptOf } from "./provider-prompt.ts";
+import { type LoopSettings, MESSAGES } from "./loop-settings.ts";
+import type { ModelAnswer } from "./model-answer.ts";
+import { isKnownToEngine, knownResults, resultsAfterCrash } from "./recovery.ts";
+import { orAborted } from "./while-wanted.ts";
 
-import { knownResults, resultsAfterCrash, sealInterrupted } from "./recovery.ts";
-import { whileWanted } from "./while-wanted.ts";
-
-const TITLE_CHARS = 80;
 /** Answers with tool calls after the limit of iterations before the turn is ended, so that no model goes on for ever. */
 const STUBBORN_ANSWERS = 3;
+/** How long a listener may take to hear the last of a turn. */
+const LAST_WORDS_MS = 2_000;
+
+/** A turn as it began: what is changed meanwhile counts from the next one on. */
+interface Under {
+  signal: AbortSignal;
+  settings: LoopSettings;
+}
 
 /**
  * One conversation: person → model → tools → model … → person.
@@ -28,40 +35,41 @@ const STUBBORN_ANSWERS = 3;
  * Everything that happened is on disk before it is shown or acted upon; nothing ever runs twice.
  */
 export class Conversation implements ConversationDoor {
-  readonly id: string;
   readonly #parts: LoopParts;
+  readonly #history: KeptHistory;
   readonly #channel = new EventChannel();
   #state: LoopState = { state: "idle" };
   #turn: AbortController | undefined;
+  /** The store failed in the middle of something: before anything else it is looked at what there is. */
+  #isUnsure = false;
   #usedTokens: number | undefined;
-  /** What is in the store, so that it is not read anew for every answer. */
-  readonly #history: Turn[];
+  #iteration = 1;
 
-  private constructor(id: string, parts: LoopParts, history: Turn[]) {
-    this.id = id;
-    this.#parts = parts;
+  private constructor(history: KeptHistory, parts: LoopParts) {
     this.#history = history;
+    this.#parts = parts;
   }
 
-  /** Begins a new conversation, on record. */
-  static async begin(parts: LoopParts, { cwd }: { cwd: string }): Promise<Conversation> {
-    const { conversations, ids, clock, model } = parts;
-    const conversationId = ids.next();
-    const at = clock.now();
-    await conversations.create({ conversationId, model, cwd, title: "", createdAt: at, updatedAt: at });
-    return new Conversation(conversationId, parts, []);
+  /** Begins a new conversation; it is kept from the first thing said on. */
+  static begin(parts: LoopParts, { cwd }: { cwd: string }): Conversation {
+    return new Conversation(KeptHistory.begin(parts, { cwd }), parts);
   }
 
   /** Goes on with an earlier one; E3917 when there is none of that id. What a crash left open is found here. */
-  static async reopen(conversationId: string, parts: LoopParts): Promise<Conversation | Failure> {
-    const { conversations, clock, model } = parts;
-    if (!(await conversations.get(conversationId))) {
-      return failure("E3917", { message: `There is no conversation ${conversationId}.` });
-    }
-    await conversations.update(conversationId, { model, at: clock.now() });
-    const conversation = new Conversation(conversationId, parts, await conversations.turns(conversationId));
-    await conversation.#findOpenBatch();
+  static async reopen(
+    conversationId: string,
+    parts: LoopParts,
+    place: { cwd?: string } = {},
+  ): Promise<Conversation | Failure> {
+    const history = await KeptHistory.reopen(conversationId, parts, place);
+    if (!history) return failure("E3917", { message: `There is no conversation ${conversationId}.` });
+    const conversation = new Conversation(history, parts);
+    await conversation.#look();
     return conversation;
+  }
+
+  get id(): string {
+    return this.#history.id;
   }
 
   get state(): LoopState {
@@ -75,7 +83,7 @@ export class Conversation implements ConversationDoor {
 
   /** The history so far. */
   get turns(): readonly Turn[] {
-    return this.#history;
+    return this.#history.turns;
   }
 
   listen(listener: (event: LoopEvent) => void | Promise<void>): () => void {
@@ -87,68 +95,66 @@ export class Conversation implements ConversationDoor {
     else if (this.#state.state === "awaiting_results") void this.#giveUpWaiting();
   }
 
-  send(text: string): Promise<TurnEnd> {
-    return this.#inTurn("idle", async (signal) => {
-      const { conversations, clock } = this.#parts;
-      const at = clock.now();
-      const isFirst = this.#history.length === 0;
-      const said: Turn = { kind: "user", text, at };
-      await conversations.append(this.id, [said]);
-      this.#history.push(said);
-      await conversations.update(this.id, { at, ...(isFirst && { title: titleOf(text) }) });
-      return await this.#converse(signal, 1);
-    });
+  async send(text: string): Promise<TurnEnd> {
+    return asEnd(
+      await this.#inTurn(["idle"], async (under) => {
+        await this.#history.say(text);
+        this.#iteration = 1;
+        return await this.#converse(under);
+      }),
+    );
   }
 
   async submit(id: string, result: { content: string; isError: boolean }): Promise<TurnEnd | Failure> {
-    const batch = await this.#parts.conversations.journal.openOf(this.id);
-    if (this.#state.state !== "awaiting_results" || !batch) {
-      return failure("E3958", {
-        message: "No tool call waits for a result.",
-        advice: "Say something first.",
-      });
-    }
-    const call = batch.calls.find((one) => one.id === id && !one.result);
-    if (!call) return unknownCall(id, batch);
-    const at = this.#parts.clock.now();
-    await this.#parts.conversations.journal.result(batch.batchId, call.index, { ...result, at });
-    return await this.#inTurn("awaiting_results", async (signal) => await this.#afterManualResult(signal));
-  }
-
-  recover(choice: "resume" | "discard"): Promise<TurnEnd> {
-    return this.#inTurn("recovery", async (signal) => {
-      const batch = await this.#parts.conversations.journal.openOf(this.id);
-      if (!batch) return { kind: "done", text: "" };
-      const sealed = batch.phase === "sealed" ? batch : await this.#sealInterrupted(batch);
-      const results = await resultsAfterCrash(sealed, choice, this.#parts);
-      await this.#closeBatch(sealed, results);
-      if (this.#parts.settings.mode !== "enabled") return { kind: "done", text: "" };
-      return await this.#converse(signal, 1);
+    return await this.#inTurn(["awaiting_results"], async (under) => {
+      const batch = await this.#history.openOne();
+      const call = batch?.calls.find((one) => one.id === id && !one.result);
+      if (!batch || !call) return unknownCall(id, batch?.calls ?? []);
+      await this.#takeByHand(batch, call, result);
+      return await this.#goOnByHand(under);
     });
   }
 
-  async #sealInterrupted(batch: OpenBatch): Promise<OpenBatch> {
-    const { sealed, turns } = await sealInterrupted(batch, this.#parts);
-    this.#history.push(...turns);
-    return sealed;
+  async recover(choice: "resume" | "discard"): Promise<TurnEnd> {
+    return asEnd(
+      await this.#inTurn(["recovery", "awaiting_results"], async (under) => {
+        const batch = await this.#history.openOne();
+        if (!batch) return { kind: "done", text: "" };
+        const sealed = await this.#history.sealInterrupted(batch);
+        const capacity = capacityBytes(under.settings.window, this.#estimate());
+        await this.#history.closeWith(
+          sealed,
+          await resultsAfterCrash(sealed, { choice, capacity }, this.#parts),
+        );
+        this.#iteration = 1;
+        return under.settings.mode === "enabled" ? await this.#converse(under) : { kind: "done", text: "" };
+      }),
+    );
   }
 
-  /** One thing at a time, and whatever breaks ends the turn, not the process. */
-  async #inTurn(from: LoopState["state"], work: (signal: AbortSignal) => Promise<TurnEnd>): Promise<TurnEnd> {
-    if (this.#turn || this.#state.state !== from) return { kind: "failed", error: this.#busy() };
+  /** One thing at a time, and whatever breaks ends the turn, not the process. A failure leaves everything as it is. */
+  async #inTurn(
+    from: readonly LoopState["state"][],
+    work: (under: Under) => Promise<TurnEnd | Failure>,
+  ): Promise<TurnEnd | Failure> {
+    if (this.#turn) return this.#busy();
     const turn = new AbortController();
     this.#turn = turn;
     try {
-      const end = await work(turn.signal);
-      if (end.kind !== "awaiting_results") await this.#enter({ state: "idle" });
+      if (this.#isUnsure) await this.#look();
+      if (!from.includes(this.#state.state)) return this.#busy();
+      const end = await work({ signal: turn.signal, settings: { ...this.#parts.settings } });
+      if (!isFailure(end) && end.kind !== "awaiting_results") await this.#enter({ state: "idle" });
       return end;
     } catch (error) {
+      this.#isUnsure = true;
       await this.#enter({ state: "idle" });
-      await this.#findOpenBatch();
+      // Whatever is wrong with the store may be so still; then it is looked at before the next turn.
+      await this.#look().catch(() => undefined);
       return { kind: "failed", error: brokenBy(error) };
     } finally {
       this.#turn = undefined;
-      await this.#channel.settled();
+      await orAborted(this.#channel.settled(), AbortSignal.timeout(LAST_WORDS_MS));
     }
   }
 
@@ -168,132 +174,102 @@ export class Conversation implements ConversationDoor {
   }
 
   /** Model and tools in turn until the model has nothing more to ask for. */
-  async #converse(signal: AbortSignal, firstIteration: number): Promise<TurnEnd> {
-    const { settings } = this.#parts;
+  async #converse(under: Under): Promise<TurnEnd> {
+    const { settings, signal } = under;
     const last = settings.limits.maxToolIterationsPerUserTurn + STUBBORN_ANSWERS;
-    for (let iteration = firstIteration; ; iteration += 1) {
+    for (; ; this.#iteration += 1) {
       const batchId = this.#parts.ids.next();
-      const answer = await this.#ask(batchId, { signal, iteration });
-      const end = this.#endOf(answer, signal);
+      const answer = await this.#ask(batchId, under);
+      const end = endOf(answer, signal);
       if (end) {
-        await this.#close(batchId, answer.turns);
+        await this.#history.close(batchId, end.kind === "done" ? answer.turns : wordsOf(answer.turns));
         return end;
       }
-      const calls = await this.#seal(batchId, answer);
-      if (settings.mode === "parse_only") return await this.#waitForResults(calls);
-      const results = await this.#run(batchId, calls, { signal, iteration });
-      await this.#closeBatch({ batchId, calls }, results);
+      const calls = await this.#history.seal(batchId, answer);
+      if (settings.mode === "parse_only") {
+        this.#iteration += 1;
+        return await this.#waitFor(calls);
+      }
+      await this.#history.closeWith({ batchId, calls }, await this.#run(batchId, calls, under));
       if (signal.aborted) return { kind: "cancelled" };
-      if (iteration >= last) return await this.#giveUp(answer);
+      if (this.#iteration >= last) return await this.#leaveStubborn(answer, under);
     }
   }
 
-  /** How a turn ends with this answer; undefined when tools are to be called. */
-  #endOf({ error, calls, text }: ModelAnswer, signal: AbortSignal): TurnEnd | undefined {
-    if (signal.aborted) return { kind: "cancelled" };
-    if (error) return { kind: "failed", error };
-    return calls.length === 0 ? { kind: "done", text } : undefined;
-  }
-
-  async #giveUp({ text }: ModelAnswer): Promise<TurnEnd> {
-    const why = "The model kept asking for tools beyond the limit; the turn was ended.";
-    await this.#channel.tell({ kind: "notice", level: "warning", text: why });
-    return { kind: "done", text };
-  }
-
-  async #ask(
-    batchId: string,
-    { signal, iteration }: { signal: AbortSignal; iteration: number },
-  ): Promise<ModelAnswer> {
-    const { conversations, settings, clock, model } = this.#parts;
-    const { journal } = conversations;
+  async #ask(batchId: string, { signal, settings }: Under): Promise<ModelAnswer> {
     await this.#enter({ state: "streaming" });
-    const turns = this.#history;
-    const opened = await journal.open({ batchId, conversationId: this.id, model, at: clock.now() });
-    if (!opened) throw new SallyportError(this.#busy());
-    const answer = new AnswerInTheMaking({
-      record: (entry) => journal.record(batchId, entry),
-      tell: (part) => this.#channel.tell(part),
-      now: () => clock.now(),
-    });
-    const { tools: registered, manual = [] } = this.#parts;
-    const tools = definitionsOf(offeredTools({ mode: settings.mode, registered, manual }));
-    const mayCall = iteration <= settings.limits.maxToolIterationsPerUserTurn + 1;
-    const parts = this.#parts.startModel({
-      prompt: promptOf(turns, settings.system),
-      abortSignal: signal,
-      ...(tools.length > 0 && { tools, toolChoice: { type: mayCall ? "auto" : "none" } }),
-    });
-    await listenTo(parts, answer, signal);
-    const result = answer.result();
-    this.#usedTokens = result.usedTokens ?? estimateTokens([...turns, ...result.turns], settings.system);
-    return result;
+    if (!(await this.#history.openBatch(batchId))) throw new SallyportError(this.#busy());
+    const tell = (event: LoopEvent) => this.#tell(event, signal);
+    const asking = { batchId, iteration: this.#iteration, signal, tell };
+    const answer = await askModel(this.#history, asking, { ...this.#parts, settings });
+    this.#usedTokens = answer.usedTokens ?? this.#estimate(answer);
+    return answer;
   }
 
-  /** Text and calls join the history, each call with the engine's id for it (FR-RES-01). */
-  async #seal(batchId: string, { turns, calls }: ModelAnswer): Promise<SealedCall[]> {
-    const { conversations, clock, ids } = this.#parts;
-    const at = clock.now();
-    const sealed = calls.map(({ meta: _meta, ...call }) => ({ ...call, callId: ids.next() }));
-    const uses = calls.map((call) => useOf(call, at));
-    const answered = [...turns, ...uses];
-    if (await conversations.journal.seal(batchId, { turns: answered, calls: sealed }))
-      this.#history.push(...answered);
-    return sealed;
+  #estimate({ turns, calls }: Pick<ModelAnswer, "turns" | "calls"> = { turns: [], calls: [] }): number {
+    const uses = calls.map((call): Turn => ({ kind: "tool_use", ...call, at: 0 }));
+    return estimateTokens([...this.#history.turns, ...turns, ...uses], this.#parts.settings.system);
   }
 
-  async #run(
-    batchId: string,
-    calls: readonly SealedCall[],
-    { signal, iteration }: { signal: AbortSignal; iteration: number },
-  ): Promise<BatchResult[]> {
+  async #run(batchId: string, calls: readonly SealedCall[], under: Under): Promise<BatchResult[]> {
     await this.#enter({ state: "executing" });
-    const { settings } = this.#parts;
+    const { signal, settings } = under;
     return await new BatchRun(calls, {
       ...this.#parts,
+      settings,
       conversationId: this.id,
       batchId,
-      iteration,
+      iteration: this.#iteration,
       capacityBytes: capacityBytes(settings.window, this.#usedTokens),
       signal,
-      tell: (event) => this.#tell(event),
+      tell: (event) => this.#tell(event, signal),
     }).run();
   }
 
-  /** Results follow their calls in call order, whatever order they came in (FR-RES-01a). */
-  async #closeBatch(
-    { batchId, calls }: { batchId: string; calls: readonly { id: string; name: string }[] },
-    results: readonly BatchResult[],
-  ): Promise<void> {
-    const missing = { isError: true, content: MESSAGES.missingResult, at: this.#parts.clock.now() };
-    const turns = calls.map(
-      ({ id, name }, position): Turn => ({
-        kind: "tool_result",
-        id,
-        name,
-        ...(results[position] ?? missing),
-      }),
-    );
-    await this.#close(batchId, turns);
+  async #leaveStubborn({ text }: ModelAnswer, { signal }: Under): Promise<TurnEnd> {
+    const why = "The model kept asking for tools beyond the limit; the turn was ended.";
+    await this.#tell({ kind: "notice", level: "warning", text: why }, signal);
+    return { kind: "done", text };
   }
 
-  async #close(batchId: string, turns: readonly Turn[]): Promise<void> {
-    if (await this.#parts.conversations.journal.close(batchId, [...turns])) this.#history.push(...turns);
-  }
-
-  async #waitForResults(calls: readonly SealedCall[]): Promise<TurnEnd> {
+  async #waitFor(calls: readonly Pick<JournaledCall, "id" | "name" | "arguments">[]): Promise<TurnEnd> {
     const waiting = calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
     await this.#enter({ state: "awaiting_results", calls: waiting });
     return { kind: "awaiting_results" };
   }
 
+  async #takeByHand(
+    { batchId }: OpenBatch,
+    { index, callId }: JournaledCall,
+    { content, isError }: { content: string; isError: boolean },
+  ): Promise<void> {
+    const { conversations, clock, settings, spill } = this.#parts;
+    const availableBytes = capacityBytes(settings.window, this.#usedTokens);
+    const room = { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes, allowTruncation: true };
+    const fitting = { room, conversationId: this.id, spill, ...(callId !== undefined && { callId }) };
+    const fitted = await fitResult({ isError, whole: false, content }, fitting);
+    await conversations.journal.result(batchId, index, { isError, content: fitted, at: clock.now() });
+  }
+
+  async #goOnByHand(under: Under): Promise<TurnEnd> {
+    const batch = await this.#history.openOne();
+    const waiting = batch?.calls.filter(({ result }) => !result) ?? [];
+    if (waiting.length > 0) return await this.#waitFor(waiting);
+    if (batch)
+      await this.#history.closeWith(
+        batch,
+        batch.calls.map(({ result }) => result),
+      );
+    return await this.#converse(under);
+  }
+
   /** Mode parse_only: the person does not want to supply the results. */
-  #giveUpWaiting(): Promise<TurnEnd> {
-    return this.#inTurn("awaiting_results", async () => {
-      const batch = await this.#parts.conversations.journal.openOf(this.id);
+  #giveUpWaiting(): Promise<TurnEnd | Failure> {
+    return this.#inTurn(["awaiting_results"], async () => {
+      const batch = await this.#history.openOne();
       const cancelled = { isError: true, content: MESSAGES.cancelled, at: this.#parts.clock.now() };
       if (batch)
-        await this.#closeBatch(
+        await this.#history.closeWith(
           batch,
           batch.calls.map(({ result }) => result ?? cancelled),
         );
@@ -301,80 +277,60 @@ export class Conversation implements ConversationDoor {
     });
   }
 
-  async #afterManualResult(signal: AbortSignal): Promise<TurnEnd> {
-    const batch = await this.#parts.conversations.journal.openOf(this.id);
-    if (!batch) return { kind: "done", text: "" };
-    const waiting = batch.calls.filter(({ result }) => !result);
-    if (waiting.length > 0) {
-      await this.#enter({ state: "awaiting_results", calls: waiting });
-      return { kind: "awaiting_results" };
-    }
-    await this.#closeBatch(
-      batch,
-      batch.calls.flatMap(({ result }) => result ?? []),
-    );
-    return await this.#converse(signal, 1);
+  /** Finds out how things stand on disk. A batch that is open while nobody works on it was interrupted. */
+  async #look(): Promise<void> {
+    await this.#history.reread();
+    const batch = await this.#history.openOne();
+    await this.#enter(batch ? await this.#standingOf(batch) : { state: "idle" });
+    this.#isUnsure = false;
   }
 
-  /** A batch that is open while nobody works on it was interrupted, or waits for the person's results. */
-  async #findOpenBatch(): Promise<void> {
-    const { conversations, settings } = this.#parts;
-    const batch = await conversations.journal.openOf(this.id);
-    if (!batch) return;
+  async #standingOf(batch: OpenBatch): Promise<LoopState> {
+    const { settings, engine } = this.#parts;
     if (batch.calls.length === 0) {
       const turn: Turn = { kind: "assistant", text: batch.text, at: batch.openedAt };
-      return await this.#close(batch.batchId, batch.text === "" ? [] : [turn]);
+      await this.#history.close(batch.batchId, batch.text === "" ? [] : [turn]);
+      return { state: "idle" };
     }
-    if (batch.phase === "sealed" && settings.mode === "parse_only") {
-      const calls = batch.calls.filter(({ result }) => !result);
-      return await this.#enter({ state: "awaiting_results", calls });
+    const byHand = batch.phase === "sealed" && settings.mode === "parse_only";
+    if (!byHand || (await isKnownToEngine(batch, engine))) {
+      return { state: "recovery", batch: await knownResults(batch, this.#parts) };
     }
-    await this.#enter({ state: "recovery", batch: await knownResults(batch, this.#parts) });
+    const calls = batch.calls.filter(({ result }) => !result);
+    if (calls.length > 0) return { state: "awaiting_results", calls };
+    await this.#history.closeWith(
+      batch,
+      batch.calls.map(({ result }) => result),
+    );
+    return { state: "idle" };
   }
 
-  async #tell(event: LoopEvent): Promise<void> {
-    if (event.kind === "state") await this.#enter(event.state);
-    else await this.#channel.tell(event);
+  /** Who listens too slowly holds the loop up, but not its end. */
+  async #tell(event: LoopEvent, signal: AbortSignal): Promise<void> {
+    if (event.kind === "state") this.#state = event.state;
+    await orAborted(this.#channel.tell(event), signal);
   }
 
   async #enter(state: LoopState): Promise<void> {
-    this.#state = state;
-    await this.#channel.tell({ kind: "state", state });
+    await this.#tell({ kind: "state", state }, this.#turn?.signal ?? AbortSignal.abort());
   }
 }
 
-/** A provider that does not stop when it is told to is no longer listened to. */
-async function listenTo(
-  parts: AsyncIterable<AnswerPart>,
-  answer: AnswerInTheMaking,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    for await (const part of whileWanted(parts, signal)) await answer.take(part);
-  } catch (error) {
-    if (!signal.aborted) answer.fail(brokenBy(error));
-  }
+/** How a turn ends with this answer; undefined when tools are to be called. */
+function endOf({ error, calls, text }: ModelAnswer, signal: AbortSignal): TurnEnd | undefined {
+  if (signal.aborted) return { kind: "cancelled" };
+  if (error) return { kind: "failed", error };
+  return calls.length === 0 ? { kind: "done", text } : undefined;
 }
 
-function useOf({ index: _index, ...call }: AskedCall, at: number): ToolUseTurn {
-  return { kind: "tool_use", ...call, at };
+function asEnd(end: TurnEnd | Failure): TurnEnd {
+  return isFailure(end) ? { kind: "failed", error: end } : end;
 }
 
-function titleOf(text: string): string {
-  const line = text.trim().split("\n", 1)[0] ?? "";
-  return line.length > TITLE_CHARS ? `${line.slice(0, TITLE_CHARS - 1)}…` : line;
-}
-
-function unknownCall(id: string, { calls }: OpenBatch): Failure {
+function unknownCall(id: string, calls: readonly JournaledCall[]): Failure {
   const waiting = calls.filter(({ result }) => !result).map((call) => call.id);
   return failure("E3917", {
     message: `No call ${id} waits for a result.`,
     advice: `Those that wait: ${waiting.join(", ")}.`,
   });
-}
-
-function brokenBy(error: unknown): Failure {
-  if (error instanceof SallyportError) return error.failure;
-  const why = error instanceof Error ? error.message : String(error);
-  return failure("E3959", { message: `The turn broke off: ${why}` });
 }

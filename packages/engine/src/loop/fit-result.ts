@@ -20,7 +20,8 @@ export async function fitResult(told: ResultText, fitting: Fitting): Promise<str
   const max = Math.min(room.maxOutputBytes, room.availableBytes);
   if (!room.allowTruncation || told.whole || Buffer.byteLength(content) <= max) return content;
   if (!spill || conversationId === undefined || callId === undefined) return truncateOutput(content, max);
-  const name = await spill.keep({ conversationId, callId, text: content });
+  const name = await spill.keep({ conversationId, callId, text: content }).catch(() => undefined);
+  if (name === undefined) return truncateOutput(content, max);
   return headAndTail(
     content,
     max,

@@ -28,6 +28,8 @@ export interface AskedCall {
   /** JSON text, or whatever the model sent instead. */
   arguments: string;
   meta?: JsonValue;
+  /** The model stopped before the call was complete: it must not run. */
+  isCut?: boolean;
 }
 
 export interface ModelAnswer {
@@ -116,7 +118,7 @@ export class AnswerInTheMaking {
     return {
       turns,
       text,
-      calls: this.#calls,
+      calls: this.#calls.map((call) => (this.#complete.has(call.index) ? call : { ...call, isCut: true })),
       ...(this.#usedTokens !== undefined && { usedTokens: this.#usedTokens }),
       ...(this.#error && { error: this.#error }),
     };
@@ -161,7 +163,7 @@ export class AnswerInTheMaking {
   /** Some providers stream a call before they give it whole, some do not; an id may come twice. */
   async #whole(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): Promise<void> {
     const { toolCallId: id, toolName: name, input } = part;
-    const open = this.#calls.findLast((one) => one.id === id && !this.#complete.has(one.index));
+    const open = this.#calls.find((one) => one.id === id && !this.#complete.has(one.index));
     const call = open ?? (await this.#begin(id, name));
     this.#complete.add(call.index);
     if (call.arguments === "" && input !== "") {
@@ -184,8 +186,8 @@ function tokensOf({
   inputTokens,
   outputTokens,
 }: Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"]): number | undefined {
-  const given = [inputTokens.total, outputTokens.total].filter((one) => one !== undefined);
-  return given.length === 0 ? undefined : given.reduce((sum, one) => sum + one, 0);
+  // Without what the model was given the rest says nothing; an estimate says more.
+  return inputTokens.total === undefined ? undefined : inputTokens.total + (outputTokens.total ?? 0);
 }
 
 function failureOf(error: unknown): Failure {

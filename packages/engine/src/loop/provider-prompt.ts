@@ -60,13 +60,22 @@ function callPart(turn: ToolUseTurn, toolCallId: string): LanguageModelV4ToolCal
   };
 }
 
+/** Deeper arguments are refused anyway, and could not be written as JSON again. */
+const DEEPEST = 64;
+
+function depthWithin(value: JsonValue, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((inside) => depthWithin(inside, levels - 1));
+}
+
 /**
  * Always an object: one provider takes nothing else, another silently sends `{}` for other texts. What the model
  * really wrote stays readable under `_raw`, so that it can see what was wrong with it.
  */
 function inputOf(text: string): JsonObject {
   if (text.trim() === "") return {};
-  return jsonObjectIn(text) ?? { _raw: text };
+  const input = jsonObjectIn(text);
+  return input && depthWithin(input, DEEPEST) ? input : { _raw: text };
 }
 
 function resultPart({ id, turn, result }: Use): LanguageModelV4ToolResultPart {

@@ -25,6 +25,15 @@ async function interrupted(
   let again: Conversation | undefined;
   const loop = await scriptedLoop({ tools: [tool], answers, settings: { mode }, latest: () => again });
   const { conversations, conversation, parts } = loop;
+  const made = {
+    conversationId: conversation.id,
+    model: "m",
+    cwd: "/work",
+    title: "go",
+    createdAt: 1,
+    updatedAt: 1,
+  };
+  await conversations.create(made);
   await conversations.append(conversation.id, [{ kind: "user", text: "go", at: 1 }]);
   await conversations.journal.open({ batchId: "b", conversationId: conversation.id, model: "m", at: 2 });
   await prepare(loop, "b");

@@ -1,10 +1,10 @@
-import type { BatchResult, JournaledCall, OpenBatch, Turn } from "../ports/conversations.ts";
+import type { BatchResult, JournaledCall, OpenBatch } from "../ports/conversations.ts";
 import type { LoopParts } from "./around.ts";
 import { fitResult } from "./fit-result.ts";
 import { FALLBACK_CAPACITY_BYTES, MESSAGES } from "./loop-settings.ts";
 import { toldOf } from "./told.ts";
 
-type Parts = Pick<LoopParts, "conversations" | "engine" | "clock" | "ids" | "tools" | "settings" | "spill">;
+type Parts = Pick<LoopParts, "engine" | "clock" | "tools" | "settings" | "spill">;
 
 /**
  * A batch that an earlier process left, with the results it had written and those the engine has on record although
@@ -13,7 +13,8 @@ type Parts = Pick<LoopParts, "conversations" | "engine" | "clock" | "ids" | "too
 export async function knownResults(batch: OpenBatch, parts: Parts): Promise<OpenBatch> {
   const calls: JournaledCall[] = [];
   for (const call of batch.calls) {
-    const result = call.result ?? (await onRecord(call, batch.conversationId, parts));
+    const availableBytes = FALLBACK_CAPACITY_BYTES;
+    const result = call.result ?? (await onRecord(call, { ...batch, availableBytes }, parts));
     calls.push({ ...call, ...(result && { result }) });
   }
   return { ...batch, calls };
@@ -21,7 +22,7 @@ export async function knownResults(batch: OpenBatch, parts: Parts): Promise<Open
 
 async function onRecord(
   { callId, name }: JournaledCall,
-  conversationId: string,
+  { conversationId, availableBytes }: { conversationId: string; availableBytes: number },
   parts: Parts,
 ): Promise<BatchResult | undefined> {
   if (callId === undefined) return undefined;
@@ -30,30 +31,15 @@ async function onRecord(
   const tool = parts.tools.find((one) => one.name === name) ?? { name };
   const told = toldOf(standing.answer, tool);
   const { maxOutputBytes } = parts.settings.limits;
-  const room = { maxOutputBytes, availableBytes: FALLBACK_CAPACITY_BYTES, allowTruncation: true };
+  const room = { maxOutputBytes, availableBytes, allowTruncation: true };
   const content = await fitResult(told, { room, callId, conversationId, spill: parts.spill });
   return { isError: told.isError, content, at: parts.clock.now() };
 }
 
-/** The answer was still coming in: as much of it as there is joins the history, so that its calls have a place. */
-export async function sealInterrupted(
-  batch: OpenBatch,
-  { conversations, ids }: Parts,
-): Promise<{ sealed: OpenBatch; turns: Turn[] }> {
-  const { openedAt: at, text } = batch;
-  const calls = batch.calls.map((call) => ({ ...call, callId: ids.next() }));
-  const turns: Turn[] = [
-    ...(text === "" ? [] : [{ kind: "assistant" as const, text, at }]),
-    ...calls.map(({ id, name, arguments: given }) => ({
-      kind: "tool_use" as const,
-      id,
-      name,
-      arguments: given,
-      at,
-    })),
-  ];
-  await conversations.journal.seal(batch.batchId, { turns, calls });
-  return { sealed: { ...batch, phase: "sealed", calls }, turns };
+/** Whether the engine has heard of any of its calls: then they were to run, and not to be answered by hand. */
+export async function isKnownToEngine({ calls }: OpenBatch, engine: Parts["engine"]): Promise<boolean> {
+  for (const { callId } of calls) if (callId !== undefined && (await engine.standing(callId))) return true;
+  return false;
 }
 
 /**
@@ -62,14 +48,17 @@ export async function sealInterrupted(
  */
 export async function resultsAfterCrash(
   batch: OpenBatch,
-  choice: "resume" | "discard",
+  { choice, capacity }: { choice: "resume" | "discard"; capacity: number },
   parts: Parts,
 ): Promise<BatchResult[]> {
-  const { calls } = await knownResults(batch, parts);
   const results: BatchResult[] = [];
-  for (const { callId, result } of calls) {
-    if (callId !== undefined && !result) await withdraw(callId, parts);
-    results.push(choice === "resume" && result ? result : failed(choice, parts));
+  let availableBytes = capacity;
+  for (const call of batch.calls) {
+    const known = call.result ?? (await onRecord(call, { ...batch, availableBytes }, parts));
+    if (call.callId !== undefined && !known) await withdraw(call.callId, parts);
+    const result = choice === "resume" && known ? known : failed(choice, parts);
+    availableBytes = Math.max(0, availableBytes - Buffer.byteLength(result.content));
+    results.push(result);
   }
   return results;
 }

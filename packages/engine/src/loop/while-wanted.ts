@@ -4,19 +4,31 @@ export async function* whileWanted<Item>(
   signal: AbortSignal,
 ): AsyncGenerator<Item> {
   const iterator = items[Symbol.asyncIterator]();
-  const unwanted = Promise.withResolvers<undefined>();
-  const stop = () => unwanted.resolve(undefined);
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), unwanted.promise]);
+      const next = await orAborted(iterator.next(), signal);
       if (next === undefined || next.done) return;
       yield next.value;
     }
   } finally {
-    signal.removeEventListener("abort", stop);
     // Not awaited: a stream that hangs would hang this too. What it says after it was left concerns nobody.
     iterator.return?.().then(undefined, () => undefined);
+  }
+}
+
+/** What comes first: the value, or undefined once the signal aborts. */
+export async function orAborted<Value>(
+  value: Value | Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value | undefined> {
+  if (!(value instanceof Promise)) return value;
+  const aborted = Promise.withResolvers<undefined>();
+  const stop = () => aborted.resolve(undefined);
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([value, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
 }

@@ -119,8 +119,8 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
       ...(wish.person && { person: wish.person }),
     };
     const conversation = earlier
-      ? must(await Conversation.reopen(earlier.conversationId, parts))
-      : await Conversation.begin(parts, { cwd });
+      ? must(await Conversation.reopen(earlier.conversationId, parts, { cwd }))
+      : Conversation.begin(parts, { cwd });
     return { conversation, house, tools: offered, settings, model: reference, cwd, caller, close };
   } catch (error) {
     await house.close();

@@ -28,6 +28,10 @@ export interface ChatOptions extends CommonOptions {
 export async function runChat(options: ChatOptions, io: Io): Promise<number> {
   const session = new Session(options, io);
   if (options.list) return await list(session);
+  if (options.recover && options.print === undefined && io.stdout.isTTY) {
+    const advice = "At a terminal you are asked when it is due; leave --recover out, or add --print.";
+    throw new SallyportError(failure("E3921", { message: "--recover is for --print.", advice }));
+  }
   const prints = options.print !== undefined || !io.stdout.isTTY;
   const person = new ScreenPerson();
   const text = prints ? await spoken(options, io) : undefined;
@@ -36,10 +40,9 @@ export async function runChat(options: ChatOptions, io: Io): Promise<number> {
     session.caller({}).user ?? "operator",
   );
   try {
-    if (options.recover && open.conversation.state.state === "recovery") {
-      await open.conversation.recover(options.recover);
-    }
-    return text === undefined ? await show(open, { options, person, io }) : await print(open, text, io);
+    return text === undefined
+      ? await show(open, { options, person, io })
+      : await print(open, { text, recover: options.recover, io });
   } finally {
     const waiting = await open.close();
     if (waiting !== undefined) session.output.note(`! Events wait in the outbox: ${waiting}`);
@@ -91,11 +94,14 @@ async function show(
   return code;
 }
 
-async function print({ conversation }: OpenChat, text: string, io: Io): Promise<number> {
+async function print(
+  { conversation }: OpenChat,
+  { text, recover, io }: { text: string; recover: ChatOptions["recover"]; io: Io },
+): Promise<number> {
   const { signal, done } = interrupted(io.stdout);
   signal.addEventListener("abort", () => conversation.cancel(), { once: true });
   try {
-    return await printEvents({ door: conversation, text, io });
+    return await printEvents({ door: conversation, text, recover, io });
   } finally {
     done();
   }

@@ -1,6 +1,7 @@
 import { type Failure, failure, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import type { HeldRun } from "../../approve/order.ts";
 import { classify } from "../../execute/classify.ts";
+import { isJsonObjectText } from "../../execute/runners/describe-thrown.ts";
 import type { GuardedHost } from "../../execute/tool-host.ts";
 import type { Job, Runner, RunResult } from "../../ports/runner.ts";
 import { redactText } from "../../redact/redact.ts";
@@ -50,7 +51,8 @@ const LAST_WORDS = /\s+\S*$/;
 /** A tool's message as it may be shown: half a secret at the end of one that was cut would not be known as one. */
 function withoutSecrets(message: string): string {
   const safe = redactText(message);
-  return message.length < CUT_CHARS ? safe : `${safe.replace(LAST_WORDS, "")} …`;
+  // A JSON object was not cut, and passes as it is (FR-ERR-JSON-TOOL-02).
+  return message.length < CUT_CHARS || isJsonObjectText(message) ? safe : `${safe.replace(LAST_WORDS, "")} …`;
 }
 
 /** The breach is on record for itself, then as the reason the call ends. */

@@ -28,7 +28,7 @@ export function chatCommand(io: Io, finish: (code: number) => void): Command {
     .addOption(
       new Option(
         "--recover <way>",
-        "with --resume: what to do with a batch that a crash interrupted",
+        "with --resume and --print: what to do with a batch that a crash interrupted",
       ).choices(["resume", "discard"]),
     )
     .option("--print [text]", "one turn with JSON lines; the text, or standard input")

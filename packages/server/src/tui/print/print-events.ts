@@ -13,6 +13,8 @@ export interface PrintedEnd {
 interface PrintParts {
   door: ConversationDoor;
   text: string;
+  /** What to do with a batch that an earlier process left open, before the text is said. */
+  recover?: "resume" | "discard" | undefined;
   io: Pick<Io, "stdout">;
 }
 
@@ -20,10 +22,12 @@ interface PrintParts {
  * One turn for a program: every event as a line of JSON, the last of kind `end`. Strings are as they came, with all
  * that a terminal could act on escaped. Asks nobody. Waits where the reader is slow.
  */
-export async function printEvents({ door, text, io }: PrintParts): Promise<number> {
+export async function printEvents({ door, text, recover, io }: PrintParts): Promise<number> {
   const stop = door.listen((event) => written(event, io));
   try {
-    const end = await door.send(text);
+    const isOpen = door.state.state === "recovery" || door.state.state === "awaiting_results";
+    const first = recover && isOpen ? await door.recover(recover) : undefined;
+    const end = first && first.kind !== "done" ? first : await door.send(text);
     await written({ kind: "end", conversation: door.id, end }, io);
     return exitCodeOfEnd(end);
   } finally {
@@ -31,9 +35,18 @@ export async function printEvents({ door, text, io }: PrintParts): Promise<numbe
   }
 }
 
+const OVER = ["drain", "close", "error"] as const;
+
 function written(line: LoopEvent | PrintedEnd, { stdout }: PrintParts["io"]): void | Promise<void> {
   if (stdout.write(`${visibleJson(line)}\n`)) return;
-  return new Promise((resolve) => stdout.once("drain", resolve));
+  // A reader that is gone takes nothing more, and nobody has to wait for it.
+  return new Promise((resolve) => {
+    const over = () => {
+      for (const name of OVER) stdout.off(name, over);
+      resolve();
+    };
+    for (const name of OVER) stdout.on(name, over);
+  });
 }
 
 /** A turn that waits for a person's results is not done. */
