@@ -63,7 +63,11 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
       return failure("E3108", {
         message: `${tool} ended with exit code ${fault.code}.`,
         retryable: idempotent,
-        details: { exitCode: fault.code, stderr: redactText(fault.stderr) },
+        details: {
+          exitCode: fault.code,
+          stderr: redactText(fault.stderr),
+          ...(fault.stdout !== undefined && { stdout: redactText(fault.stdout) }),
+        },
       });
     case "crashed":
       return failure("E3107", { message: `${tool} crashed: ${fault.message}`, retryable: idempotent });

@@ -1,4 +1,4 @@
-import { type CallAnswer, isFailure } from "@sallyport/protocol";
+import { type CallAnswer, type Failure, isFailure, type JsonValue } from "@sallyport/protocol";
 import type { BatchAround } from "./around.ts";
 import { orderOf } from "./call-order.ts";
 import type { ApprovalDecision, PersonsWord, Question } from "./loop-events.ts";
@@ -13,7 +13,7 @@ type Confirmed = Extract<PlannedCall, { kind: "confirm" }> & { callId: string };
 
 /** What became of a question. */
 export type Asked =
-  | { kind: "approved" }
+  | { kind: "approved" /** Redacted: what the person made of the arguments. */; changed?: JsonValue }
   | { kind: "denied"; message: string }
   /** It was not even asked: the engine refused, or answered at once. */
   | { kind: "answered"; told: ResultText };
@@ -22,6 +22,8 @@ interface Open extends Question {
   callId: string;
   /** Of the question as it is shown. */
   digest: string;
+  /** Why arguments of the person's could not run. */
+  preflight(input: JsonValue): Promise<Failure | undefined>;
 }
 
 /** How often a person may give an answer that cannot be used before it counts as a no. */
@@ -81,6 +83,7 @@ async function putQuestion(call: Confirmed, around: BatchAround): Promise<Open |
     approvalId: record.approvalId,
     callId,
     digest: record.digest,
+    preflight: async (input) => await tool.preflight?.(input, around.conversationId),
     ...(preview && { preview }),
   };
 }
@@ -100,7 +103,9 @@ async function previewOf(tool: LoopTool, { input }: Confirmed, { conversationId 
 
 async function decided(open: readonly Open[], around: BatchAround): Promise<ApprovalDecision> {
   const { person, signal, tell } = around;
-  const questions = open.map(({ callId: _callId, digest: _digest, ...question }) => question);
+  const questions = open.map(
+    ({ callId: _callId, digest: _digest, preflight: _preflight, ...question }) => question,
+  );
   await tell({ kind: "state", state: { state: "awaiting_approval", questions } });
   try {
     const decision = person && (await orAborted(person.decide(questions, signal), signal));
@@ -144,15 +149,17 @@ async function carryOut(word: PersonsWord, question: Open, around: BatchAround):
     const why = isFailure(denied) ? denied.message : word.reason;
     return { kind: "denied", message: deniedMessage(why) };
   }
+  const unfit = word.kind === "edit" ? await question.preflight(word.input) : undefined;
   const said =
-    word.kind === "edit"
+    unfit ??
+    (word.kind === "edit"
       ? await engine.approvals.edit(approvalId, { by, input: word.input })
       : await engine.approvals.approve(approvalId, {
           by,
           digest,
           ...(word.always && { always: word.always }),
-        });
-  if (!isFailure(said)) return { kind: "approved" };
+        }));
+  if (!isFailure(said)) return { kind: "approved", ...(word.kind === "edit" && { changed: said.input }) };
   person?.refused?.(question, said);
   return undefined;
 }

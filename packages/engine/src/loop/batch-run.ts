@@ -1,4 +1,4 @@
-import { failure, isFailure } from "@sallyport/protocol";
+import { failure, isFailure, type JsonValue } from "@sallyport/protocol";
 import type { BatchResult } from "../ports/conversations.ts";
 import type { BatchAround } from "./around.ts";
 import { type Asked, askPerson } from "./ask-person.ts";
@@ -26,6 +26,9 @@ export interface SealedCall {
 
 type Told = Pick<ResultText, "isError" | "content">;
 type Runnable = Extract<PlannedCall, { kind: "execute" | "confirm" }> & { callId: string };
+
+/** Kept free for each call that is still to come. */
+const LEAST_BYTES = 512;
 
 const CUT_OFF = failure("E3901", {
   message: "The call was cut off before its arguments were complete.",
@@ -120,7 +123,8 @@ export class BatchRun {
       const { told } = answered;
       return told.isError ? await this.#skip(call, told.content) : await this.#finish(call, told, {});
     }
-    await this.#execute(call, { isApproved: answered?.kind === "approved", sharers });
+    const changed = answered?.kind === "approved" ? answered.changed : undefined;
+    await this.#execute(call, { isApproved: answered?.kind === "approved", changed, sharers });
   }
 
   /** A yes that was not used is taken back, so that nobody runs the call later. */
@@ -132,11 +136,15 @@ export class BatchRun {
 
   async #execute(
     call: Runnable,
-    { isApproved, sharers }: { isApproved: boolean; sharers: number },
+    {
+      isApproved,
+      changed,
+      sharers,
+    }: { isApproved: boolean; changed: JsonValue | undefined; sharers: number },
   ): Promise<void> {
     const { engine, rooms, settings, signal, tell, conversationId } = this.#around;
     const { index, id, name, callId, tool } = call;
-    const availableBytes = Math.floor(this.#capacityBytes / sharers);
+    const availableBytes = Math.floor(this.#roomFor(call) / sharers);
     const room = rooms.give(callId, { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes });
     const chunks = outputChunks({ index, id }, tell);
     try {
@@ -152,7 +160,12 @@ export class BatchRun {
         await engine.cancelCall(callId, { reason: "the batch went on without it" });
       }
       const told = isFailure(answer) ? failureText(answer, name) : toldOf(answer, tool);
-      const content = await fitResult(told, { room, callId, conversationId, spill: this.#around.spill });
+      const content = await fitResult(withNote(told, changed), {
+        room,
+        callId,
+        conversationId,
+        spill: this.#around.spill,
+      });
       const cancelled = signal.aborted && told.isError;
       await this.#finish(
         call,
@@ -164,6 +177,12 @@ export class BatchRun {
     } finally {
       rooms.drop(callId);
     }
+  }
+
+  /** What is left, without what those that follow need to say anything at all. */
+  #roomFor({ index }: Runnable): number {
+    const toCome = this.#calls.filter((call) => call.index > index && !this.#results.has(call.index)).length;
+    return Math.max(0, this.#capacityBytes - toCome * LEAST_BYTES);
   }
 
   async #finish(
@@ -201,6 +220,15 @@ export class BatchRun {
   #missing(): BatchResult {
     return { isError: true, content: MESSAGES.missingResult, at: this.#around.clock.now() };
   }
+}
+
+/** The model has to know that what ran is not what it asked for. */
+function withNote(told: ResultText, changed: JsonValue | undefined): ResultText {
+  if (changed === undefined || told.whole) return told;
+  return {
+    ...told,
+    content: `[A person changed the arguments to ${JSON.stringify(changed)}]\n${told.content}`,
+  };
 }
 
 function readsOnly(call: Runnable): boolean {

@@ -90,6 +90,11 @@ export class Conversation implements ConversationDoor {
     return this.#channel.listen(listener);
   }
 
+  /** Tells whoever listens something beside the conversation. */
+  notice(text: string): void {
+    void this.#channel.tell({ kind: "notice", level: "info", text });
+  }
+
   cancel(): void {
     if (this.#turn) this.#turn.abort(MESSAGES.cancelled);
     else if (this.#state.state === "awaiting_results") void this.#giveUpWaiting();

@@ -60,7 +60,14 @@ describe("a conversation goes on", () => {
     async (times) => {
       const { conversations, fail } = failing();
       const { ran, tool } = counting();
-      const trouble: FixtureTool = { ...tool, run: (input) => (fail(times), ran.push(input), "seen") };
+      const trouble: FixtureTool = {
+        ...tool,
+        run: (input) => {
+          fail(times);
+          ran.push(input);
+          return "seen";
+        },
+      };
       const { conversation } = await scriptedLoop({
         tools: [trouble],
         answers: [asks({ id: "a", name: "look" }), says("ok"), says("fine")],

@@ -13,6 +13,8 @@ export interface ResultText {
 /** Words that stand alone, because they are laid down to the letter. */
 const FIXED: ReadonlySet<string> = new Set(Object.values(MESSAGES));
 const MOST_ISSUES = 8;
+/** What the model needs to know of these is in the message and in what was printed. */
+const SELF_EXPLAINING: ReadonlySet<string> = new Set(["E3907", "E3108"]);
 
 /** The answer of the engine as the model reads it. Total. */
 export function resultText(answer: CallAnswer, name: string): ResultText {
@@ -48,12 +50,14 @@ interface Wording extends FailedRun {
 function worded(error: Failure, name: string, wording: Wording): string {
   const text = sentence(error, name, wording);
   if (FIXED.has(text)) return text;
-  return [text, ...issueLines(error.issues), ...stderrOf(error), ...adviceOf(error)].join("\n");
+  return [text, ...issueLines(error.issues), ...printedBy(error), ...adviceOf(error)].join("\n");
 }
 
 function sentence(error: Failure, name: string, { own, tookMs }: Wording): string {
   const { message } = error;
   if (error.code === "E3214") return deniedByPerson(error);
+  const { exitCode } = error.details ?? {};
+  if (error.code === "E3108" && typeof exitCode === "number") return `${name} failed: exit code ${exitCode}`;
   switch (entryOf(error).srd) {
     case "BadArgs":
       return prefixed("Bad args: ", message);
@@ -109,15 +113,19 @@ function issueLines(issues: readonly Issue[] = []): string[] {
   return issues.length > MOST_ISSUES ? [...lines, `- and ${issues.length - MOST_ISSUES} more`] : lines;
 }
 
-/** Of a command that failed: what it said about it. */
-function stderrOf({ details }: Failure): string[] {
-  const stderr = details?.stderr;
-  return typeof stderr === "string" && stderr.trim() !== "" ? [`[stderr]\n${stderr}`] : [];
+/** Of a command that failed: the ends of what it printed, which may say why. */
+function printedBy({ details }: Failure): string[] {
+  return ["stdout", "stderr"].flatMap((stream) => {
+    const text = details?.[stream];
+    return typeof text === "string" && text.trim() !== "" ? [`[${stream}]\n${text}`] : [];
+  });
 }
 
 /** Only what the model itself can follow; what an operator should do would only lead it astray. */
 function adviceOf(error: Failure): string[] {
   const { fixer, srd } = entryOf(error);
-  if (error.code === "E3907" || error.advice === "") return [];
+  if (SELF_EXPLAINING.has(error.code) || error.advice === "") return [];
+  // The advice speaks of places; without any it would lead astray.
+  if (error.code === "E3901" && (error.issues ?? []).length === 0) return [];
   return fixer === "model" || srd === "Timeout" ? [error.advice] : [];
 }

@@ -142,7 +142,8 @@ export type RunFault =
   | { kind: "not_json"; message: string }
   | { kind: "output_too_large"; bytes: number }
   | { kind: "limit"; limit: LimitName; message: string }
-  | { kind: "exit"; code: number; stderr: string }
+  /** With the ends of what it printed. */
+  | { kind: "exit"; code: number; stderr: string; stdout?: string }
   | { kind: "crashed"; message: string }
   | { kind: "violation"; message: string }
   /** No sandbox could be had: nothing ran. */

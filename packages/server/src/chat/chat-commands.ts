@@ -26,9 +26,10 @@ export function chatCommandsOf(chat: OpenChat): ChatCommands {
     },
     async listApprovals() {
       const records = await house.engine.approvals.list({ limit: SHOWN });
-      return records.map(({ standing, tool, summary, approvalId }) => {
+      const asked = records.map(({ standing, tool, summary, approvalId }) => {
         return `${standing.state.padEnd(9)} ${tool}: ${summary} (${approvalId})`;
       });
+      return [...asked, ...(await allowedBeforehand(chat))];
     },
     undo: () => undoLast(chat),
     async setMode(wanted) {
@@ -49,4 +50,17 @@ export function chatCommandsOf(chat: OpenChat): ChatCommands {
 /** What is further told to a model, such as how to write a patch, would only bury the list. */
 function firstLine(description: string): string {
   return description.trim().split("\n", 1)[0] ?? "";
+}
+
+/** Every "always" that still holds for this conversation, with how to take it back. */
+async function allowedBeforehand({ house, caller, conversation }: OpenChat): Promise<string[]> {
+  const now = Date.now();
+  const grants = await house.engine.grants.list();
+  return grants.flatMap((grant) => {
+    if (grant.kind !== "standing" || grant.revokedAt !== undefined || grant.agent !== caller.agent) return [];
+    if (grant.session !== undefined && grant.session !== conversation.id) return [];
+    if (grant.expiresAt !== undefined && grant.expiresAt <= now) return [];
+    const which = grant.arguments.length === 0 ? "any arguments" : "these arguments";
+    return [`allowed   ${grant.tool}: ${which} (take back: sallyport grants revoke ${grant.grantId})`];
+  });
 }

@@ -33,8 +33,6 @@ export interface ChatWish {
   resume?: string;
   /** Whom to ask; left out: nobody is there. */
   person?: Person;
-  /** Told when a model is asked again after trouble. */
-  onTrouble?(error: Failure, waitMs: number): void;
 }
 
 /** A conversation, and all that is open for it. */
@@ -72,7 +70,10 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
   const cwd = folderAt(wish.cwd ?? earlier?.cwd ?? config.place.cwd, config);
   const reference = wish.model ?? earlier?.model ?? config.models.default;
   if (reference === undefined) throw noModel();
-  const startModel = modelAt(reference, wish);
+  let conversation: Conversation | undefined;
+  const startModel = modelAt(reference, config, ({ message }, waitMs) => {
+    conversation?.notice(`${message} Asking again in ${Math.ceil(waitMs / 1_000)} s.`);
+  });
   const settings = loopSettingsOf(config, {
     mode: wish.mode,
     window: modelWindow(reference, config.models.providers),
@@ -118,7 +119,7 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
       ids: uuidV7(() => Date.now()),
       ...(wish.person && { person: wish.person }),
     };
-    const conversation = earlier
+    conversation = earlier
       ? must(await Conversation.reopen(earlier.conversationId, parts, { cwd }))
       : Conversation.begin(parts, { cwd });
     return { conversation, house, tools: offered, settings, model: reference, cwd, caller, close };
@@ -153,7 +154,11 @@ function noModel(): SallyportError {
   return new SallyportError(failure("E3919", { message: "No model is chosen.", advice }));
 }
 
-function modelAt(reference: string, { config, onTrouble }: ChatWish): LoopParts["startModel"] {
+function modelAt(
+  reference: string,
+  config: LoadedConfig,
+  retrying: (error: Failure, waitMs: number) => void,
+): LoopParts["startModel"] {
   const model = must(
     openModel(reference, {
       providers: config.models.providers,
@@ -163,7 +168,7 @@ function modelAt(reference: string, { config, onTrouble }: ChatWish): LoopParts[
   );
   return (options) => {
     const signal = options.abortSignal ?? new AbortController().signal;
-    return startStream(model, options, { signal, ...(onTrouble && { retrying: onTrouble }) });
+    return startStream(model, options, { signal, retrying });
   };
 }
 

@@ -27,6 +27,7 @@ export class Talk {
   readonly #offered: readonly CommandName[];
   #underWay = 0;
   #begun = 0;
+  #endedAt: number | undefined;
   #latest: Promise<void> = Promise.resolve();
 
   constructor(parts: TalkParts) {
@@ -41,6 +42,11 @@ export class Talk {
   /** True when there is something that Ctrl-C can end: a turn, or waiting for results by hand. */
   get canBeStopped(): boolean {
     return this.busy || this.#parts.door.state.state === "awaiting_results";
+  }
+
+  /** When the last turn ended. */
+  get endedAt(): number | undefined {
+    return this.#endedAt;
   }
 
   /** How many turns were begun. */
@@ -118,6 +124,7 @@ export class Talk {
       broke(error);
     } finally {
       this.#underWay -= 1;
+      this.#endedAt = Date.now();
     }
   }
 }

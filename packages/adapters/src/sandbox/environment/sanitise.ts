@@ -1,6 +1,7 @@
 /** Names that look like secrets (CFG-ENV-01). */
 export const SECRET_NAMES: readonly string[] = [
   ...["*_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "AWS_*", "ANTHROPIC_*", "OPENAI_*"],
+  ...["*PASSWORD*", "*PASSWD*", "*_PASS", "*_PWD", "*_PAT", "*_CREDENTIAL*", "*_AUTH", "*_COOKIE", "*_DSN"],
 ];
 
 /** Names that make a loader, an interpreter or git run or trust something else, or lead to an agent of the user's. */

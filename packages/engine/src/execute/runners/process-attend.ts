@@ -75,7 +75,9 @@ function readEnd({ ending }: SandboxEnd, command: Command, printed: Printed): Ve
   }
   const code = ending.kind === "exited" ? ending.code : -1;
   if (!command.program.success.includes(code)) {
-    return { ok: false, fault: { kind: "exit", code, stderr: lastWords(printed.stderr) } };
+    const stdout = lastWords(printed.stdout);
+    const stderr = lastWords(printed.stderr);
+    return { ok: false, fault: { kind: "exit", code, stderr, ...(stdout !== "" && { stdout }) } };
   }
   return command.program.stdout === "json"
     ? readJson(command.job, printed)

@@ -126,7 +126,12 @@ export class ScreenDesk implements Asker {
     const { talk, leave } = this.#parts;
     const now = { at: Date.now(), begun: talk.begun };
     const empty = this.#desk.draft.text === "";
-    const meant = interruption(now, { last: this.#interrupted, busy: talk.canBeStopped, empty });
+    const meant = interruption(now, {
+      last: this.#interrupted,
+      busy: talk.canBeStopped,
+      empty,
+      endedAt: talk.endedAt,
+    });
     if (meant === "leave") return leave();
     this.#interrupted = now;
     if (meant === "clear") return this.#change({ draft: EMPTY_DRAFT, flash: "Ctrl-C again leaves." });

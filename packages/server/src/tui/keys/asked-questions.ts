@@ -30,6 +30,13 @@ export function askedQuestions(
   });
 }
 
+/** What is pushed out of sight by blanks would be agreed to unseen. */
+const LONG_BLANK = / {8,}/g;
+
+function blanks(run: string): string {
+  return ` ⟨${run.length} blanks⟩ `;
+}
+
 function shortened(text: string, most: number): string {
-  return cutCells(cleanLine(text), most);
+  return cutCells(cleanLine(text).replaceAll(LONG_BLANK, blanks), most);
 }
