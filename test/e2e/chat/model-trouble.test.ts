@@ -42,7 +42,7 @@ describe("trouble with a model", () => {
       const port = Number(new URL(room.model.url).port);
       await room.model.close();
       await terminal.enter("six");
-      await terminal.until(/› six\s+✗ E3959[\s\S]*Check that the provider runs/);
+      await terminal.until(/› six[\s\S]*Asking again[\s\S]*✗ E3959[\s\S]*Check that the provider runs/);
       await terminal.until(" ready");
       const back = await openScriptedModel([{ text: "Here again." }], { port });
       try {
