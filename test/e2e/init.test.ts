@@ -99,7 +99,7 @@ describe("sallyport init", () => {
   it("shows the defaults in comments: without the marks the file means the same", async () => {
     await init();
     const text = readFileSync(at("sallyport.yaml"), "utf8");
-    const uncommented = text.replaceAll(/^# (?=(?:http|limits|approvals|log):| {2}\w+: )/gm, "");
+    const uncommented = text.replaceAll(/^# (?=(?:http|limits|approvals|log|loop):| {2}\w+: )/gm, "");
     writeFileSync(at("sallyport.yaml"), uncommented.replace("  files: [rules.yaml]\n", ""));
     const { changed } = await shell.json<{ changed: { key: string }[] }>(within("config", "check"));
     expect(changed.map(({ key }) => key)).toEqual(["tools", "grants"]);
