@@ -5,7 +5,7 @@ import { pressesOf } from "../keys/press.ts";
 import type { ScreenStore } from "../screen-store.ts";
 import type { Entry } from "../state/screen-state.ts";
 import type { Talk } from "../talk.ts";
-import { h } from "./element.ts";
+import { type Drawn, h } from "./element.ts";
 import { EntryView } from "./entry-view.ts";
 import { LiveView } from "./live-view.ts";
 import type { ScreenDesk } from "./screen-desk.ts";
@@ -18,7 +18,7 @@ export interface AppProps {
 }
 
 /** The whole screen: what is finished goes to the terminal's own scrollback, the rest is redrawn below it. */
-export function App({ store, desk, talk, info }: AppProps) {
+export function App({ store, desk, talk, info }: AppProps): Drawn {
   const state = useSyncExternalStore(
     (changed) => store.watch(changed),
     () => store.state,

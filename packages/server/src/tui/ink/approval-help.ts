@@ -1,5 +1,5 @@
 import { Box, Text } from "ink";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 const KEYS = [
   ["a", "approve all"],
@@ -13,7 +13,7 @@ const KEYS = [
 ] as const;
 
 /** What the keys of the prompt do. */
-export function ApprovalHelp() {
+export function ApprovalHelp(): Drawn {
   const { paint } = useLook();
   return h(
     Box,

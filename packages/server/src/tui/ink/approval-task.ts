@@ -3,11 +3,11 @@ import type { ApprovalPrompt, PromptTask } from "../keys/approval-prompt.ts";
 import type { Draft } from "../keys/draft.ts";
 import { promptHints } from "../keys/prompt-hints.ts";
 import { DraftView } from "./draft-view.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 import { KeyHints } from "./key-hints.ts";
 
 /** Below the prompt: what the person is asked for, and which keys there are. */
-export function ApprovalTask({ prompt, columns }: { prompt: ApprovalPrompt; columns: number }) {
+export function ApprovalTask({ prompt, columns }: { prompt: ApprovalPrompt; columns: number }): Drawn {
   const { paint } = useLook();
   const { doing, hint } = prompt;
   const problem = doing.task === "edit" ? doing.problem : undefined;

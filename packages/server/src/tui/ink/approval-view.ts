@@ -6,7 +6,7 @@ import { BECAUSE, isRisky } from "../question-text.ts";
 import { wrapCells } from "../state/cell-width.ts";
 import { ApprovalHelp } from "./approval-help.ts";
 import { ApprovalTask } from "./approval-task.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 import { QuestionDetail } from "./question-detail.ts";
 import { QuestionLine } from "./question-line.ts";
 
@@ -21,7 +21,7 @@ interface ApprovalProps {
 const AROUND = 8;
 
 /** The approval prompt (FR-TUI-01). */
-export function ApprovalView({ prompt, columns, rows, showsDetail }: ApprovalProps) {
+export function ApprovalView({ prompt, columns, rows, showsDetail }: ApprovalProps): Drawn {
   const { border, paint, colour } = useLook();
   const current = currentOf(prompt);
   if (current === undefined) return null;

@@ -2,11 +2,11 @@ import { Box, Text } from "ink";
 import type { Tone } from "../look.ts";
 import type { CallStanding, ShownCall } from "../state/screen-state.ts";
 import { ChangedFiles } from "./changed-files.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 import { Spinner } from "./spinner.ts";
 
 /** One call: its state, its name, one line about it, and what it came to (FR-TUI-02). */
-export function CallLine({ call }: { call: ShownCall }) {
+export function CallLine({ call }: { call: ShownCall }): Drawn {
   const { paint, glyphs } = useLook();
   const { standing, name, summary, tail, lineCount } = call;
   const why = reasonOf(standing);

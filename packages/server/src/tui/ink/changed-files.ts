@@ -1,9 +1,9 @@
 import { Box, Text } from "ink";
 import type { ChangedFile } from "../state/changed-files.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** The files a call changed, with how many lines came and went. */
-export function ChangedFiles({ files, more }: { files: readonly ChangedFile[]; more: number }) {
+export function ChangedFiles({ files, more }: { files: readonly ChangedFile[]; more: number }): Drawn {
   const { glyphs, paint } = useLook();
   if (files.length === 0) return null;
   const rows = files.map(({ mark, path, added, removed }) =>
@@ -20,7 +20,7 @@ export function ChangedFiles({ files, more }: { files: readonly ChangedFile[]; m
 }
 
 /** `+3 −1`, nothing where nothing is known. */
-export function LineCounts({ added, removed }: { added: number; removed: number }) {
+export function LineCounts({ added, removed }: { added: number; removed: number }): Drawn {
   const { glyphs, paint } = useLook();
   if (added === 0 && removed === 0) return null;
   return h(

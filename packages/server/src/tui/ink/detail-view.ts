@@ -1,6 +1,6 @@
 import { Box, Text } from "ink";
 import type { DetailRow } from "../state/detail-rows.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 interface DetailProps {
   rows: readonly DetailRow[];
@@ -9,7 +9,7 @@ interface DetailProps {
 }
 
 /** A window over something longer; its last row says how much more there is. */
-export function DetailView({ rows, height, scroll }: DetailProps) {
+export function DetailView({ rows, height, scroll }: DetailProps): Drawn {
   const { glyphs, paint } = useLook();
   const room = rows.length <= height ? height : height - 1;
   const start = Math.min(scroll, Math.max(0, rows.length - room));

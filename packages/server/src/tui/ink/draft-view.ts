@@ -2,10 +2,10 @@ import { Box, Text } from "ink";
 import type { Draft } from "../keys/draft.ts";
 import { draftRows } from "../keys/draft-rows.ts";
 import { graphemesOf } from "../state/cell-width.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** Text that is being written, in rows; the window follows the cursor. */
-export function DraftView({ draft, width, height }: { draft: Draft; width: number; height: number }) {
+export function DraftView({ draft, width, height }: { draft: Draft; width: number; height: number }): Drawn {
   // One column stays free for the cursor behind the last character.
   const { rows, row, above } = draftRows(draft, { width: width - 1, height });
   return h(

@@ -1,10 +1,10 @@
 import { Box, Text } from "ink";
 import type { Draft } from "../keys/draft.ts";
 import { DraftView } from "./draft-view.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** A small editor of several lines. */
-export function EditorView({ draft, width, height }: { draft: Draft; width: number; height: number }) {
+export function EditorView({ draft, width, height }: { draft: Draft; width: number; height: number }): Drawn {
   const { glyphs, paint } = useLook();
   const line = `${glyphs.rule.repeat(2)} Edit the arguments `;
   const rule = glyphs.rule.repeat(Math.max(0, width - line.length));

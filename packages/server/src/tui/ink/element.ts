@@ -1,5 +1,8 @@
-import { createContext, createElement, useContext } from "react";
+import { createContext, createElement, type ReactNode, useContext } from "react";
 import { type Look, lookOf } from "../look.ts";
+
+/** What a component gives. */
+export type Drawn = ReactNode;
 
 /** Short for `createElement`: there is no JSX here. */
 export const h = createElement;

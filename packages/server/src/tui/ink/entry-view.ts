@@ -2,10 +2,10 @@ import { Box, Text } from "ink";
 import type { Tone } from "../look.ts";
 import type { Entry } from "../state/screen-state.ts";
 import { CallLine } from "./call-line.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** Something finished. */
-export function EntryView({ entry }: { entry: Entry }) {
+export function EntryView({ entry }: { entry: Entry }): Drawn {
   switch (entry.kind) {
     case "user":
       return h(UserText, { text: entry.text });
@@ -40,7 +40,7 @@ export function SpeechText({
   kind: "assistant" | "reasoning";
   text: string;
   first: boolean;
-}) {
+}): Drawn {
   const { glyphs, paint } = useLook();
   const thinking = kind === "reasoning";
   const mark = first ? h(Text, paint(thinking ? "faint" : "accent"), glyphs.assistant) : null;

@@ -1,10 +1,10 @@
 import { Box, Text } from "ink";
 import type { Draft } from "../keys/draft.ts";
 import { DraftView } from "./draft-view.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** The line, or lines, the person writes in. */
-export function InputView({ draft, columns, rows }: { draft: Draft; columns: number; rows: number }) {
+export function InputView({ draft, columns, rows }: { draft: Draft; columns: number; rows: number }): Drawn {
   const { glyphs, paint } = useLook();
   const hint = h(Text, { ...paint("faint"), wrap: "truncate-end" }, "Say something, or /help");
   return h(

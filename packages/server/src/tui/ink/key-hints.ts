@@ -1,10 +1,10 @@
 import { Box, Text } from "ink";
 import { Fragment } from "react";
 import { hintLines, type KeyHint } from "../keys/prompt-hints.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** Keys and what they do. */
-export function KeyHints({ hints, width }: { hints: readonly KeyHint[]; width: number }) {
+export function KeyHints({ hints, width }: { hints: readonly KeyHint[]; width: number }): Drawn {
   const lines = hintLines(hints, width);
   return h(
     Box,

@@ -4,7 +4,7 @@ import type { ShownDetail } from "../keys/approval-prompt.ts";
 import type { ScreenState } from "../state/screen-state.ts";
 import { ApprovalView } from "./approval-view.ts";
 import { CallLine } from "./call-line.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 import { SpeechText } from "./entry-view.ts";
 import { InputView } from "./input-view.ts";
 import { OutputView } from "./output-view.ts";
@@ -25,7 +25,7 @@ interface LiveProps {
 }
 
 /** The part that changes. It never fills the window: what is higher would be redrawn as a whole each time. */
-export function LiveView(props: LiveProps) {
+export function LiveView(props: LiveProps): Drawn {
   const { state, desk, busy, info, columns, rows } = props;
   const { paint } = useLook();
   return h(

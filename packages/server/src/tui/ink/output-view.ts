@@ -1,9 +1,9 @@
 import { Box, Text } from "ink";
 import { type OutputRing, ringWindow } from "../state/output-ring.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 /** What a running call writes: the last lines, or where the person has scrolled to (FR-TUI-03). */
-export function OutputView({ ring, rows, name }: { ring: OutputRing; rows: number; name: string }) {
+export function OutputView({ ring, rows, name }: { ring: OutputRing; rows: number; name: string }): Drawn {
   const { glyphs, paint, border } = useLook();
   const { rows: shown, below } = ringWindow(ring, rows);
   if (shown.length === 0) return null;

@@ -4,7 +4,7 @@ import { type ApprovalPrompt, currentOf, type ShownDetail } from "../keys/approv
 import { argumentRows, changeRows, type DetailRow } from "../state/detail-rows.ts";
 import { DetailView } from "./detail-view.ts";
 import { EditorView } from "./editor-view.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 interface DetailProps {
   prompt: ApprovalPrompt;
@@ -14,7 +14,7 @@ interface DetailProps {
 }
 
 /** What the current question is about: the changes, the arguments, or the arguments being edited. */
-export function QuestionDetail({ prompt, width, height, showsDetail }: DetailProps) {
+export function QuestionDetail({ prompt, width, height, showsDetail }: DetailProps): Drawn {
   const { paint, glyphs } = useLook();
   const current = currentOf(prompt);
   const { view, doing } = prompt;

@@ -2,7 +2,7 @@ import type { PersonsWord } from "@sallyport/engine/loop";
 import { Box, Text } from "ink";
 import type { AskedQuestion } from "../keys/approval-prompt.ts";
 import { RISK_TONES } from "../look.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 interface QuestionProps {
   asked: AskedQuestion;
@@ -11,7 +11,7 @@ interface QuestionProps {
 }
 
 /** A question in the list: selected or not, name, risk, one line about it. */
-export function QuestionLine({ asked, current, word }: QuestionProps) {
+export function QuestionLine({ asked, current, word }: QuestionProps): Drawn {
   const { glyphs, paint } = useLook();
   const { name, risk, summary } = asked.question;
   return h(

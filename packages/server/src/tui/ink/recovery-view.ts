@@ -2,11 +2,19 @@ import type { JournaledCall, OpenBatch } from "@sallyport/engine/loop";
 import { Box, Text } from "ink";
 import { introOf } from "../recovery-text.ts";
 import { cleanLine } from "../state/clean.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 import { KeyHints } from "./key-hints.ts";
 
 /** An earlier process ended in the middle of a batch: what is known of it, and what can be done (FR-RES-05). */
-export function RecoveryView({ batch, rows, columns }: { batch: OpenBatch; rows: number; columns: number }) {
+export function RecoveryView({
+  batch,
+  rows,
+  columns,
+}: {
+  batch: OpenBatch;
+  rows: number;
+  columns: number;
+}): Drawn {
   const { border, paint, glyphs, colour } = useLook();
   const shown = batch.calls.slice(0, Math.max(2, rows - 13));
   const more = batch.calls.length - shown.length;

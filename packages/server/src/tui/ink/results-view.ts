@@ -1,6 +1,6 @@
 import { Box, Text } from "ink";
 import { cleanLine } from "../state/clean.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 interface ResultsProps {
   calls: readonly { id: string; name: string; arguments: string }[];
@@ -8,7 +8,7 @@ interface ResultsProps {
 }
 
 /** Mode parse_only: calls that wait for a result from the person, and how to give it (FR-TUI-04). */
-export function ResultsView({ calls, rows }: ResultsProps) {
+export function ResultsView({ calls, rows }: ResultsProps): Drawn {
   const { border, paint, glyphs } = useLook();
   const shown = calls.slice(0, Math.max(2, Math.floor((rows - 13) / 2)));
   const more = calls.length - shown.length;

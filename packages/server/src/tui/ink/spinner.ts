@@ -1,10 +1,10 @@
 import { Text, useAnimation } from "ink";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 const FRAME_MS = 100;
 
 /** Turns as long as something is under way. */
-export function Spinner() {
+export function Spinner(): Drawn {
   const { glyphs, paint } = useLook();
   const { frame } = useAnimation({ interval: FRAME_MS });
   return h(Text, paint("accent"), glyphs.spinner[frame % glyphs.spinner.length]);

@@ -3,7 +3,7 @@ import type { ScreenInfo } from "../chat-commands.ts";
 import { cutCells, textCells } from "../state/cell-width.ts";
 import { cleanLine } from "../state/clean.ts";
 import type { ScreenState } from "../state/screen-state.ts";
-import { h, useLook } from "./element.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 
 const BETWEEN = 3;
 
@@ -15,7 +15,7 @@ interface StatusProps {
 }
 
 /** Model, mode, folder, state and tokens; where it is narrow the less important parts go. */
-export function StatusLine({ info, loop, busy, columns }: StatusProps) {
+export function StatusLine({ info, loop, busy, columns }: StatusProps): Drawn {
   const { glyphs, paint } = useLook();
   const parts = [stateWord(loop, busy), info.model, info.mode, info.folder, tokensText(info.tokens)];
   const kept = fitting(parts.filter((part) => part !== "").map(cleanLine), columns - 2, glyphs.ellipsis);
