@@ -43,7 +43,7 @@ export default defineConfig({
         test: { name: "crash", include: ["test/crash/**/*.test.ts"], testTimeout: 900_000 },
       },
       {
-        // By itself after all others: it looks at what is left on the machine.
+        // By itself: it looks at what is left on the machine.
         test: {
           name: "soak",
           include: ["test/soak/**/*.test.ts"],

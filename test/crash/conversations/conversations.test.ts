@@ -2,11 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { CONVERSATIONS_FILE, openSqliteConversations } from "@sallyport/adapters/conversations";
 import { describe, expect, it } from "vitest";
-import {
-  CONVERSATIONS_FILE,
-  openSqliteConversations,
-} from "../../../packages/adapters/src/conversations/index.ts";
 import { seeded } from "../seeded.ts";
 import { Expected } from "./expected.ts";
 import { live } from "./life.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { createMemoryConversations } from "../../../packages/engine/src/memory/conversations.ts";
-import type { Conversations } from "../../../packages/engine/src/ports/conversations.ts";
+import type { Conversations } from "@sallyport/engine";
+import { createMemoryConversations } from "@sallyport/engine";
 import type { Report, Step } from "./protocol.ts";
 import { takeStep } from "./take-step.ts";
 

@@ -1,4 +1,4 @@
-import type { BatchResult, StreamEntry, Turn } from "../../../packages/engine/src/ports/conversations.ts";
+import type { BatchResult, StreamEntry, Turn } from "@sallyport/engine";
 
 /* What the harness and the process it kills say to each other: one JSON line each. */
 

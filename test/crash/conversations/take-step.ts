@@ -1,4 +1,4 @@
-import type { Conversations } from "../../../packages/engine/src/ports/conversations.ts";
+import type { Conversations } from "@sallyport/engine";
 import type { Step } from "./protocol.ts";
 
 /** Takes a step in a conversation; throws unless it is accepted. */

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import { openSqliteConversations } from "../../../packages/adapters/src/conversations/index.ts";
-import type { OpenBatch, Turn } from "../../../packages/engine/src/ports/conversations.ts";
+import { openSqliteConversations } from "@sallyport/adapters/conversations";
+import type { OpenBatch, Turn } from "@sallyport/engine";
 import type { Plan, Report, Step } from "./protocol.ts";
 import { takeStep } from "./take-step.ts";
 
