@@ -18,6 +18,8 @@ const STUBBORN_ANSWERS = 3;
 /** How long a listener may take to hear the last of a turn. */
 const LAST_WORDS_MS = 2_000;
 
+const NOBODY_WAITS = AbortSignal.abort();
+
 /** A turn as it began: what is changed meanwhile counts from the next one on. */
 interface Under {
   signal: AbortSignal;
@@ -159,7 +161,8 @@ export class Conversation implements ConversationDoor {
       return { kind: "failed", error: brokenBy(error) };
     } finally {
       this.#turn = undefined;
-      await orAborted(this.#channel.settled(), AbortSignal.timeout(LAST_WORDS_MS));
+      const heard = this.#channel.settled();
+      if (heard) await orAborted(heard, AbortSignal.timeout(LAST_WORDS_MS));
     }
   }
 
@@ -317,7 +320,7 @@ export class Conversation implements ConversationDoor {
   }
 
   async #enter(state: LoopState): Promise<void> {
-    await this.#tell({ kind: "state", state }, this.#turn?.signal ?? AbortSignal.abort());
+    await this.#tell({ kind: "state", state }, this.#turn?.signal ?? NOBODY_WAITS);
   }
 }
 
