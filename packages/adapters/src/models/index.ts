@@ -1,5 +1,5 @@
 export { BUILT_IN_PROVIDERS } from "./built-in-providers.ts";
-export { isRetryable, modelFailure } from "./model-failure.ts";
+export { modelFailure } from "./model-failure.ts";
 export { type ModelReference, parseModelReference } from "./model-reference.ts";
 export { modelWindow } from "./model-window.ts";
 export type { ModelPart } from "./one-try.ts";

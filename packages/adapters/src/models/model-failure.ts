@@ -42,11 +42,6 @@ export function modelFailure(error: unknown): Failure {
   });
 }
 
-/** Whether the same request may well succeed later. */
-export function isRetryable(error: unknown): boolean {
-  return modelFailure(error).retryable;
-}
-
 function troubleOf(error: unknown): Trouble {
   const chain = errorChain(error);
   const call = chain.find((link) => APICallError.isInstance(link));

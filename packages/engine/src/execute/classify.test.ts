@@ -28,7 +28,12 @@ describe("what a process did gets its code [L3-EXE-4] [MCX-7] [R1-5.2]", () => {
 
   it("keeps the exit code and the error output, without secrets in it", () => {
     const failed = classify(
-      { kind: "exit", code: 3, stderr: "password=hunter2-hunter2 refused" },
+      {
+        kind: "exit",
+        code: 3,
+        stderr: "password=hunter2-hunter2 refused",
+        stdout: "password=hunter2-hunter2 used",
+      },
       { ...context, idempotent: true },
     );
     expect(failed).toMatchObject({ retryable: true, details: { exitCode: 3 } });

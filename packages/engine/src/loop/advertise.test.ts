@@ -145,20 +145,11 @@ describe("what is offered to a model", () => {
     offeredTools(offering).map(({ name }) => name);
 
   it("is nothing while tools are disabled [FR-MODE-01]", () => {
-    expect(names({ mode: "disabled", registered, manual, manualWhenEnabled: true })).toEqual([]);
+    expect(names({ mode: "disabled", registered, manual })).toEqual([]);
   });
 
-  it("is what is registered when enabled, and the configured ones only if that is said [FR-REG-03]", () => {
+  it("is what is registered when enabled, and never what only a person can answer [FR-REG-03] [CFG-TOOLS-02a]", () => {
     expect(names({ mode: "enabled", registered, manual })).toEqual(["a", "b"]);
-    expect(names({ mode: "enabled", registered, manual, manualWhenEnabled: true })).toEqual([
-      "a",
-      "b",
-      "by_hand",
-    ]);
-    const clash = [{ name: "a", description: "not the tool a", inputSchema: {} }];
-    expect(offeredTools({ mode: "enabled", registered, manual: clash, manualWhenEnabled: true })).toEqual(
-      registered,
-    );
   });
 
   it("is what is configured when the person supplies the results, or else what is registered [FR-REG-03]", () => {

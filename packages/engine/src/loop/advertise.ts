@@ -98,25 +98,15 @@ export interface Offering {
   registered: readonly LoopTool[];
   /** From the configuration. */
   manual: readonly OfferedTool[];
-  /** Offers the manual ones in mode `enabled` too, although calls of them can only be refused. */
-  manualWhenEnabled?: boolean;
 }
 
 /**
  * What is offered to the model: nothing when tools are disabled (FR-MODE-01); the configured ones in `parse_only`, or
  * the registered ones where none is configured; the registered ones in `enabled` (FR-REG-03a, CFG-TOOLS-02a).
  */
-export function offeredTools({
-  mode,
-  registered,
-  manual,
-  manualWhenEnabled = false,
-}: Offering): OfferedTool[] {
+export function offeredTools({ mode, registered, manual }: Offering): OfferedTool[] {
   if (mode === "disabled") return [];
-  if (mode === "parse_only") return sortedByName(manual.length > 0 ? manual : registered);
-  const known = new Set(registered.map(({ name }) => name));
-  const extra = manualWhenEnabled ? manual.filter(({ name }) => !known.has(name)) : [];
-  return sortedByName([...registered, ...extra]);
+  return sortedByName(mode === "parse_only" && manual.length > 0 ? manual : registered);
 }
 
 /** The tools in the form a provider is given, sorted by name: equal tools give equal bytes. */

@@ -315,6 +315,9 @@ describe("approval", () => {
     });
     await conversation.send("go");
     expect(wrote).toEqual([7]);
+    expect(outline(conversation.turns)[2]).toBe(
+      'result w: [A person changed the arguments to {"what":7}]\nput',
+    );
     expect(asked).toHaveLength(2);
     expect(refusals).toEqual(["E3901"]);
   });

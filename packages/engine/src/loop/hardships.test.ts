@@ -5,6 +5,7 @@ import type { Conversations } from "../ports/conversations.ts";
 import type { FixtureTool } from "../testing/fixture-engine.ts";
 import { Conversation } from "./conversation.ts";
 import { asks, finish, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { askDirectly } from "./model-answer.ts";
 import { outputChunks } from "./output-chunks.ts";
 
 function counting(id = "look", conduct: object = {}) {
@@ -86,6 +87,37 @@ describe("a conversation goes on", () => {
       expect(conversation.state).toEqual({ state: "idle" });
     },
   );
+
+  it("with a word for every call, although the first took all the room there was [FR-OUT-04]", async () => {
+    const { tool } = counting();
+    const fails: FixtureTool = { id: "fails", run: () => Promise.reject(new Error("no such file")) };
+    const { conversation } = await scriptedLoop({
+      tools: [tool, fails],
+      answers: [asks({ id: "a", name: "look" }, { id: "b", name: "fails" }), says("ok")],
+      settings: { window: { contextTokens: 15 + 256 + 100 + 140, responseReserveTokens: 100 } },
+    });
+    await conversation.send("go");
+    const [a, b] = outline(conversation.turns).slice(3);
+    expect(a).toMatch(/output truncated|no room left/);
+    expect(b).toBe("result b error: fails failed: no such file");
+  });
+
+  it("with each call's own arguments when an id is begun twice before either is whole", async () => {
+    const { ran, tool } = counting();
+    const other = counting("other");
+    const begun = (toolName: string) => ({ type: "tool-input-start" as const, id: "a", toolName });
+    const whole = (toolName: string, n: number) =>
+      ({ type: "tool-call", toolCallId: "a", toolName, input: JSON.stringify({ n }) }) as const;
+    const { conversation } = await scriptedLoop({
+      tools: [tool, other.tool],
+      answers: [
+        [begun("look"), begun("other"), whole("look", 1), whole("other", 2), finish("tool-calls")],
+        says("ok"),
+      ],
+    });
+    await conversation.send("go");
+    expect([ran, other.ran]).toEqual([[{ n: 1 }], []]);
+  });
 
   it("although a call was cut off before its arguments came: it does not run", async () => {
     const { ran, tool } = counting();
@@ -196,6 +228,25 @@ describe("a conversation goes on", () => {
     expect(await conversations.get(conversation.id)).toBeUndefined();
     await conversation.send("hello");
     expect(await conversations.get(conversation.id)).toMatchObject({ title: "hello" });
+  });
+});
+
+describe("a model of the AI SDK", () => {
+  it("can be asked directly, and one that fails is told like any trouble with a model", async () => {
+    const parts = says("hello").filter((part) => part.type !== "failed" && part.type !== "aborted");
+    const model = {
+      specificationVersion: "v4" as const,
+      provider: "test",
+      modelId: "one",
+      supportedUrls: {},
+      doGenerate: () => Promise.reject(new Error("not this way")),
+      doStream: async () => ({ stream: ReadableStream.from(parts) }),
+    };
+    const well = await scriptedLoop({ answers: [], parts: { startModel: askDirectly(model) } });
+    expect(await well.conversation.send("hi")).toEqual({ kind: "done", text: "hello" });
+    const broken = { ...model, doStream: () => Promise.reject(new Error("no luck")) };
+    const ill = await scriptedLoop({ answers: [], parts: { startModel: askDirectly(broken) } });
+    expect(await ill.conversation.send("hi")).toMatchObject({ kind: "failed", error: { code: "E3959" } });
   });
 });
 

@@ -73,7 +73,10 @@ describe("what the model is told of a call", () => {
     expect(textOf("E3953", { message: "x" })).not.toContain("denylist, or");
     const issues = [1, 2, 3].map((n) => ({ path: `/p${n}`, reason: "is wrong" }));
     expect(textOf("E3901", { message: "not valid", issues })).toContain("- /p3 is wrong");
-    expect(textOf("E3108", { details: { exitCode: 1, stderr: "boom" } })).toContain("[stderr]\nboom");
+    const details = { exitCode: 1, stdout: "FAIL a.test.ts", stderr: "boom" };
+    expect(textOf("E3108", { details })).toBe(
+      "read_file failed: exit code 1\n[stdout]\nFAIL a.test.ts\n[stderr]\nboom",
+    );
   });
 
   it("has words for every entry of the catalogue [NFR-ERR-01] [NFR-ERR-02]", () => {

@@ -186,12 +186,13 @@ describe("process runner: the order", () => {
 });
 
 describe("process runner: faults", () => {
-  it("another exit code is told with the end of stderr [L3-EXE-4]", async () => {
-    const { result } = await run(({ stderr }) => {
+  it("another exit code is told with the ends of what was printed [L3-EXE-4]", async () => {
+    const { result } = await run(({ stdout, stderr }) => {
+      stdout.write("1 test failed");
       stderr.write(`${"noise\n".repeat(20_000)}\u001b[31mfatal: no such branch\u001b[0m`);
       return 3;
     });
-    expect(result).toMatchObject({ fault: { kind: "exit", code: 3 } });
+    expect(result).toMatchObject({ fault: { kind: "exit", code: 3, stdout: "1 test failed" } });
     if (result.ok || result.fault.kind !== "exit") throw new Error("no exit");
     expect(result.fault.stderr.endsWith("noise\nfatal: no such branch")).toBe(true);
     expect(result.fault.stderr.startsWith("[")).toBe(true);
