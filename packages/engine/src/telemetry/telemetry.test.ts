@@ -147,6 +147,25 @@ describe("telemetry", () => {
     expect([moved("network_in"), moved("network_out")]).toEqual([2_048, 100]);
   });
 
+  it.each([
+    { cpuMs: 0, memoryPeakBytes: 4_096, counted: 1 },
+    { cpuMs: 2, memoryPeakBytes: 0, counted: 1 },
+    { cpuMs: 0, memoryPeakBytes: 0, counted: 0 },
+  ])("counts a call of $cpuMs ms and $memoryPeakBytes bytes $counted times [R1-8.2]", async (used) => {
+    const { call, engine } = await fixtureEngine({}, tools);
+    const answer = await call("ok", {});
+    await engine.close();
+    const { counted, ...usage } = used;
+    const meter = new MemoryMeter();
+    const telemetry = new Telemetry(meter);
+    telemetry.ended({ ...answer, usage: { ...answer.usage, ...usage } });
+    telemetry.close();
+    expect(meter.summary("tool_cpu_seconds", { tool_id: "ok" })).toMatchObject({
+      count: counted,
+      sum: usage.cpuMs / 1_000,
+    });
+  });
+
   it("makes no span, and none below it, where nobody traces", () => {
     const telemetry = new Telemetry(new MemoryMeter());
     expect(telemetry.begin({ callId: "c1", tool: "ok" })).toBeUndefined();

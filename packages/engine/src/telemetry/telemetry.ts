@@ -102,7 +102,9 @@ export class Telemetry {
 
   #used(tool_id: string, usage: CallAnswer["usage"], tool: Attributes): void {
     this.#value("duration", usage.durationMs / 1_000, tool);
-    if (usage.cpuMs > 0) this.#value("cpu", usage.cpuMs / 1_000, tool);
+    // Many kernels count a thread's time in ticks: a short call that was measured reads as none at all.
+    const wasMeasured = usage.cpuMs > 0 || usage.memoryPeakBytes > 0;
+    if (wasMeasured) this.#value("cpu", usage.cpuMs / 1_000, tool);
     if (usage.memoryPeakBytes > 0) this.#value("memory", usage.memoryPeakBytes, tool);
     if (usage.networkBytesReceived > 0) this.#moved(tool_id, "network_in", usage.networkBytesReceived);
     if (usage.networkBytesSent > 0) this.#moved(tool_id, "network_out", usage.networkBytesSent);
