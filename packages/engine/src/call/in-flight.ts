@@ -18,7 +18,7 @@ interface Running {
   agent: string;
   tool: string;
   progress?: Progress;
-  reliance?: Reliance;
+  reliance?: Reliance | undefined;
 }
 
 interface Keyed {
@@ -43,6 +43,8 @@ export class InFlight {
   }
 
   leave(callId: string): void {
+    // The map may keep what it held from the collector for long; the call itself shall not hang on it.
+    this.rely(callId, undefined);
     this.#calls.delete(callId);
     if (this.#calls.size === 0) for (const wake of this.#idle.splice(0)) wake();
   }
@@ -71,7 +73,7 @@ export class InFlight {
     return running !== undefined;
   }
 
-  rely(callId: string, reliance: Reliance): void {
+  rely(callId: string, reliance: Reliance | undefined): void {
     const running = this.#calls.get(callId);
     if (running) running.reliance = reliance;
   }

@@ -48,7 +48,8 @@ export function boundStore(store: Store, maxMs: number): Store {
 
 interface Pending {
   lostAt: number;
-  reject(error: SallyportError): void;
+  /** Let go of with the answer: a set that is filled and emptied on and on keeps what it held from the collector. */
+  reject: ((error: SallyportError) => void) | undefined;
 }
 
 /** Watches many answers with one timer: all may take equally long, so the oldest is always the next to be late. */
@@ -68,15 +69,20 @@ class Patience {
       this.#timer ??= setTimeout(() => this.#check(), this.#maxMs).unref();
       answer.then(
         (value) => {
-          this.#pending.delete(pending);
+          this.#answered(pending);
           resolve(value);
         },
         (error: unknown) => {
-          this.#pending.delete(pending);
+          this.#answered(pending);
           reject(error);
         },
       );
     });
+  }
+
+  #answered(pending: Pending): void {
+    this.#pending.delete(pending);
+    pending.reject = undefined;
   }
 
   #check(): void {
@@ -88,7 +94,7 @@ class Patience {
         return;
       }
       this.#pending.delete(pending);
-      pending.reject(
+      pending.reject?.(
         new SallyportError(failure("E3914", { message: `The store did not answer in ${this.#maxMs} ms.` })),
       );
     }

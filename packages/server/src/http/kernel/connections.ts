@@ -5,7 +5,8 @@ import type { Exchange } from "./exchange.ts";
 /** One connection and what is under way on it. */
 class Connection {
   readonly socket: Socket;
-  readonly open = new Set<Exchange>();
+  /** A list, not a set: it is short, and a set that is filled and emptied on and on keeps what it held from the collector. */
+  readonly open: Exchange[] = [];
   latest: Exchange | undefined;
   /** Set once it was told that it is not HTTP, or too slow; nothing it sends counts any more. */
   isCondemned = false;
@@ -18,8 +19,8 @@ class Connection {
   get awaitsAnswer(): boolean {
     if (this.isCondemned || !this.socket.writable) return false;
     const { latest, open } = this;
-    if (!latest || latest.request.complete) return open.size === 0;
-    return open.size === 1 && open.has(latest) && !latest.response.headersSent;
+    if (!latest || latest.request.complete) return open.length === 0;
+    return open.length === 1 && open[0] === latest && !latest.response.headersSent;
   }
 }
 
@@ -44,7 +45,7 @@ export class Connections {
     socket.once("close", () => {
       this.#all.delete(socket);
       // Not every version of Node tells an answer that waits for its turn on the connection.
-      for (const exchange of connection.open) this.#end(exchange, connection);
+      for (const exchange of [...connection.open]) this.#end(exchange, connection);
     });
   }
 
@@ -65,14 +66,16 @@ export class Connections {
     const connection = this.#all.get(exchange.request.socket);
     if (!connection) return false;
     connection.latest = exchange;
-    connection.open.add(exchange);
+    connection.open.push(exchange);
     this.#open += 1;
     exchange.response.once("close", () => this.#end(exchange, connection));
-    return connection.open.size <= FIXED_BOUNDS.pipelined;
+    return connection.open.length <= FIXED_BOUNDS.pipelined;
   }
 
   #end(exchange: Exchange, connection: Connection): void {
-    if (!connection.open.delete(exchange)) return;
+    const place = connection.open.indexOf(exchange);
+    if (place === -1) return;
+    connection.open.splice(place, 1);
     this.#open -= 1;
     this.#onEnd(exchange);
     if (this.#open === 0) for (const resolve of this.#whenQuiet.splice(0)) resolve();
@@ -81,7 +84,7 @@ export class Connections {
   /** Ends connections on which nothing is under way. */
   closeIdle(): void {
     for (const socket of this.#handshakes.values()) socket.destroy();
-    for (const { socket, open } of this.#all.values()) if (open.size === 0) socket.destroy();
+    for (const { socket, open } of this.#all.values()) if (open.length === 0) socket.destroy();
   }
 
   /** Asks what streams without end to come to one. */
