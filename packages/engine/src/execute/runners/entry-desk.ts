@@ -7,6 +7,7 @@ import { findOperation, invokeTool } from "./invoke-tool.ts";
 import type { Encoded } from "./json-text.ts";
 import { encodeFrame, type Order, type Reading } from "./thread-frames.ts";
 import { createToolContext } from "./tool-context.ts";
+import { withoutFolders } from "./without-folders.ts";
 
 // Where a loaded tool takes its orders, the same in a thread and in a process of its own: one call at a time.
 
@@ -38,11 +39,12 @@ export function createDesk(desk: EntryDesk): (order: Order, body: string) => voi
   };
 }
 
-/** What it means for a call that its tool's module could not be loaded. */
+/** What it means for a call that its tool's module could not be loaded. Where the module lies, only the stack says. */
 export function loadFault(error: unknown): RunFault {
   const threw = describeThrown(error);
-  if (error instanceof NoSuchTool) return { kind: "died", message: threw.message };
-  return { ...threw, message: `the tool's module failed to load: ${threw.message}` };
+  const message = withoutFolders(threw.message);
+  if (error instanceof NoSuchTool) return { kind: "died", message };
+  return { ...threw, message: `the tool's module failed to load: ${message}` };
 }
 
 interface Place {

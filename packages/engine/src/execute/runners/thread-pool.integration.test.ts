@@ -9,11 +9,14 @@ import type { Job, RunResult } from "../../ports/runner.ts";
 import { fixtureUrl, forTenant, hostileJob } from "./fixtures/thread-job.ts";
 import { createThreadRunner, type ThreadRunner, type ThreadRunnerOptions } from "./thread-runner.ts";
 
+/** What happens by itself, also on a machine that is busy. */
+const SOON = { timeout: 20_000 };
+
 const runners: ThreadRunner[] = [];
 afterEach(async () => {
   for (const runner of runners.splice(0)) {
     await runner.close();
-    await vi.waitFor(() => expect(runner.counts()).toEqual({ live: 0, idle: 0, waiting: 0 }), 5_000);
+    await vi.waitFor(() => expect(runner.counts()).toEqual({ live: 0, idle: 0, waiting: 0 }), SOON);
   }
 });
 
@@ -75,7 +78,7 @@ describe("thread runner: who shares a thread", () => {
     const runner = start();
     const first = outputOf(await runner.run(hostileJob(operation)));
     expect(first).toBeTypeOf("number");
-    await vi.waitFor(() => expect(runner.counts().live).toBe(0), 2_000);
+    await vi.waitFor(() => expect(runner.counts().live).toBe(0), SOON);
     expect(outputOf(await runner.run(hostileJob("thread")))).not.toBe(first);
   });
 
@@ -95,7 +98,7 @@ describe("thread runner: who shares a thread", () => {
     await runner.run(hostileJob("thread"));
     await nextTurn();
     const pending = runner.run(hostileJob("thread", { timeoutMs: 100 }));
-    blockMs(300);
+    blockMs(2_000);
     expect(outputOf(await pending)).toBeTypeOf("number");
   });
 
@@ -117,56 +120,54 @@ describe("thread runner: who shares a thread", () => {
 });
 
 describe("thread runner: one tool's trouble is not another's", () => {
-  // Ten loops share the processors with whatever else this machine runs: a second is kept, not at every moment.
-  it("[R1-5.2] [MCX-8] ten tools that loop do not hold up twenty calls of others", {
-    retry: 2,
-    timeout: 20_000,
-  }, async () => {
+  // The loops go on until the others have been served, so a call that had to wait for one would never end in time.
+  it("[R1-5.2] [MCX-8] ten tools that loop do not hold up twenty calls of others", async () => {
     const runner = start();
     await runner.run(forTenant("globex", hostileJob("thread")));
-    const loops = times(10, () => runner.run(hostileJob("loop", { timeoutMs: 3_000 })));
+    const stop = new AbortController();
+    const endless = { timeoutMs: 50_000, signal: stop.signal };
+    const loops = times(10, () => runner.run(hostileJob("loop", endless)));
     await sleep(500);
     const calls = await Promise.all(
       times(20, () => timed(runner.run(forTenant("globex", hostileJob("thread"))))),
     );
     for (const { result, tookMs } of calls) {
       expect(result.ok).toBe(true);
-      expect(tookMs).toBeLessThan(1_000);
+      expect(tookMs).toBeLessThan(15_000);
     }
-    for (const result of await Promise.all(loops)) expect(outputOf(result)).toEqual({ kind: "timeout" });
-    await vi.waitFor(() => expect(runner.counts().idle).toBe(runner.counts().live), 5_000);
+    stop.abort();
+    for (const result of await Promise.all(loops)) expect(outputOf(result)).toEqual({ kind: "cancelled" });
+    await vi.waitFor(() => expect(runner.counts().idle).toBe(runner.counts().live), SOON);
   });
 
   it("modules that loop while they load hold nobody up for long", async () => {
     const runner = start();
     const implementation = { kind: "thread" as const, moduleUrl: fixtureUrl("./loops-at-import.ts") };
+    const stop = new AbortController();
+    const endless = { implementation, timeoutMs: 50_000, signal: stop.signal };
     const loads = times(availableParallelism() + 1, (n) =>
-      runner.run(forTenant(`tenant-${n}`, hostileJob("x", { implementation, timeoutMs: 6_000 }))),
+      runner.run(forTenant(`tenant-${n}`, hostileJob("x", endless))),
     );
     const { result, tookMs } = await timed(runner.run(hostileJob("thread")));
     expect(result.ok).toBe(true);
-    expect(tookMs).toBeLessThan(4_000);
-    for (const load of await Promise.all(loads)) expect(outputOf(load)).toEqual({ kind: "timeout" });
-  }, 20_000);
+    expect(tookMs).toBeLessThan(15_000);
+    stop.abort();
+    for (const load of await Promise.all(loads)) expect(outputOf(load)).toEqual({ kind: "cancelled" });
+  });
 });
 
 describe("thread runner: the limit and the line", () => {
   it("calls that wait each get a thread of their own", async () => {
     const runner = start();
     const startedAt = performance.now();
-    await Promise.all(times(6, () => runner.run(hostileJob("nap", { input: { ms: 700 } }))));
+    await Promise.all(times(6, () => runner.run(hostileJob("nap", { input: { ms: 2_000 } }))));
     const tookMs = performance.now() - startedAt;
-    expect(tookMs).toBeLessThan(6 * 700);
+    expect(tookMs).toBeLessThan(6 * 2_000);
     expect(runner.counts().live).toBeGreaterThan(1);
-  }, 20_000);
+  });
 
-  it("there are never more threads than allowed, and everybody is served in order", async () => {
-    const runner = start({ maxThreads: 2 });
+  const served = async (runner: ThreadRunner) => {
     const order: number[] = [];
-    let most = 0;
-    const watch = setInterval(() => {
-      most = Math.max(most, runner.counts().live);
-    }, 1);
     await Promise.all(
       times(8, async (n) => {
         const job = forTenant(`tenant-${n % 4}`, hostileJob("nap", { input: { ms: 20 } }));
@@ -174,29 +175,45 @@ describe("thread runner: the limit and the line", () => {
         order.push(n);
       }),
     );
+    return order;
+  };
+
+  it("there are never more threads than allowed", async () => {
+    const runner = start({ maxThreads: 2 });
+    let most = 0;
+    const watch = setInterval(() => {
+      most = Math.max(most, runner.counts().live);
+    }, 1);
+    await served(runner);
     clearInterval(watch);
     expect(most).toBe(2);
-    for (const [place, n] of order.entries()) expect(Math.abs(place - n)).toBeLessThanOrEqual(1);
-  }, 20_000);
+  });
+
+  it("everybody is served in order", async () => {
+    expect(await served(start({ maxThreads: 1 }))).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  });
 
   it("[FR-EXE-03] a job waits no longer than it may run, and its own time starts with its turn", async () => {
     const runner = start({ maxThreads: 1 });
-    const loop = runner.run(hostileJob("loop", { timeoutMs: 2_000 }));
+    const loop = runner.run(hostileJob("loop", { timeoutMs: 5_000 }));
     const impatient = await timed(runner.run(hostileJob("thread", { timeoutMs: 200 })));
     expect(outputOf(impatient.result)).toEqual({ kind: "timeout" });
-    expect(impatient.tookMs).toBeLessThan(1_000);
-    const patient = runner.run(hostileJob("nap", { input: { ms: 1_000 }, timeoutMs: 2_500 }));
+    expect(impatient.tookMs).toBeLessThan(4_000);
+    // It waits about 5 s and naps for 4: together more than it may run, each by itself less.
+    const patient = runner.run(hostileJob("nap", { input: { ms: 4_000 }, timeoutMs: 8_000 }));
     expect(outputOf(await loop)).toEqual({ kind: "timeout" });
     expect(outputOf(await patient)).toBe("rested");
-  }, 20_000);
+  });
 
   it("a job in line can be cancelled", async () => {
     const runner = start({ maxThreads: 1 });
-    const loop = runner.run(hostileJob("loop", { timeoutMs: 700 }));
+    const stop = new AbortController();
+    const loop = runner.run(hostileJob("loop", { timeoutMs: 50_000, signal: stop.signal }));
     const waiting = await timed(runner.run(hostileJob("thread", { signal: AbortSignal.timeout(100) })));
     expect(outputOf(waiting.result)).toEqual({ kind: "cancelled" });
-    expect(waiting.tookMs).toBeLessThan(500);
+    expect(waiting.tookMs).toBeLessThan(15_000);
     expect(runner.counts().waiting).toBe(0);
+    stop.abort();
     await loop;
   });
 
@@ -214,11 +231,11 @@ describe("thread runner: nothing leaks", () => {
   const osThreads = () => readdirSync("/proc/self/task").length;
 
   it("[MCX-7] idle threads are kept up to the limit, then only for a while", async () => {
-    const runner = start({ maxIdleThreads: 2, idleMs: 600 });
+    const runner = start({ maxIdleThreads: 2, idleMs: 5_000 });
     for (let n = 0; n < 5; n++) await runner.run(forTenant(`tenant-${n}`, hostileJob("thread")));
-    await vi.waitFor(() => expect(runner.counts()).toEqual({ live: 2, idle: 2, waiting: 0 }), 2_000);
-    await vi.waitFor(() => expect(runner.counts().live).toBe(0), 3_000);
-  }, 20_000);
+    await vi.waitFor(() => expect(runner.counts()).toEqual({ live: 2, idle: 2, waiting: 0 }), SOON);
+    await vi.waitFor(() => expect(runner.counts().live).toBe(0), SOON);
+  });
 
   it.runIf(process.platform === "linux")(
     "the operating system agrees that the threads are gone",
@@ -229,9 +246,8 @@ describe("thread runner: nothing leaks", () => {
       expect(osThreads()).toBeGreaterThan(before);
       await Promise.all(times(4, () => runner.run(hostileJob("loop", { timeoutMs: 300 }))));
       await runner.close();
-      await vi.waitFor(() => expect(osThreads()).toBeLessThanOrEqual(before), 5_000);
+      await vi.waitFor(() => expect(osThreads()).toBeLessThanOrEqual(before), SOON);
     },
-    20_000,
   );
 
   it("2,000 calls leave nothing behind", async () => {
@@ -239,16 +255,16 @@ describe("thread runner: nothing leaks", () => {
     await Promise.all(times(50, () => runner.run(hostileJob("thread"))));
     const { signal } = new AbortController();
     const handlesBefore = process.getActiveResourcesInfo().length;
-    await Promise.all(times(2_000, () => runner.run(hostileJob("thread", { signal, timeoutMs: 20_000 }))));
-    await sleep(50);
-    expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(handlesBefore + 4 * 3);
+    await Promise.all(times(2_000, () => runner.run(hostileJob("thread", { signal, timeoutMs: 50_000 }))));
+    const handles = () => process.getActiveResourcesInfo().length;
+    await vi.waitFor(() => expect(handles()).toBeLessThanOrEqual(handlesBefore + 4 * 3), SOON);
     expect(runner.counts()).toMatchObject({ waiting: 0 });
     expect(runner.counts().live).toBeLessThanOrEqual(4);
-  }, 30_000);
+  });
 
   it("an idle thread does not keep the host alive, and what a tool prints is not the host's output", async () => {
     const host = fileURLToPath(new URL("./fixtures/host-process.ts", import.meta.url));
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [host], { timeout: 15_000 });
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [host], { timeout: 50_000 });
     expect({ stdout, stderr }).toEqual({ stdout: "", stderr: "ok" });
-  }, 20_000);
+  });
 });
