@@ -1,11 +1,20 @@
-import { DENIED, EXHAUSTED, INTERNAL, INVALID, NOT_FOUND, TIMED_OUT, UNAVAILABLE } from "./families.ts";
+import {
+  DENIED,
+  EXHAUSTED,
+  INTERNAL,
+  INVALID,
+  NOT_FOUND,
+  STATE_BROKEN,
+  TIMED_OUT,
+  UNAVAILABLE,
+} from "./families.ts";
 import type { CatalogueEntry } from "./vocabulary.ts";
 
 /** A request that no route could take, whatever it asks for. */
 const UNFIT_REQUEST = { ...INVALID, jsonRpc: -32600, fixer: "caller" } as const;
 const UNAUTHENTICATED = { ...DENIED, http: 401, fixer: "caller" } as const;
 
-/** E393x to E394x: what the HTTP door refuses before any call begins. */
+/** E393x to E394x: what the HTTP door refuses before any call begins, and the desk of a running server. */
 export const HTTP_ERRORS = {
   E3930: {
     ...NOT_FOUND,
@@ -96,5 +105,12 @@ export const HTTP_ERRORS = {
     title: "Expectation cannot be met",
     http: 417,
     advice: "Leave the Expect header out, or send 100-continue in it.",
+  },
+  E3945: {
+    ...STATE_BROKEN,
+    title: "Running server could not be asked",
+    http: 503,
+    advice:
+      "Look whether it did what was asked before you ask again: sallyport calls list, approvals list or grants list.",
   },
 } as const satisfies Record<string, CatalogueEntry>;

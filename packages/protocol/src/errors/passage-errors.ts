@@ -135,7 +135,7 @@ export const PASSAGE_ERRORS = {
     title: "State folder is in use by another process",
     http: 503,
     advice:
-      "If it is a server, ask it over HTTP (its /docs says how); or stop it, or give this one a state folder of its own.",
+      "Stop that process, or give this one a state folder of its own (--state-dir); a server can also be asked over HTTP (its /docs says how).",
   },
   E3916: {
     ...INVALID,

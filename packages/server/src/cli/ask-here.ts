@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from "node:readline/promises";
-import type { Engine } from "@sallyport/engine";
 import { isFailure, type JsonValue } from "@sallyport/protocol";
+import type { HouseDesk } from "../desk/index.ts";
 import { questionText } from "./commands/approvals-look.ts";
 import { madeGrant, tellGrant } from "./made-grant.ts";
 import { failureText } from "./render-answer.ts";
@@ -51,15 +51,15 @@ async function acted(choice: string, asking: Asking): Promise<boolean> {
   const { approvalId, digest, session } = asking;
   const by = session.caller({}).user ?? "operator";
   if (choice === "y" || choice === "yes") {
-    return await say(session, (engine) => engine.approvals.approve(approvalId, { by, digest }));
+    return await say(session, (desk) => desk.approvals.approve(approvalId, { by, digest }));
   }
   if (choice === "a") {
     const always = { arguments: "exact", agent: "this", tier: session.config.approvals.grantTier } as const;
-    return await say(session, (engine) => engine.approvals.approve(approvalId, { by, digest, always }));
+    return await say(session, (desk) => desk.approvals.approve(approvalId, { by, digest, always }));
   }
   if (choice === "n" || choice === "no") {
     const reason = (await question(asking, "Why not? The caller is told: ")) || "no reason given";
-    return await say(session, (engine) => engine.approvals.deny(approvalId, { by, reason }));
+    return await say(session, (desk) => desk.approvals.deny(approvalId, { by, reason }));
   }
   if (choice === "e") return await changed(asking, by);
   if (choice !== "l") return false;
@@ -83,7 +83,7 @@ async function changed(asking: Asking, by: string): Promise<boolean> {
     asking.session.output.note(`That is not JSON: ${error instanceof Error ? error.message : String(error)}`);
     return false;
   }
-  return await say(asking.session, (engine) => engine.approvals.edit(asking.approvalId, { by, input }));
+  return await say(asking.session, (desk) => desk.approvals.edit(asking.approvalId, { by, input }));
 }
 
 function question({ lines, signal }: Asking, text: string): Promise<string> {
@@ -92,11 +92,11 @@ function question({ lines, signal }: Asking, text: string): Promise<string> {
 
 async function say(
   session: Session,
-  answer: (engine: Engine) => ReturnType<Engine["approvals"]["approve"]>,
+  answer: (desk: HouseDesk) => ReturnType<HouseDesk["approvals"]["approve"]>,
 ): Promise<boolean> {
-  const said = await session.inHouse(async ({ engine }) => {
-    const record = await answer(engine);
-    const grant = isFailure(record) ? undefined : await madeGrant(engine, record.approvalId);
+  const said = await session.atDesk(async (desk) => {
+    const record = await answer(desk);
+    const grant = isFailure(record) ? undefined : await madeGrant(desk, record.approvalId);
     if (grant) tellGrant(grant, session.output);
     return record;
   });

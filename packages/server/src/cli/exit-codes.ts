@@ -14,7 +14,18 @@ export const EXIT = {
 } as const;
 
 /** Failures of the house rather than of the call. */
-const INTERNAL = new Set(["E3801", "E3802", "E3803", "E3804", "E3900", "E3908", "E3912", "E3914", "E3915"]);
+const INTERNAL = new Set([
+  "E3801",
+  "E3802",
+  "E3803",
+  "E3804",
+  "E3900",
+  "E3908",
+  "E3912",
+  "E3914",
+  "E3915",
+  "E3945",
+]);
 
 /** What the person at the command line can put right: configuration, modules, arguments. */
 const USAGE = new Set(["E3919", "E3920", "E3921", "E3943"]);

@@ -1,9 +1,10 @@
-import type { Engine, StandingGrant } from "@sallyport/engine";
+import type { StandingGrant } from "@sallyport/engine";
+import type { HouseDesk } from "../desk/index.ts";
 import type { Output } from "./io.ts";
 
 /** The standing grant that came from an answer; undefined when none did. */
-export async function madeGrant(engine: Engine, approvalId: string): Promise<StandingGrant | undefined> {
-  for (const grant of await engine.grants.list()) {
+export async function madeGrant(desk: HouseDesk, approvalId: string): Promise<StandingGrant | undefined> {
+  for (const grant of await desk.grants.list()) {
     if (grant.kind === "standing" && grant.approvalId === approvalId) return grant;
   }
   return undefined;

@@ -11,6 +11,7 @@ import type { Caller, Failure } from "@sallyport/protocol";
 import type { Command } from "commander";
 import { type OpenHouse, openHouse, shelveTools } from "../compose.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { type HouseDesk, reachDesk } from "../desk/index.ts";
 import { hasStore } from "../has-store.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
@@ -54,6 +55,17 @@ export class Session {
     } finally {
       const waiting = await house.close();
       if (waiting !== undefined) this.output.note(`! Events wait in the outbox: ${waiting}`);
+    }
+  }
+
+  /** Asks the process that has the house open, if one has; otherwise opens it for the time of `use`. */
+  async atDesk<Result>(use: (desk: HouseDesk) => Promise<Result>): Promise<Result> {
+    const desk = await reachDesk(this.config.stateFolder);
+    if (!desk) return await this.inHouse(({ engine }) => use(engine));
+    try {
+      return await use(desk);
+    } finally {
+      desk.close();
     }
   }
 

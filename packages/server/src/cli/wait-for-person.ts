@@ -66,8 +66,8 @@ export async function resumeOnce(
   session: Session,
   signal?: AbortSignal,
 ): Promise<CallAnswer> {
-  const answer = await session.inHouse(({ engine }) =>
-    engine.resume(callId, { disclosure: "full", ...(signal && { signal }) }),
+  const answer = await session.atDesk((desk) =>
+    desk.resume(callId, { disclosure: "full", ...(signal && { signal }) }),
   );
   if (isFailure(answer)) throw new SallyportError(answer);
   return answer;

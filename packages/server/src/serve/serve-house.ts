@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import { type OpenHouse, openHouse } from "../compose.ts";
 import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { type OpenDesk, openDesk } from "../desk/index.ts";
 import { type HttpOptions, type OpenHttp, openHttp } from "../http/compose-http.ts";
 import { openTelemetry } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
@@ -94,6 +95,7 @@ interface Serving {
 async function whileOpen(serving: Serving, onOpen: ServeOptions["onOpen"]): Promise<void> {
   const { house, http, stopping, log } = serving;
   const unfollow = followReloads(house, log);
+  const desk = await deskOf(house, log);
   try {
     onOpen(await startReport(house, http));
     log.info({ url: http.url }, "The door is open");
@@ -102,6 +104,20 @@ async function whileOpen(serving: Serving, onOpen: ServeOptions["onOpen"]): Prom
   } finally {
     unfollow();
     await closeDoor(serving);
+    await desk?.close();
+  }
+}
+
+/** Without a desk the door is as good as with one; only the command line has to wait until this process has stopped. */
+async function deskOf({ engine, config }: OpenHouse, log: Logger): Promise<OpenDesk | undefined> {
+  try {
+    const desk = await openDesk(engine, config.stateFolder);
+    if (!desk)
+      log.warn({}, "The command line cannot reach this server: the path of its state folder is too long");
+    return desk;
+  } catch (error) {
+    log.warn({ err: error }, "The command line cannot reach this server");
+    return undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { AlwaysAllow, ApprovalRecord, ArgumentPattern, Engine } from "@sallyport/engine";
+import type { AlwaysAllow, ApprovalRecord, ArgumentPattern } from "@sallyport/engine";
 import {
   type CallAnswer,
   type Failure,
@@ -9,6 +9,7 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
+import type { HouseDesk } from "../../desk/index.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
 import { type Io, visible } from "../io.ts";
@@ -71,8 +72,8 @@ export function approveCommand(io: Io, finish: (code: number) => void): Command 
     const { comment, digest } = options;
     const always = alwaysOf(options, session);
     finish(
-      await answer(session, options, (engine, by) =>
-        engine.approvals.approve(approvalId, {
+      await answer(session, options, (desk, by) =>
+        desk.approvals.approve(approvalId, {
           by,
           ...(comment !== undefined && { comment }),
           ...(digest !== undefined && { digest }),
@@ -124,8 +125,8 @@ export function denyCommand(io: Io): Command {
     async (approvalId: string, options: AnswerOptions & { reason: string }) => {
       const session = new Session(options, io);
       const by = nameOf(session, options);
-      const record = await session.inHouse(async ({ engine }) =>
-        must(await engine.approvals.deny(approvalId, { by, reason: options.reason })),
+      const record = await session.atDesk(async (desk) =>
+        must(await desk.approvals.deny(approvalId, { by, reason: options.reason })),
       );
       session.output.result(approvalDocument(record), () => visible(`Denied: ${record.summary}`));
     },
@@ -143,9 +144,7 @@ export function editCommand(io: Io, finish: (code: number) => void): Command {
       const session = new Session(options, io);
       const given = (await readInput(input, io)) as JsonValue;
       finish(
-        await answer(session, options, (engine, by) =>
-          engine.approvals.edit(approvalId, { by, input: given }),
-        ),
+        await answer(session, options, (desk, by) => desk.approvals.edit(approvalId, { by, input: given })),
       );
     },
   );
@@ -159,26 +158,26 @@ function withAnswerOptions(command: Command): Command {
 async function answer(
   session: Session,
   options: AnswerOptions,
-  say: (engine: Engine, by: string) => ReturnType<Engine["approvals"]["approve"]>,
+  say: (desk: HouseDesk, by: string) => ReturnType<HouseDesk["approvals"]["approve"]>,
 ): Promise<number> {
-  return await session.inHouse(async ({ engine }) => {
-    const record = must(await say(engine, nameOf(session, options)));
-    const grant = await madeGrant(engine, record.approvalId);
+  return await session.atDesk(async (desk) => {
+    const record = must(await say(desk, nameOf(session, options)));
+    const grant = await madeGrant(desk, record.approvalId);
     const approval = { ...approvalDocument(record), ...(grant && { grantId: grant.grantId }) };
     if (grant && !session.output.json) tellGrant(grant, session.output);
     const settled = record.standing.state !== "pending";
     if (!options.run || !settled) return tell(session, { record, approval });
-    const ran = must(await goOn(engine, record.callId));
+    const ran = must(await goOn(desk, record.callId));
     if (session.output.json) session.output.result({ approval, call: answerDocument(ran) }, () => "");
     else printAnswer(ran, session.output);
     return exitCodeOfAnswer(ran);
   });
 }
 
-async function goOn(engine: Engine, callId: string): Promise<CallAnswer | Failure> {
+async function goOn(desk: HouseDesk, callId: string): Promise<CallAnswer | Failure> {
   const { signal, done } = interrupted();
   try {
-    return await engine.resume(callId, { signal, disclosure: "full" });
+    return await desk.resume(callId, { signal, disclosure: "full" });
   } finally {
     done();
   }

@@ -90,9 +90,9 @@ async function call(
   const input = await readInput(line.input, io);
   const token = await readToken(options.token, io);
   const onApproval = options.onApproval ?? session.config.approvals.onApproval;
-  const answer = await session.inHouse(({ engine }) =>
+  const answer = await session.atDesk((desk) =>
     interruptible((signal) =>
-      engine.call({
+      desk.call({
         tool,
         input,
         caller: session.caller(options),

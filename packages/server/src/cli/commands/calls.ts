@@ -177,8 +177,8 @@ async function closeCall(callId: string, options: RecoverOptions, session: Sessi
   const result =
     options.result === undefined ? undefined : ((await readInput(options.result, session.io)) as JsonValue);
   const by = session.caller({}).user ?? "operator";
-  const closed = await session.inHouse(({ engine }) =>
-    engine.closeByPerson({ callId, as, note, by, ...(result !== undefined && { result }) }),
+  const closed = await session.atDesk((desk) =>
+    desk.closeByPerson({ callId, as, note, by, ...(result !== undefined && { result }) }),
   );
   if ("code" in closed) throw new SallyportError(closed);
   session.output.result(answerDocument(closed), () => `Closed ${callId} as ${as.replace("_", " ")}.`);

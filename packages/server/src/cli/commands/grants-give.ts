@@ -1,13 +1,14 @@
-import type { CapabilityGrant, Engine, GrantConstraint, GrantRecord } from "@sallyport/engine";
+import type { CapabilityGrant, GrantConstraint, GrantRecord } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
+import type { HouseDesk } from "../../desk/index.ts";
 import type { Io } from "../io.ts";
 import { Session, withCommonOptions } from "../session.ts";
 import { type GiveOptions, granteeOf, withGiveOptions } from "./grant-options.ts";
 import { grantDocument, grantText } from "./grant-text.ts";
 
-type GrantDraft = Parameters<Engine["grants"]["issue"]>[0];
-type DelegationDraft = Parameters<Engine["grants"]["delegate"]>[1];
+type GrantDraft = Parameters<HouseDesk["grants"]["issue"]>[0];
+type DelegationDraft = Parameters<HouseDesk["grants"]["delegate"]>[1];
 
 const ISSUE_HELP = `
 Without --resource, --action and --condition the grant is unrestricted; without --ttl it holds until it is revoked.
@@ -29,7 +30,7 @@ export function issueCommand(io: Io): Command {
         options.tenant === undefined ? {} : { tenant: options.tenant },
       );
       const draft = issueDraft(options, { tenant, by: user, now: Date.now() });
-      await give(session, (engine) => engine.grants.issue(draft));
+      await give(session, (desk) => desk.grants.issue(draft));
     },
   );
 }
@@ -66,9 +67,9 @@ export function delegateCommand(io: Io): Command {
     async (parentId: string, options: GiveOptions) => {
       const session = new Session(options, io);
       const by = session.caller({}).user ?? "operator";
-      await give(session, async (engine) => {
-        const parent = await engine.grants.get(parentId);
-        return await engine.grants.delegate(
+      await give(session, async (desk) => {
+        const parent = await desk.grants.get(parentId);
+        return await desk.grants.delegate(
           parentId,
           delegationDraft(options, { parent, by, now: Date.now() }),
         );
@@ -79,9 +80,9 @@ export function delegateCommand(io: Io): Command {
 
 async function give(
   session: Session,
-  make: (engine: Engine) => Promise<CapabilityGrant | Failure>,
+  make: (desk: HouseDesk) => Promise<CapabilityGrant | Failure>,
 ): Promise<void> {
-  const grant = await session.inHouse(({ engine }) => make(engine));
+  const grant = await session.atDesk(make);
   if (isFailure(grant)) throw new SallyportError(grant);
   const now = Date.now();
   session.output.result(grantDocument(grant, now), () => `Gave ${grantText(grant, now)}`);

@@ -76,8 +76,8 @@ function revokeCommand(io: Io): Command {
     async (grantId: string, options: CommonOptions & { reason: string }) => {
       const session = new Session(options, io);
       const by = session.caller({}).user ?? "operator";
-      const done = await session.inHouse(({ engine }) =>
-        engine.grants.revoke(grantId, { by, reason: options.reason }),
+      const done = await session.atDesk((desk) =>
+        desk.grants.revoke(grantId, { by, reason: options.reason }),
       );
       if (isFailure(done)) throw new SallyportError(done);
       const revoked = done.revoked.map((record) => record.grantId);

@@ -36,9 +36,7 @@ export function revokeCommand(io: Io): Command {
     const text = (await readText(given, io)).trim();
     const token = tokenNamed(text, { rules: tokenRulesOf(session.config), isFile });
     const by = options.by ?? session.caller({}).user ?? "operator";
-    const done = await session.inHouse(({ engine }) =>
-      engine.revokeToken({ ...token, by, reason: options.reason }),
-    );
+    const done = await session.atDesk((desk) => desk.revokeToken({ ...token, by, reason: options.reason }));
     if (isFailure(done)) throw new SallyportError(done);
     session.output.result(revocationDocument(done), () =>
       visible(`Revoked ${done.jti}. It is refused from now on.`),

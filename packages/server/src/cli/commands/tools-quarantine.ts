@@ -1,6 +1,7 @@
-import { lifecycleAt, type ToolRecord, type ToolShelf } from "@sallyport/engine";
+import { lifecycleAt, type ToolRecord } from "@sallyport/engine";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
+import type { HouseDesk } from "../../desk/index.ts";
 import { type Io, visible } from "../io.ts";
 import { personWords } from "../person-text.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -56,14 +57,14 @@ export function releaseCommand(io: Io): Command {
 
 interface Act {
   done: string;
-  change(tools: ToolShelf, version: { id: string; version: string }): Promise<ToolRecord | Failure>;
+  change(tools: HouseDesk["tools"], version: { id: string; version: string }): Promise<ToolRecord | Failure>;
 }
 
 /** Does it to the named version, or to every version of the tool that is still there. */
 async function each(session: Session, tool: Reference, { done, change }: Act): Promise<void> {
-  const changed = await session.inHouse(async ({ engine: { tools } }) => {
+  const changed = await session.atDesk(async ({ tools }) => {
     const records: ToolRecord[] = [];
-    for (const version of versionsOf(tools, tool)) {
+    for (const version of await versionsOf(tools, tool)) {
       const record = await change(tools, { id: tool.id, version });
       if (isFailure(record)) throw new SallyportError(record);
       records.push(record);
@@ -80,12 +81,12 @@ async function each(session: Session, tool: Reference, { done, change }: Act): P
   );
 }
 
-function versionsOf(tools: ToolShelf, { id, version }: Reference): string[] {
+async function versionsOf(tools: HouseDesk["tools"], { id, version }: Reference): Promise<string[]> {
   if (version !== undefined) return [version];
   const now = Date.now();
-  const there = tools
-    .list()
-    .filter(({ manifest, retirement }) => manifest.id === id && lifecycleAt(retirement, now) !== "removed");
+  const there = (await tools.list()).filter(
+    ({ manifest, retirement }) => manifest.id === id && lifecycleAt(retirement, now) !== "removed",
+  );
   if (there.length > 0) return there.map(({ manifest }) => manifest.version);
   throw new SallyportError(failure("E3001", { message: `There is no tool ${id}.` }));
 }

@@ -160,8 +160,8 @@ function deprecateCommand(io: Io): Command {
     async (tool: { id: string; version: string }, flags: DeprecateFlags) => {
       const session = new Session(flags, io);
       const { replacement, guidance, days: warningDays } = flags;
-      const changed = await session.inHouse(({ engine }) =>
-        engine.tools.deprecate(tool.id, tool.version, {
+      const changed = await session.atDesk((desk) =>
+        desk.tools.deprecate(tool.id, tool.version, {
           ...(replacement !== undefined && { replacement }),
           ...(guidance !== undefined && { guidance }),
           ...(warningDays !== undefined && { warningDays }),
@@ -188,9 +188,7 @@ function removeCommand(io: Io): Command {
     async (tool: { id: string; version: string }, flags: CommonOptions & { force?: boolean }) => {
       const session = new Session(flags, io);
       const force = flags.force === true;
-      const changed = await session.inHouse(({ engine }) =>
-        engine.tools.remove(tool.id, tool.version, { force }),
-      );
+      const changed = await session.atDesk((desk) => desk.tools.remove(tool.id, tool.version, { force }));
       showChange(changed, session, "Removed");
     },
   );
