@@ -60,14 +60,15 @@ export function readConfig(place: ConfigPlace): ConfigReading {
   const path = resolve(place.cwd, place.file ?? CONFIG_FILE);
   const text = readConfigFile(path);
   if (typeof text === "object") throw new SallyportError(text);
-  if (text === undefined && place.file !== undefined) throw missing(path);
+  if (text === undefined && place.file !== undefined) throw missingConfig(path);
   const file = text === undefined ? undefined : path;
   const yaml = readYaml(text ?? "", path);
   if (Array.isArray(yaml)) return { ok: false, file, issues: yaml, originOf: () => ({ kind: "default" }) };
   return judge(place, { yaml, file });
 }
 
-function missing(path: string): SallyportError {
+/** E3919 for a file that is not there. */
+export function missingConfig(path: string): SallyportError {
   const advice = "Name one that exists with --config, or make one with `sallyport init`.";
   return new SallyportError(failure("E3919", { message: `There is no configuration file ${path}.`, advice }));
 }

@@ -48,7 +48,7 @@ describe("a reload of rules", () => {
     room.write("sallyport.yaml", `${TOOL}${EVERYBODY}toolLimits: [{ tools: [tell*], enabled: false }]\n`);
     expect(await room.reload()).toMatchObject({ applied: ["toolLimits"] });
     expect(await room.answer()).toBe("E3014");
-    room.write("sallyport.yaml", TOOL + EVERYBODY);
+    room.write("sallyport.yaml", `${TOOL}${EVERYBODY}toolLimits: []\n`);
     await room.reload();
     expect(await room.answer()).toBe("one");
   });
@@ -60,10 +60,30 @@ describe("a reload of rules", () => {
     room.write("rules.yaml", DENY);
     expect(await room.reload()).toMatchObject({ ok: true, applied: [] });
     expect(await room.answer()).toMatch(/^E32/);
-    room.write("sallyport.yaml", TOOL + EVERYBODY);
+    room.write("sallyport.yaml", `${TOOL}${EVERYBODY}policy: {}\n`);
     expect(await room.reload()).toMatchObject({ applied: ["policy.files"] });
     expect(await room.answer()).toBe("one");
     expect(room.house.rules).toBeUndefined();
+  });
+
+  it("keeps what is in force when the file is gone, empty or cut off [L3P2-6]", async () => {
+    room.write("rules.yaml", DENY);
+    const whole = `${TOOL}${EVERYBODY}policy: { files: [rules.yaml] }\nagents: [{ agents: [x], roles: [y] }]\n`;
+    await room.open(whole);
+    const refused = async (words: RegExp) => {
+      const failure = { code: "E3919", message: expect.stringMatching(words) };
+      expect(await room.reload()).toMatchObject({ ok: false, failure });
+      expect(await room.answer()).toMatch(/^E32/);
+    };
+    room.write("sallyport.yaml", TOOL + EVERYBODY);
+    await refused(/has lost policy, agents; it may be half written/);
+    room.write("sallyport.yaml", "");
+    await refused(/has lost policy, agents, tools/);
+    rmSync(join(room.folder, "sallyport.yaml"));
+    await refused(/no configuration file/);
+    room.write("sallyport.yaml", `${TOOL}${EVERYBODY}policy: {}\nagents: []\n`);
+    expect(await room.reload()).toMatchObject({ ok: true, applied: ["agents", "policy.files"] });
+    expect(await room.answer()).toBe("one");
   });
 
   it("names what needs a restart, every time, and leaves it as it was", async () => {
@@ -107,7 +127,7 @@ describe("a reload of rules", () => {
     room.write("sallyport.yaml", `${asking}tools: [./none.mts]\n`);
     await room.refusal();
     expect(room.bus.listeners).toBe(listeners + 1);
-    room.write("sallyport.yaml", TOOL + EVERYBODY);
+    room.write("sallyport.yaml", `${TOOL}${EVERYBODY}policy: {}\n`);
     await room.reload();
     expect(room.bus.listeners).toBe(listeners);
   });

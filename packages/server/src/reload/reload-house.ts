@@ -1,11 +1,12 @@
 import type { Bus, Engine, Store } from "@sallyport/engine";
 import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { type OpenAuthority, openAuthority } from "../authority.ts";
-import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { type LoadedConfig, readConfig, wrongConfig } from "../config/load.ts";
 import { operatorLimitsOf } from "../operator-limits.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { changedKeys, inForce } from "./changed-keys.ts";
 import type { LiveHouse } from "./live-house.ts";
+import { refuseLostSections } from "./lost-sections.ts";
 import { planTools, type ToolPlan } from "./plan-tools.ts";
 import {
   type ComparedTools,
@@ -56,7 +57,7 @@ export function reloadHouse(house: ReloadableHouse): Promise<ReloadReport> {
 }
 
 async function reload(house: ReloadableHouse): Promise<ReloadReport> {
-  const read = loadConfig(house.config.place);
+  const read = readAgain(house.config);
   const config = inForce(house.config, read);
   const opened = openRules(config, house.live);
   try {
@@ -74,6 +75,13 @@ async function reload(house: ReloadableHouse): Promise<ReloadReport> {
     opened.drop();
     throw error;
   }
+}
+
+function readAgain(before: LoadedConfig): LoadedConfig {
+  const read = readConfig(before.place);
+  if (!read.ok) throw wrongConfig(read.issues);
+  refuseLostSections(before, read);
+  return read.config;
 }
 
 interface OpenRules {
