@@ -50,11 +50,14 @@ export function openAuthority(
     errors,
     grants = [],
     policies = [],
+    project = config.folder,
   }: {
     bus: Bus;
     errors?: ErrorHandler | undefined;
     grants?: readonly ConfiguredGrant[] | undefined;
     policies?: readonly Policy[] | undefined;
+    /** The folder that standing grants may be bound to. */
+    project?: string | undefined;
   },
 ): OpenAuthority {
   const signer = hmacSigner(must(ensureGrantsKey(keyFolder(config.stateFolder))));
@@ -66,7 +69,7 @@ export function openAuthority(
     agents: config.agents.map((agent) => profileOf(agent, resolve(config.folder, config.workspace))),
     policies: [...policiesOf(config, { rules, bus }), ...policies],
     shelf,
-    project: config.folder,
+    project,
     onProblem: (policy, error) => errors?.report({ error, code: "E3206", stage: `policy ${policy}` }),
     ...(tokens && { tokens: { checker: tokens, required: config.tokens.required } }),
   });

@@ -58,6 +58,8 @@ interface OpenOptions {
   grants?: readonly ConfiguredGrant[];
   /** Beside the configured ones; the strictest counts. */
   policies?: readonly Policy[];
+  /** The folder that is worked in, which standing grants may be bound to; the configuration's when left out. */
+  project?: string;
   hooks?: Hook[];
   errors?: ErrorHandler;
   meter?: Meter;
@@ -70,11 +72,17 @@ interface OpenOptions {
 
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
 export async function openHouse({ config, onRules, ...options }: OpenOptions): Promise<OpenHouse> {
-  const { grants, policies, hooks, errors, meter, tracer, instance } = options;
+  const { grants, policies, project, hooks, errors, meter, tracer, instance } = options;
   const store = await openSqliteStore({ folder: config.stateFolder, durability: config.durability });
   try {
     const bus = new MemoryBus();
-    const { rules, tokens, ...authority } = openAuthority(config, { bus, errors, grants, policies });
+    const { rules, tokens, ...authority } = openAuthority(config, {
+      bus,
+      errors,
+      grants,
+      policies,
+      project,
+    });
     const isolation = await openIsolation(config);
     const engine = await createEngine({
       store,

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { TERMINAL_ATTACKS } from "../../../packages/engine/src/loop/fixtures/terminal-attacks.ts";
+import { eventually, hasTmux, type TmuxTerminal } from "../../fixtures/tmux-terminal/index.ts";
 import { call, replaceLine } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { type ChatTerminal, hasTmux } from "./fixtures/chat-terminal.ts";
-import { eventually } from "./fixtures/waiting.ts";
 
 const ESC = "\u001b";
 /** One of each kind that leaves a trace in the terminal, so that its effect can be seen. */
@@ -27,7 +26,7 @@ const OWN = /\u001b\[(?:[\d;]*m|\d*[ABGJK]|2J|3J|H|\?(?:25|2004|2026)[hl]|[<>=]\
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
 const ACTING = /[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
-async function stateOf(terminal: ChatTerminal): Promise<string[]> {
+async function stateOf(terminal: TmuxTerminal): Promise<string[]> {
   return [await terminal.clipboard(), ...(await Promise.all(UNTOUCHED.map((name) => terminal.pane(name))))];
 }
 
@@ -55,7 +54,7 @@ describe("what a model, a file or a command says to the terminal", () => {
       ],
       {
         loop: { approval: { denylist: [] } },
-        files: { "evil.txt": `plain line\n${TEXT}\n`, "traces.bin": TRACES },
+        files: { "evil.txt": `plain line\n${TEXT.replaceAll("\r", "")}\n`, "traces.bin": TRACES },
       },
     );
     const terminal = await room.terminal();

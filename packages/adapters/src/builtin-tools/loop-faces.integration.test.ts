@@ -1,11 +1,15 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonValue } from "@sallyport/protocol";
+import { type Failure, type FileEffects, isFailure, type JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { snapshot } from "../workspace/testing/snapshot.ts";
-import { inHouse, resultOf } from "./fixtures/built-house.ts";
+import { failureOf, inHouse, resultOf } from "./fixtures/built-house.ts";
+import { lp1 } from "./fixtures/lp1.ts";
 
-const lp1 = (...lines: string[]) => ["LP1", ...lines, "END", ""].join("\n");
+function effectsIn(preview: FileEffects | Failure | undefined): FileEffects | undefined {
+  if (preview && isFailure(preview)) throw new Error(preview.message);
+  return preview;
+}
 
 describe("what a loop asks before a call", () => {
   it("is offered under the tool's own name, schema and conduct [FR-REG-03]", () =>
@@ -48,6 +52,26 @@ describe("what a loop asks before a call", () => {
     }),
   );
 
+  it.each<[string, string, string]>([
+    ["/etc/passwd", "E3955", "Use a path relative to the working folder."],
+    ["out/x", "E3955", "Use a path inside one of the allowed folders."],
+    [".ssh/id", "E3956", "Use another file: files of this pattern may not be touched."],
+    ["a\nb", "E3901", "Leave out control and text-direction characters."],
+    ["a.txt/x", "E3907", "Check the names on the way."],
+  ])(
+    "is told once what to do about the path %j, also when it is called all the same (%s)",
+    (path, code, advice) =>
+      inHouse({ files: { "a.txt": "a\n" } }, async ({ tools, root, call }) => {
+        symlinkSync("/tmp", join(root, "out"));
+        const before = await tools.read_file?.loop.preflight?.({ path }, "talk");
+        expect(before).toMatchObject({ code, advice });
+        expect(before?.message).not.toContain(advice);
+        const called = failureOf(await call("read_file", { path }));
+        expect(called.code).toBe(code);
+        expect(`${called.message} ${called.advice}`.split(advice)).toHaveLength(2);
+      }),
+  );
+
   it.each<[string, JsonValue, string]>([
     ["read_file", { path: "a" }, "Read a"],
     ["read_file", { path: "a", start_line: 2, end_line: 9 }, "Read a [lines 2-9]"],
@@ -80,10 +104,9 @@ describe("what a loop asks before a call", () => {
     inHouse({ files: { "a.txt": "one\ntwo\n", "b.txt": "b\n" } }, async ({ call, tools, root }) => {
       const input = { patch: lp1("F a.txt", "E", "two", ".", "F n/new", "T", "x", ".") };
       const preview = () => tools.apply_patch?.loop.preview?.(input, "talk");
-      expect(await preview()).toBeUndefined();
       resultOf(await call("read_file", { path: "a.txt" }));
       const before = await snapshot(root, { times: true });
-      const shown = await preview();
+      const shown = effectsIn(await preview());
       expect(await snapshot(root, { times: true })).toEqual(before);
       expect(shown?.files.map(({ path, change }) => `${change} ${path}`)).toEqual([
         "edited a.txt",
@@ -97,7 +120,7 @@ describe("what a loop asks before a call", () => {
   it("is shown no more of a large difference than there is room for", () =>
     inHouse({}, async ({ tools }) => {
       const content = "a line of text\n".repeat(20_000);
-      const shown = await tools.write_file?.loop.preview?.({ path: "n", content }, "talk");
+      const shown = effectsIn(await tools.write_file?.loop.preview?.({ path: "n", content }, "talk"));
       expect(shown?.diffsCut).toBe(true);
       expect(Buffer.byteLength(shown?.files[0]?.diff ?? "")).toBeLessThanOrEqual(65_536);
       expect(shown?.files[0]?.note).toBe("the diff is cut");

@@ -1,5 +1,4 @@
-import { ToolFailure } from "@sallyport/engine/tool";
-import type { FileEffect, FileEffects } from "@sallyport/protocol";
+import type { Failure, FileEffect, FileEffects } from "@sallyport/protocol";
 import { type Anchor, anchored } from "../workspace/anchor.ts";
 import type { Change } from "../workspace/change.ts";
 import { DEFAULT_BOUNDS } from "../workspace/effects.ts";
@@ -7,7 +6,7 @@ import { isKnown, look, stateOf } from "../workspace/entry.ts";
 import { digestOf, stateAfter } from "../workspace/proof.ts";
 import { byPath } from "../workspace/relative-path.ts";
 import { textDiff } from "../workspace/text-diff.ts";
-import { codeOf } from "./problems.ts";
+import { asFailure, codeOf, isSystemTrouble } from "./problems.ts";
 import { realFiles } from "./real-files.ts";
 import { foldersTo, hashOf, type ReadableFiles } from "./workspace-file.ts";
 
@@ -23,15 +22,15 @@ export interface PlannedFile {
 export type Plan = (files: ReadableFiles) => Promise<PlannedFile[]>;
 
 /**
- * What a call would change now, in the same form and with the same digest as it will be recorded. Only reads. Undefined
- * when the call would fail, or when files change too fast to tell.
+ * What a call would change now, in the same form and with the same digest as it will be recorded. Only reads. What the
+ * tool itself would refuse it with is the answer when it would; undefined when the system keeps it from telling.
  */
-export async function previewOf(root: string, plan: Plan): Promise<FileEffects | undefined> {
+export async function previewOf(root: string, plan: Plan): Promise<FileEffects | Failure | undefined> {
   try {
     return await anchored(root, async (anchor) => effectsOf(anchor, await plan(realFiles(anchor))));
   } catch (error) {
-    if (error instanceof ToolFailure || codeOf(error) !== undefined) return undefined;
-    throw error;
+    if (isSystemTrouble(error) || codeOf(error) !== undefined) return undefined;
+    return asFailure(error);
   }
 }
 

@@ -34,15 +34,32 @@ export function limitExceeded(message: string): ToolFailure {
 
 const PATH_CODES = ["E3901", "E3955", "E3956"] as const satisfies readonly ToolCode[];
 
+/** A path that the sandbox refuses, thrown by a tool. */
+class PathRefused extends ToolFailure {
+  /** The same as a value, with the advice apart. */
+  readonly refusal: Failure;
+
+  constructor(code: ToolCode, refusal: Failure) {
+    super(code, spoken(refusal));
+    this.refusal = refusal;
+  }
+}
+
 /** What the path sandbox says, as the tool throws it. */
-export function pathRefused({ code, message }: Failure): ToolFailure {
-  const known = PATH_CODES.find((one) => one === code);
-  if (known === "E3901") return badArguments(message);
-  return new ToolFailure(known ?? "E3907", message);
+export function pathRefused(said: Failure): ToolFailure {
+  const code = PATH_CODES.find((one) => one === said.code) ?? "E3907";
+  const message = code === "E3901" ? `Bad args: ${said.message}` : said.message;
+  return new PathRefused(code, { ...said, message });
+}
+
+/** Of what is thrown only the message gets through, and the catalogue's advice is put beside it: it is not said here. */
+function spoken({ code, message, advice }: Failure): string {
+  return advice === failure(code).advice ? message : `${message} ${advice}`;
 }
 
 /** What a tool would throw, as a value; anything else is a defect and thrown on. */
 export function asFailure(thrown: unknown): Failure {
+  if (thrown instanceof PathRefused) return thrown.refusal;
   if (thrown instanceof ToolFailure) return failure(thrown.toolCode, { message: thrown.message });
   throw thrown;
 }
@@ -57,6 +74,14 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   ELOOP: "too many symbolic links",
 };
 
+/** The system could not do it for a reason that says nothing about the path, and may be gone the next time. */
+class SystemTrouble extends ToolFailure {}
+
+/** Whether a tool failed by no fault of the call's. */
+export function isSystemTrouble(thrown: unknown): boolean {
+  return thrown instanceof SystemTrouble;
+}
+
 /**
  * What a file access ended in, in words about the path as the caller wrote it. What is not about the path is given back
  * as it is: a breach of the tool's own bounds ends the call, and says so itself.
@@ -65,7 +90,11 @@ export function fileProblem(asked: string, thrown: unknown): unknown {
   if (thrown instanceof SallyportError && thrown.failure.code === "E3105" && thrown.failure.details?.path)
     return new ToolFailure("E3956", `${asked}: the workspace does not let this path be used`);
   const code = codeOf(thrown);
-  return code === undefined ? thrown : executionFailed(`${asked}: ${SYSTEM_WORDS[code] ?? code}`);
+  if (code === undefined) return thrown;
+  const known = SYSTEM_WORDS[code];
+  return known === undefined
+    ? new SystemTrouble("E3907", `${asked}: ${code}`)
+    : executionFailed(`${asked}: ${known}`);
 }
 
 /** A system's error code, such as `ENOENT`. */

@@ -15,29 +15,31 @@ export interface House {
 
 /**
  * Resolve, canonicalise, rebuild, contain, deny: the rest of the order of FR-VAL-04, for a path whose spelling is in
- * order. What is in the way is told last, so that nothing about places outside is.
+ * order. What is in the way is told last, so that nothing about places outside is. Refusals speak of the path as it was
+ * asked for.
  */
-export async function judgePath(path: string, house: House): Promise<CheckedPath | Failure> {
-  const asked = resolve(house.cwd, path);
-  const target = await resolveTarget(asked);
+export async function judgePath(path: string, house: House, asked = path): Promise<CheckedPath | Failure> {
+  const absolute = resolve(house.cwd, path);
+  const target = await resolveTarget(absolute);
   const place = await placeOf(target.path, house.roots);
-  if (!place) return outside(path, "leads outside the allowed folders", { resolved: target.path });
+  if (!place) return outside(asked, "leads outside the allowed folders", { resolved: target.path });
   // The name that was asked for counts as well: a link called `.ssh` is no way to make that name harmless.
-  const pattern = house.deniedBy(place.path) ?? (asked === place.path ? undefined : house.deniedBy(asked));
-  if (pattern !== undefined) return deniedPath(path, pattern);
-  return target.kind === "blocked" ? blocked(path, target.by) : checkedPath(place, target);
+  const pattern =
+    house.deniedBy(place.path) ?? (absolute === place.path ? undefined : house.deniedBy(absolute));
+  if (pattern !== undefined) return deniedPath(asked, pattern);
+  return target.kind === "blocked" ? blocked(asked, target.by) : checkedPath(asked, place, target);
 }
 
 /** The same path judged anew: as it was checked, or the refusal. */
 export async function recheck(checked: CheckedPath, house: House): Promise<CheckedPath | Failure> {
-  const now = await judgePath(checked.path, house);
+  const now = await judgePath(checked.path, house, checked.asked);
   if (isFailure(now)) return now;
   const same = now.path === checked.path && now.exists === checked.exists && now.type === checked.type;
-  return same ? now : changedSince(checked.path);
+  return same ? now : changedSince(checked.asked);
 }
 
-function checkedPath({ path, root, relative }: Place, target: Target): CheckedPath {
-  const found = { path, root: root.path, relative };
+function checkedPath(asked: string, { path, root, relative }: Place, target: Target): CheckedPath {
+  const found = { asked, path, root: root.path, relative };
   return target.kind === "there"
     ? { ...found, exists: true, type: target.type }
     : { ...found, exists: false };

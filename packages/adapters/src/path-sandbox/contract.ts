@@ -19,6 +19,8 @@ export interface PathSandboxOptions {
 
 /** A path that passed. Use `path` for whatever comes next, never the text that was checked. */
 export interface CheckedPath {
+  /** As it was written; refusals speak of it so. */
+  asked: string;
   /** Absolute, free of links. */
   path: string;
   /** The root it is in, as canonical. */

@@ -85,6 +85,7 @@ function proves(name: keyof typeof sandboxes, rows: readonly HostilePath[]) {
         expect(found.answer.message).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
         expect(found.answer.message.length).toBeLessThan(500);
         expect(found.answer.message).not.toContain(OUTSIDE);
+        expect(found.answer.message).not.toContain(found.answer.advice);
       } else await expectHarmless(path, found.answer);
     },
   );

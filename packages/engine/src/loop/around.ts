@@ -19,6 +19,11 @@ export interface LoopParts {
   startModel: StartModel;
   /** On whose behalf tools are called; the conversation becomes the session. */
   caller: Caller;
+  /**
+   * The folder that a person's "always" is bound to: the one the engine's authority weighs calls by
+   * (`AuthorityOptions.project`), or it will never match. Absent: an "always" holds wherever the house works.
+   */
+  project?: string;
   tools: readonly LoopTool[];
   /** Tools by hand, for mode parse_only (CFG-TOOLS-02). */
   manual?: readonly OfferedTool[];

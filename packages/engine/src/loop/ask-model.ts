@@ -2,6 +2,7 @@ import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import type { Turn } from "../ports/conversations.ts";
 import { definitionsOf, offeredTools } from "./advertise.ts";
 import type { LoopParts } from "./around.ts";
+import type { ContextUse } from "./context-use.ts";
 import type { KeptHistory } from "./kept-history.ts";
 import type { LoopEvent } from "./loop-events.ts";
 import { AnswerInTheMaking, type AnswerPart, type ModelAnswer } from "./model-answer.ts";
@@ -11,31 +12,47 @@ import { whileWanted } from "./while-wanted.ts";
 export interface Asking {
   batchId: string;
   iteration: number;
+  /** Says what of the history fits, and learns from the answer. */
+  context: ContextUse;
   signal: AbortSignal;
   tell(event: LoopEvent): void | Promise<void>;
 }
 
-/** Has the model answer the history, each piece going to the journal as it comes. Its trouble is in the answer. */
+/** What the model is given besides the history. */
+export function givenBeside({ settings, tools, manual = [] }: LoopParts) {
+  const { system, window, mode } = settings;
+  return { system, window, tools: definitionsOf(offeredTools({ mode, registered: tools, manual })) };
+}
+
+/**
+ * Has the model answer the history, or what of it fits, each piece going to the journal as it comes. Its trouble is in
+ * the answer.
+ */
 export async function askModel(
   history: KeptHistory,
-  { batchId, iteration, signal, tell }: Asking,
+  { batchId, iteration, context, signal, tell }: Asking,
   parts: LoopParts,
 ): Promise<ModelAnswer> {
-  const { settings, clock, tools: registered, manual = [] } = parts;
-  const answer = new AnswerInTheMaking({
+  const { settings, clock, startModel } = parts;
+  const beside = givenBeside(parts);
+  const { system, tools } = beside;
+  const { turns, notice } = context.fit(history.turns, beside);
+  if (notice !== undefined) await tell({ kind: "notice", level: "warning", text: notice });
+  const making = new AnswerInTheMaking({
     record: (entry) => history.record(batchId, entry),
     tell,
     now: () => clock.now(),
   });
-  const tools = definitionsOf(offeredTools({ mode: settings.mode, registered, manual }));
   const mayCall = iteration <= settings.limits.maxToolIterationsPerUserTurn + 1;
-  const spoken = parts.startModel({
-    prompt: promptOf(history.turns, settings.system),
+  const spoken = startModel({
+    prompt: promptOf(turns, system),
     abortSignal: signal,
     ...(tools.length > 0 && { tools, toolChoice: { type: mayCall ? "auto" : "none" } }),
   });
-  await listenTo(spoken, answer, signal);
-  return answer.result();
+  await listenTo(spoken, making, signal);
+  const answer = making.result();
+  context.heard(turns, beside, answer);
+  return answer;
 }
 
 /** A provider that does not stop when it is told to is no longer listened to. */

@@ -1,10 +1,12 @@
 import { type CallAnswer, type Failure, isFailure, type JsonValue } from "@sallyport/protocol";
+import type { AlwaysAllow } from "../call/always-allow.ts";
 import type { BatchAround } from "./around.ts";
 import { orderOf } from "./call-order.ts";
 import type { ApprovalDecision, PersonsWord, Question } from "./loop-events.ts";
 import { MESSAGES } from "./loop-settings.ts";
 import type { LoopTool } from "./loop-tool.ts";
 import type { PlannedCall } from "./planner.ts";
+import { certainRefusal } from "./rehearsal.ts";
 import type { ResultText } from "./result-text.ts";
 import { toldOf } from "./told.ts";
 import { orAborted } from "./while-wanted.ts";
@@ -71,7 +73,6 @@ async function putQuestion(call: Confirmed, around: BatchAround): Promise<Open |
   const approvalId = answer.approval?.approvalId;
   const record = approvalId === undefined ? undefined : await engine.approvals.get(approvalId);
   if (answer.status !== "pending_approval" || !record) return notAsked(answer, tool);
-  const preview = await previewOf(tool, call, around);
   return {
     index: call.index,
     id: call.id,
@@ -83,22 +84,14 @@ async function putQuestion(call: Confirmed, around: BatchAround): Promise<Open |
     approvalId: record.approvalId,
     callId,
     digest: record.digest,
-    preflight: async (input) => await tool.preflight?.(input, around.conversationId),
-    ...(preview && { preview }),
+    preflight: async (input) =>
+      (await tool.preflight?.(input, around.conversationId)) ?? (await certainRefusal(call, input, around)),
+    ...(call.preview && { preview: call.preview }),
   };
 }
 
 function notAsked(answer: CallAnswer, tool: LoopTool): Asked {
   return { kind: "answered", told: toldOf(answer, tool) };
-}
-
-/** What cannot be shown beforehand is asked about all the same. */
-async function previewOf(tool: LoopTool, { input }: Confirmed, { conversationId }: BatchAround) {
-  try {
-    return await tool.preview?.(input, conversationId);
-  } catch {
-    return undefined;
-  }
 }
 
 async function decided(open: readonly Open[], around: BatchAround): Promise<ApprovalDecision> {
@@ -139,29 +132,48 @@ function wordsOf(decision: ApprovalDecision, open: readonly Open[]): ReadonlyMap
 
 /** Undefined when the word could not be used and the question stays. */
 async function carryOut(word: PersonsWord, question: Open, around: BatchAround): Promise<Asked | undefined> {
-  const { engine, caller, person } = around;
-  const { approvalId, digest } = question;
-  const by = caller.user ?? "the person at the terminal";
-  if (word.kind === "deny") {
-    const denied = await engine.approvals.deny(approvalId, { by, reason: word.reason ?? "no reason given" });
-    // Somebody else may have answered meanwhile: then it does not run either.
-    if (isFailure(denied)) await engine.cancelCall(question.callId, { reason: "denied in the conversation" });
-    const why = isFailure(denied) ? denied.message : word.reason;
-    return { kind: "denied", message: deniedMessage(why) };
-  }
-  const unfit = word.kind === "edit" ? await question.preflight(word.input) : undefined;
+  if (word.kind === "deny") return await deny(word.reason, question, around);
   const said =
-    unfit ??
-    (word.kind === "edit"
-      ? await engine.approvals.edit(approvalId, { by, input: word.input })
-      : await engine.approvals.approve(approvalId, {
-          by,
-          digest,
-          ...(word.always && { always: word.always }),
-        }));
+    word.kind === "edit" ? await edit(word.input, question, around) : await approve(word, question, around);
   if (!isFailure(said)) return { kind: "approved", ...(word.kind === "edit" && { changed: said.input }) };
-  person?.refused?.(question, said);
+  around.person?.refused?.(question, said);
   return undefined;
+}
+
+async function deny(
+  reason: string | undefined,
+  { approvalId, callId }: Open,
+  around: BatchAround,
+): Promise<Asked> {
+  const { engine } = around;
+  const order = { by: nameOf(around), reason: reason ?? "no reason given" };
+  const denied = await engine.approvals.deny(approvalId, order);
+  // Somebody else may have answered meanwhile: then it does not run either.
+  if (isFailure(denied)) await engine.cancelCall(callId, { reason: "denied in the conversation" });
+  return { kind: "denied", message: deniedMessage(isFailure(denied) ? denied.message : reason) };
+}
+
+async function edit(input: JsonValue, { preflight, approvalId }: Open, around: BatchAround) {
+  const unfit = await preflight(input);
+  return unfit ?? (await around.engine.approvals.edit(approvalId, { by: nameOf(around), input }));
+}
+
+async function approve(
+  { always }: Extract<PersonsWord, { kind: "approve" }>,
+  { approvalId, digest }: Open,
+  around: BatchAround,
+) {
+  const bound = always && { always: inFolder(always, around) };
+  return await around.engine.approvals.approve(approvalId, { by: nameOf(around), digest, ...bound });
+}
+
+function nameOf({ caller }: BatchAround): string {
+  return caller.user ?? "the person at the terminal";
+}
+
+/** What is allowed for good is allowed here, unless the person names another folder. */
+function inFolder(always: AlwaysAllow, { project }: BatchAround): AlwaysAllow {
+  return project === undefined ? always : { project, ...always };
 }
 
 function deniedMessage(why: string | undefined): string {

@@ -2,14 +2,14 @@ import { failure, isFailure, type JsonValue } from "@sallyport/protocol";
 import type { BatchResult } from "../ports/conversations.ts";
 import type { BatchAround } from "./around.ts";
 import { type Asked, askPerson } from "./ask-person.ts";
-import { orderOf } from "./call-order.ts";
+import type { CallRoom } from "./call-room.ts";
 import { fitResult } from "./fit-result.ts";
 import type { CallState, PlannedView } from "./loop-events.ts";
 import { MESSAGES } from "./loop-settings.ts";
-import { outputChunks } from "./output-chunks.ts";
 import { resolved } from "./planned-call.ts";
 import { type PlannedCall, planBatch } from "./planner.ts";
 import { failureText, type ResultText } from "./result-text.ts";
+import { type Runnable, runCall } from "./run-call.ts";
 import { toldOf } from "./told.ts";
 import { orAborted } from "./while-wanted.ts";
 
@@ -25,10 +25,23 @@ export interface SealedCall {
 }
 
 type Told = Pick<ResultText, "isError" | "content">;
-type Runnable = Extract<PlannedCall, { kind: "execute" | "confirm" }> & { callId: string };
+type Refused = Extract<PlannedCall, { kind: "resolved" }>;
+
+/** How a call is to be run. */
+interface Execution {
+  isApproved: boolean;
+  /** What a person made of its arguments. */
+  changed: JsonValue | undefined;
+  /** As many calls share the room that is left. */
+  sharers: number;
+}
 
 /** Kept free for each call that is still to come. */
 const LEAST_BYTES = 512;
+
+/** Refused calls take no more than this part of the room, except to say a few words each. */
+const REFUSALS_SHARE = 4;
+const SHORTEST_REFUSAL_BYTES = 64;
 
 const CUT_OFF = failure("E3901", {
   message: "The call was cut off before its arguments were complete.",
@@ -58,8 +71,8 @@ export class BatchRun {
   async run(): Promise<BatchResult[]> {
     const planned = await orAborted(this.#plan(), this.#around.signal);
     if (!planned) return await this.#cancelAll();
-    for (const call of planned) if (call.kind === "resolved") await this.#refuse(call);
     const runnable = planned.flatMap((call) => this.#runnable(call));
+    await this.#refuseAll(planned.filter((call) => call.kind === "resolved"));
     const asked = await askPerson(
       runnable.filter((call) => call.kind === "confirm"),
       this.#around,
@@ -134,55 +147,36 @@ export class BatchRun {
     await this.#skip(call, reason);
   }
 
-  async #execute(
-    call: Runnable,
-    {
-      isApproved,
-      changed,
-      sharers,
-    }: { isApproved: boolean; changed: JsonValue | undefined; sharers: number },
-  ): Promise<void> {
-    const { engine, rooms, settings, signal, tell, conversationId } = this.#around;
-    const { index, id, name, callId, tool } = call;
+  async #execute(call: Runnable, { isApproved, changed, sharers }: Execution): Promise<void> {
+    const { rooms, settings } = this.#around;
+    const { callId, tool, name } = call;
     const availableBytes = Math.floor(this.#roomFor(call) / sharers);
     const room = rooms.give(callId, { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes });
-    const chunks = outputChunks({ index, id }, tell);
     try {
-      await tell({ kind: "started", index, id, name });
-      const onOutput = chunks.take;
-      // Whatever came to need a person after the person was asked does not run.
-      const answer = isApproved
-        ? await engine.resume(callId, { signal, onOutput, disclosure: "full" })
-        : await engine.call({ ...orderOf(call, this.#around), onOutput, onApproval: "deny" });
-      await orAborted(chunks.end(), signal);
-      // Nobody is going to answer or use what is still open of it.
-      if (isFailure(answer) || answer.status === "pending_approval") {
-        await engine.cancelCall(callId, { reason: "the batch went on without it" });
-      }
+      const answer = await runCall(call, { isApproved }, this.#around);
       const told = isFailure(answer) ? failureText(answer, name) : toldOf(answer, tool);
-      const content = await fitResult(withNote(told, changed), {
-        room,
-        callId,
-        conversationId,
-        spill: this.#around.spill,
+      const effects = isFailure(answer) ? undefined : answer.effects;
+      await this.#finish(call, await this.#fitted(withNote(told, changed), { room, callId }), {
+        ...(effects && { effects }),
       });
-      const cancelled = signal.aborted && told.isError;
-      await this.#finish(
-        call,
-        cancelled ? { isError: true, content: MESSAGES.cancelled } : { ...told, content },
-        {
-          ...(!isFailure(answer) && answer.effects && { effects: answer.effects }),
-        },
-      );
     } finally {
       rooms.drop(callId);
     }
   }
 
-  /** What is left, without what those that follow need to say anything at all. */
+  /** As the model is told: in the room there is, or that the person cancelled it. */
+  async #fitted(told: ResultText, { room, callId }: { room: CallRoom; callId: string }): Promise<Told> {
+    const { signal, conversationId, spill } = this.#around;
+    const content = await fitResult(told, { room, callId, conversationId, spill });
+    if (signal.aborted && told.isError) return { isError: true, content: MESSAGES.cancelled };
+    return { isError: told.isError, content };
+  }
+
+  /** What is left, without what those that follow need to say anything at all; in a narrow room they share alike. */
   #roomFor({ index }: Runnable): number {
     const toCome = this.#calls.filter((call) => call.index > index && !this.#results.has(call.index)).length;
-    return Math.max(0, this.#capacityBytes - toCome * LEAST_BYTES);
+    const each = Math.min(LEAST_BYTES, Math.floor(this.#capacityBytes / (toCome + 1)));
+    return this.#capacityBytes - toCome * each;
   }
 
   async #finish(
@@ -200,9 +194,22 @@ export class BatchRun {
     await this.#around.tell({ kind: "resolved", index: call.index, id: call.id, reason });
   }
 
-  async #refuse({ index, id, reason }: Extract<PlannedCall, { kind: "resolved" }>): Promise<void> {
+  /** Before anything runs. However many they are, most of the room stays for the calls that do (FR-LIM-06). */
+  async #refuseAll(refused: readonly Refused[]): Promise<void> {
+    const whole = this.#capacityBytes;
+    const mayTake = refused.length === this.#calls.length ? whole : Math.floor(whole / REFUSALS_SHARE);
+    let shortOnes = refused.reduce((bytes, { reason }) => bytes + fewWords(reason), 0);
+    for (const call of refused) {
+      shortOnes -= fewWords(call.reason);
+      const left = mayTake - (whole - this.#capacityBytes) - shortOnes;
+      await this.#refuse(call, Math.max(SHORTEST_REFUSAL_BYTES, left));
+    }
+    this.#capacityBytes = Math.max(this.#capacityBytes, whole - mayTake);
+  }
+
+  async #refuse({ index, id, reason }: Refused, availableBytes: number): Promise<void> {
     const { maxOutputBytes } = this.#around.settings.limits;
-    const room = { maxOutputBytes, availableBytes: this.#capacityBytes, allowTruncation: true };
+    const room = { maxOutputBytes, availableBytes, allowTruncation: true };
     await this.#skip(
       { index, id },
       await fitResult({ isError: true, whole: false, content: reason }, { room }),
@@ -220,6 +227,11 @@ export class BatchRun {
   #missing(): BatchResult {
     return { isError: true, content: MESSAGES.missingResult, at: this.#around.clock.now() };
   }
+}
+
+/** What a refusal takes at least. */
+function fewWords(reason: string): number {
+  return Math.min(SHORTEST_REFUSAL_BYTES, Buffer.byteLength(reason));
 }
 
 /** The model has to know that what ran is not what it asked for. */

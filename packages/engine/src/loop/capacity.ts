@@ -15,6 +15,17 @@ export function capacityBytes(window: ModelWindow, usedTokens: number | undefine
   return Math.max(0, Math.floor(left)) * BYTES_PER_TOKEN;
 }
 
+/**
+ * How many tokens a model can be given, a quarter of what it takes left free for tool results, though no more than they
+ * get where nothing is known. Undefined where the model's context is not known. Never negative.
+ */
+export function historyTokens({ contextTokens, responseReserveTokens }: ModelWindow): number | undefined {
+  const room = (contextTokens ?? Number.NaN) - responseReserveTokens - SAFETY_MARGIN_TOKENS;
+  if (!Number.isFinite(room)) return undefined;
+  const free = Math.min(FALLBACK_CAPACITY_BYTES / BYTES_PER_TOKEN, Math.floor(room / 4));
+  return Math.max(0, room - free);
+}
+
 /** Tokens a history takes, rather too many than too few: each turn is rounded up by itself, names and meta count. */
 export function estimateTokens(turns: readonly Turn[], system = ""): number {
   let tokens = tokensOf(Buffer.byteLength(system));

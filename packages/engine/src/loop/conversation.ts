@@ -1,16 +1,19 @@
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { BatchResult, JournaledCall, OpenBatch, Turn } from "../ports/conversations.ts";
 import type { LoopParts } from "./around.ts";
-import { askModel, brokenBy, wordsOf } from "./ask-model.ts";
+import { askModel, brokenBy, givenBeside, wordsOf } from "./ask-model.ts";
 import { BatchRun, type SealedCall } from "./batch-run.ts";
-import { capacityBytes, estimateTokens } from "./capacity.ts";
+import { takeByHand } from "./by-hand.ts";
+import { ContextUse } from "./context-use.ts";
+import { describeCall } from "./describe-call.ts";
 import { EventChannel } from "./event-channel.ts";
-import { fitResult } from "./fit-result.ts";
+import { stateFound } from "./found-batch.ts";
 import { KeptHistory } from "./kept-history.ts";
 import type { ConversationDoor, LoopEvent, LoopState, TurnEnd } from "./loop-events.ts";
 import { type LoopSettings, MESSAGES } from "./loop-settings.ts";
 import type { ModelAnswer } from "./model-answer.ts";
-import { isKnownToEngine, knownResults, resultsAfterCrash } from "./recovery.ts";
+import { notNow, unknownCall } from "./not-now.ts";
+import { recoveredEvents, resultsAfterCrash } from "./recovery.ts";
 import { orAborted } from "./while-wanted.ts";
 
 /** Answers with tool calls after the limit of iterations before the turn is ended, so that no model goes on for ever. */
@@ -44,7 +47,7 @@ export class Conversation implements ConversationDoor {
   #turn: AbortController | undefined;
   /** The store failed in the middle of something: before anything else it is looked at what there is. */
   #isUnsure = false;
-  #usedTokens: number | undefined;
+  readonly #context = new ContextUse();
   #iteration = 1;
 
   private constructor(history: KeptHistory, parts: LoopParts) {
@@ -80,12 +83,17 @@ export class Conversation implements ConversationDoor {
 
   /** Tokens the conversation took when the model last said so, or an estimate; undefined before the first answer. */
   get usedTokens(): number | undefined {
-    return this.#usedTokens;
+    return this.#context.usedTokens;
   }
 
   /** The history so far. */
   get turns(): readonly Turn[] {
     return this.#history.turns;
+  }
+
+  /** The line that a plan would have about a call of the history. Never rejects. */
+  async describe(call: { name: string; arguments: string }): Promise<string> {
+    return (await describeCall(call, this.#parts)).summary;
   }
 
   listen(listener: (event: LoopEvent) => void | Promise<void>): () => void {
@@ -106,7 +114,7 @@ export class Conversation implements ConversationDoor {
     return asEnd(
       await this.#inTurn(["idle"], async (under) => {
         await this.#history.say(text);
-        this.#iteration = 1;
+        this.#beginTurn();
         return await this.#converse(under);
       }),
     );
@@ -117,7 +125,8 @@ export class Conversation implements ConversationDoor {
       const batch = await this.#history.openOne();
       const call = batch?.calls.find((one) => one.id === id && !one.result);
       if (!batch || !call) return unknownCall(id, batch?.calls ?? []);
-      await this.#takeByHand(batch, call, result);
+      const availableBytes = this.#context.capacityBytes(under.settings.window);
+      await takeByHand(call, { batch, given: result, availableBytes }, this.#parts);
       return await this.#goOnByHand(under);
     });
   }
@@ -127,16 +136,25 @@ export class Conversation implements ConversationDoor {
       await this.#inTurn(["recovery", "awaiting_results"], async (under) => {
         const batch = await this.#history.openOne();
         if (!batch) return { kind: "done", text: "" };
-        const sealed = await this.#history.sealInterrupted(batch);
-        const capacity = capacityBytes(under.settings.window, this.#estimate());
-        await this.#history.closeWith(
-          sealed,
-          await resultsAfterCrash(sealed, { choice, capacity }, this.#parts),
-        );
-        this.#iteration = 1;
+        await this.#closeInterrupted(batch, choice, under);
+        this.#beginTurn();
         return under.settings.mode === "enabled" ? await this.#converse(under) : { kind: "done", text: "" };
       }),
     );
+  }
+
+  async #closeInterrupted(batch: OpenBatch, choice: "resume" | "discard", under: Under): Promise<void> {
+    const sealed = await this.#history.sealInterrupted(batch);
+    const beside = givenBeside({ ...this.#parts, settings: under.settings });
+    const capacity = this.#context.capacityAfter(this.#history.turns, beside);
+    const outcomes = await resultsAfterCrash(sealed, { choice, capacity }, this.#parts);
+    await this.#history.closeWith(
+      sealed,
+      outcomes.map(({ result }) => result),
+    );
+    for (const event of await recoveredEvents(sealed.calls, outcomes, this.#parts)) {
+      await this.#tell(event, under.signal);
+    }
   }
 
   /** One thing at a time, and whatever breaks ends the turn, not the process. A failure leaves everything as it is. */
@@ -144,12 +162,12 @@ export class Conversation implements ConversationDoor {
     from: readonly LoopState["state"][],
     work: (under: Under) => Promise<TurnEnd | Failure>,
   ): Promise<TurnEnd | Failure> {
-    if (this.#turn) return this.#busy();
+    if (this.#turn) return notNow(this.#state);
     const turn = new AbortController();
     this.#turn = turn;
     try {
       if (this.#isUnsure) await this.#look();
-      if (!from.includes(this.#state.state)) return this.#busy();
+      if (!from.includes(this.#state.state)) return notNow(this.#state);
       const end = await work({ signal: turn.signal, settings: { ...this.#parts.settings } });
       if (!isFailure(end) && end.kind !== "awaiting_results") await this.#enter({ state: "idle" });
       return end;
@@ -164,21 +182,6 @@ export class Conversation implements ConversationDoor {
       const heard = this.#channel.settled();
       if (heard) await orAborted(heard, AbortSignal.timeout(LAST_WORDS_MS));
     }
-  }
-
-  #busy(): Failure {
-    const doing: Record<LoopState["state"], string> = {
-      idle: "Nothing waits for that.",
-      streaming: "The model is answering.",
-      awaiting_results: "Tool calls wait for their results: /tool <id> <result>.",
-      awaiting_approval: "Tool calls wait for your approval.",
-      executing: "Tools are running.",
-      recovery: "An interrupted batch has to be resumed or discarded first.",
-    };
-    const message = doing[this.#state.state];
-    if (this.#state.state !== "recovery") return failure("E3958", { message });
-    const advice = "Open it in a terminal and choose, or say it with --recover resume or --recover discard.";
-    return failure("E3958", { message, advice });
   }
 
   /** Model and tools in turn until the model has nothing more to ask for. */
@@ -206,17 +209,15 @@ export class Conversation implements ConversationDoor {
 
   async #ask(batchId: string, { signal, settings }: Under): Promise<ModelAnswer> {
     await this.#enter({ state: "streaming" });
-    if (!(await this.#history.openBatch(batchId))) throw new SallyportError(this.#busy());
+    if (!(await this.#history.openBatch(batchId))) throw new SallyportError(notNow(this.#state));
     const tell = (event: LoopEvent) => this.#tell(event, signal);
-    const asking = { batchId, iteration: this.#iteration, signal, tell };
-    const answer = await askModel(this.#history, asking, { ...this.#parts, settings });
-    this.#usedTokens = answer.usedTokens ?? this.#estimate(answer);
-    return answer;
+    const asking = { batchId, iteration: this.#iteration, context: this.#context, signal, tell };
+    return await askModel(this.#history, asking, { ...this.#parts, settings });
   }
 
-  #estimate({ turns, calls }: Pick<ModelAnswer, "turns" | "calls"> = { turns: [], calls: [] }): number {
-    const uses = calls.map((call): Turn => ({ kind: "tool_use", ...call, at: 0 }));
-    return estimateTokens([...this.#history.turns, ...turns, ...uses], this.#parts.settings.system);
+  #beginTurn(): void {
+    this.#iteration = 1;
+    this.#context.beginTurn();
   }
 
   async #run(batchId: string, calls: readonly SealedCall[], under: Under): Promise<BatchResult[]> {
@@ -228,7 +229,7 @@ export class Conversation implements ConversationDoor {
       conversationId: this.id,
       batchId,
       iteration: this.#iteration,
-      capacityBytes: capacityBytes(settings.window, this.#usedTokens),
+      capacityBytes: this.#context.capacityBytes(settings.window),
       signal,
       tell: (event) => this.#tell(event, signal),
     }).run();
@@ -246,28 +247,11 @@ export class Conversation implements ConversationDoor {
     return { kind: "awaiting_results" };
   }
 
-  async #takeByHand(
-    { batchId }: OpenBatch,
-    { index, callId }: JournaledCall,
-    { content, isError }: { content: string; isError: boolean },
-  ): Promise<void> {
-    const { conversations, clock, settings, spill } = this.#parts;
-    const availableBytes = capacityBytes(settings.window, this.#usedTokens);
-    const room = { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes, allowTruncation: true };
-    const fitting = { room, conversationId: this.id, spill, ...(callId !== undefined && { callId }) };
-    const fitted = await fitResult({ isError, whole: false, content }, fitting);
-    await conversations.journal.result(batchId, index, { isError, content: fitted, at: clock.now() });
-  }
-
   async #goOnByHand(under: Under): Promise<TurnEnd> {
     const batch = await this.#history.openOne();
     const waiting = batch?.calls.filter(({ result }) => !result) ?? [];
     if (waiting.length > 0) return await this.#waitFor(waiting);
-    if (batch)
-      await this.#history.closeWith(
-        batch,
-        batch.calls.map(({ result }) => result),
-      );
+    if (batch) await this.#history.closeWithKnown(batch);
     return await this.#converse(under);
   }
 
@@ -276,11 +260,7 @@ export class Conversation implements ConversationDoor {
     return this.#inTurn(["awaiting_results"], async () => {
       const batch = await this.#history.openOne();
       const cancelled = { isError: true, content: MESSAGES.cancelled, at: this.#parts.clock.now() };
-      if (batch)
-        await this.#history.closeWith(
-          batch,
-          batch.calls.map(({ result }) => result ?? cancelled),
-        );
+      if (batch) await this.#history.closeWithKnown(batch, cancelled);
       return { kind: "cancelled" };
     });
   }
@@ -289,28 +269,8 @@ export class Conversation implements ConversationDoor {
   async #look(): Promise<void> {
     await this.#history.reread();
     const batch = await this.#history.openOne();
-    await this.#enter(batch ? await this.#standingOf(batch) : { state: "idle" });
+    await this.#enter(batch ? await stateFound(batch, this.#history, this.#parts) : { state: "idle" });
     this.#isUnsure = false;
-  }
-
-  async #standingOf(batch: OpenBatch): Promise<LoopState> {
-    const { settings, engine } = this.#parts;
-    if (batch.calls.length === 0) {
-      const turn: Turn = { kind: "assistant", text: batch.text, at: batch.openedAt };
-      await this.#history.close(batch.batchId, batch.text === "" ? [] : [turn]);
-      return { state: "idle" };
-    }
-    const byHand = batch.phase === "sealed" && settings.mode === "parse_only";
-    if (!byHand || (await isKnownToEngine(batch, engine))) {
-      return { state: "recovery", batch: await knownResults(batch, this.#parts) };
-    }
-    const calls = batch.calls.filter(({ result }) => !result);
-    if (calls.length > 0) return { state: "awaiting_results", calls };
-    await this.#history.closeWith(
-      batch,
-      batch.calls.map(({ result }) => result),
-    );
-    return { state: "idle" };
   }
 
   /** Who listens too slowly holds the loop up, but not its end. */
@@ -333,12 +293,4 @@ function endOf({ error, calls, text }: ModelAnswer, signal: AbortSignal): TurnEn
 
 function asEnd(end: TurnEnd | Failure): TurnEnd {
   return isFailure(end) ? { kind: "failed", error: end } : end;
-}
-
-function unknownCall(id: string, calls: readonly JournaledCall[]): Failure {
-  const waiting = calls.filter(({ result }) => !result).map((call) => call.id);
-  return failure("E3917", {
-    message: `No call ${id} waits for a result.`,
-    advice: `Those that wait: ${waiting.join(", ")}.`,
-  });
 }

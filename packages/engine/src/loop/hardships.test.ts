@@ -5,7 +5,6 @@ import type { Conversations } from "../ports/conversations.ts";
 import type { FixtureTool } from "../testing/fixture-engine.ts";
 import { Conversation } from "./conversation.ts";
 import { asks, finish, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
-import { askDirectly } from "./model-answer.ts";
 import { outputChunks } from "./output-chunks.ts";
 
 function counting(id = "look", conduct: object = {}) {
@@ -228,25 +227,6 @@ describe("a conversation goes on", () => {
     expect(await conversations.get(conversation.id)).toBeUndefined();
     await conversation.send("hello");
     expect(await conversations.get(conversation.id)).toMatchObject({ title: "hello" });
-  });
-});
-
-describe("a model of the AI SDK", () => {
-  it("can be asked directly, and one that fails is told like any trouble with a model", async () => {
-    const parts = says("hello").filter((part) => part.type !== "failed" && part.type !== "aborted");
-    const model = {
-      specificationVersion: "v4" as const,
-      provider: "test",
-      modelId: "one",
-      supportedUrls: {},
-      doGenerate: () => Promise.reject(new Error("not this way")),
-      doStream: async () => ({ stream: ReadableStream.from(parts) }),
-    };
-    const well = await scriptedLoop({ answers: [], parts: { startModel: askDirectly(model) } });
-    expect(await well.conversation.send("hi")).toEqual({ kind: "done", text: "hello" });
-    const broken = { ...model, doStream: () => Promise.reject(new Error("no luck")) };
-    const ill = await scriptedLoop({ answers: [], parts: { startModel: askDirectly(broken) } });
-    expect(await ill.conversation.send("hi")).toMatchObject({ kind: "failed", error: { code: "E3959" } });
   });
 });
 

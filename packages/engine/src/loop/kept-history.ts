@@ -109,6 +109,14 @@ export class KeptHistory {
     await this.close(batchId, turns);
   }
 
+  /** The same with the results the batch has; `otherwise` for calls that have none. */
+  async closeWithKnown(batch: OpenBatch, otherwise?: BatchResult): Promise<void> {
+    await this.closeWith(
+      batch,
+      batch.calls.map(({ result }) => result ?? otherwise),
+    );
+  }
+
   /** The batch that nobody has closed; undefined when there is none. */
   async openOne(): Promise<OpenBatch | undefined> {
     return this.#unkept ? undefined : await this.#parts.conversations.journal.openOf(this.id);

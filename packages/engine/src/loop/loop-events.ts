@@ -1,6 +1,6 @@
 import type { Failure, FileEffects, JsonValue, Risk } from "@sallyport/protocol";
 import type { AlwaysAllow } from "../call/always-allow.ts";
-import type { OpenBatch } from "../ports/conversations.ts";
+import type { JournaledCall, OpenBatch } from "../ports/conversations.ts";
 
 /** A call of the batch as it stands, for whoever watches (FR-TUI-02). */
 export type CallState =
@@ -66,7 +66,15 @@ export type LoopState =
   | { state: "awaiting_approval"; questions: readonly Question[] }
   | { state: "executing" }
   /** An earlier process ended in the middle of this batch. */
-  | { state: "recovery"; batch: OpenBatch };
+  | { state: "recovery"; batch: InterruptedBatch };
+
+/** A batch that an earlier process left open. */
+export interface InterruptedBatch extends OpenBatch {
+  calls: (JournaledCall & {
+    /** The line that planned calls have; the loop always gives it. */
+    summary?: string;
+  })[];
+}
 
 export type LoopEvent =
   | { kind: "state"; state: LoopState }

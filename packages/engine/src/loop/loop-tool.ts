@@ -18,6 +18,10 @@ export interface LoopTool {
   preflight?(input: JsonValue, conversationId: string): Promise<Failure | undefined>;
   /** A result as the model gets it, where it is not simply the result's own text or JSON. */
   textOf?(result: JsonValue): string;
-  /** What the call would change in files, for the person who is asked. Changes nothing; undefined when it cannot tell. */
-  preview?(input: JsonValue, conversationId: string): Promise<FileEffects | undefined>;
+  /**
+   * What the call would change in files as things stand, for the person who is asked; a failure when the tool itself
+   * would refuse it with that, for certain; undefined when it cannot tell. Changes nothing. Only for a tool that has no
+   * other effects: nobody is asked about a call that it says would fail.
+   */
+  preview?(input: JsonValue, conversationId: string): Promise<FileEffects | Failure | undefined>;
 }

@@ -6,8 +6,17 @@ import type {
 import { type Failure, failure, type JsonValue } from "@sallyport/protocol";
 import type { StreamEntry, Turn } from "../ports/conversations.ts";
 
-/** What comes from a model: the AI SDK's parts, and how it ended when it did not finish. */
-export type AnswerPart = LanguageModelV4StreamPart | { type: "failed"; error: Failure } | { type: "aborted" };
+type CallPart = Extract<LanguageModelV4StreamPart, { type: "tool-input-start" | "tool-call" }>;
+
+/**
+ * What comes from a model: the AI SDK's parts, and how it ended when it did not finish. A call that the SDK gave another
+ * id than the model did, so that two calls of one id can be told apart in the stream, has the model's as `wireId`.
+ */
+export type AnswerPart =
+  | Exclude<LanguageModelV4StreamPart, CallPart>
+  | (CallPart & { wireId?: string })
+  | { type: "failed"; error: Failure }
+  | { type: "aborted" };
 
 /** Asks a model once. Stops when the options' signal aborts. */
 export type StartModel = (options: LanguageModelV4CallOptions) => AsyncIterable<AnswerPart>;
@@ -57,6 +66,11 @@ interface AskedCallBegun {
   name: string;
 }
 
+interface Named {
+  id: string;
+  wireId?: string;
+}
+
 type Block = Extract<Turn, { kind: "assistant" | "reasoning" }>;
 
 /** Collects an answer as it streams in, each piece going to the journal first (FR-RES-04a). */
@@ -64,6 +78,8 @@ export class AnswerInTheMaking {
   readonly #watching: Watching;
   readonly #blocks = new Map<string, Block>();
   readonly #calls: AskedCall[] = [];
+  /** By a call's index: what it is called in the stream. */
+  readonly #streamIds: string[] = [];
   #usedTokens: number | undefined;
   #error: Failure | undefined;
   #isFinished = false;
@@ -86,7 +102,7 @@ export class AnswerInTheMaking {
       case "reasoning-end":
         return this.#note("reasoning", part);
       case "tool-input-start":
-        if (!part.providerExecuted) await this.#begin(part.id, part.toolName);
+        if (!part.providerExecuted) await this.#begin(part, part.toolName);
         return;
       case "tool-input-delta":
         return await this.#arguments(part.id, part.delta);
@@ -145,26 +161,27 @@ export class AnswerInTheMaking {
     return fresh;
   }
 
-  async #begin(id: string, name: string): Promise<AskedCall> {
+  async #begin({ id: streamId, wireId: id = streamId }: Named, name: string): Promise<AskedCall> {
     const call = { index: this.#calls.length, id, name, arguments: "" };
     this.#calls.push(call);
+    this.#streamIds.push(streamId);
     await this.#watching.record({ kind: "call", index: call.index, id, name });
     await this.#watching.tell({ kind: "call", index: call.index, id, name });
     return call;
   }
 
   async #arguments(id: string, delta: string): Promise<void> {
-    const call = this.#calls.findLast((one) => one.id === id);
+    const call = this.#calls.findLast(({ index }) => this.#streamIds[index] === id);
     if (!call || delta === "") return;
     call.arguments += delta;
     await this.#watching.record({ kind: "arguments", index: call.index, delta });
   }
 
   /** Some providers stream a call before they give it whole, some do not; an id may come twice. */
-  async #whole(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): Promise<void> {
+  async #whole(part: Extract<AnswerPart, { type: "tool-call" }>): Promise<void> {
     const { toolCallId: id, toolName: name, input } = part;
-    const open = this.#calls.find((one) => one.id === id && !this.#complete.has(one.index));
-    const call = open ?? (await this.#begin(id, name));
+    const open = this.#calls.find(({ index }) => this.#streamIds[index] === id && !this.#complete.has(index));
+    const call = open ?? (await this.#begin({ ...part, id }, name));
     this.#complete.add(call.index);
     if (call.arguments === "" && input !== "") {
       await this.#watching.record({ kind: "arguments", index: call.index, delta: input });

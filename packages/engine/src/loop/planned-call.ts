@@ -1,4 +1,4 @@
-import type { Failure, JsonValue, Risk } from "@sallyport/protocol";
+import type { Failure, FileEffects, JsonValue, Risk } from "@sallyport/protocol";
 import { visible } from "../redact/visible.ts";
 import type { AskedBecause } from "./call-plan.ts";
 import type { LoopTool } from "./loop-tool.ts";
@@ -26,7 +26,16 @@ interface PlannedCommon {
 export type PlannedCall = PlannedCommon &
   (
     | { kind: "execute"; tool: LoopTool; input: JsonValue }
-    | { kind: "confirm"; tool: LoopTool; input: JsonValue; because: AskedBecause }
+    | {
+        kind: "confirm";
+        tool: LoopTool;
+        input: JsonValue;
+        because: AskedBecause;
+        /** The tools of the calls of the batch that run before it. */
+        after: readonly LoopTool[];
+        /** What it would change as things stand, where its tool can tell. */
+        preview?: FileEffects;
+      }
     /** The reason is what the model is told. */
     | { kind: "resolved"; error: Failure; reason: string }
   );
@@ -36,12 +45,12 @@ const ELLIPSIS = "...";
 
 /** A call that does not run, with what is known of it so far. */
 export function resolved(
-  call: AskedFor,
+  call: Pick<AskedFor, "index" | "id" | "name">,
   error: Failure,
   known: { summary?: string; risk?: Risk } = {},
 ): PlannedCall {
   const { index, id, name } = call;
-  const summary = shortSummary(known.summary ?? visible(name.slice(0, LONGEST_SUMMARY)));
+  const summary = known.summary === undefined ? namedSummary(name) : shortSummary(known.summary);
   return {
     kind: "resolved",
     index,
@@ -52,6 +61,11 @@ export function resolved(
     error,
     reason: failureText(error, name).content,
   };
+}
+
+/** For a call of which no more is known than what it is called. */
+export function namedSummary(name: string): string {
+  return shortSummary(visible(name.slice(0, LONGEST_SUMMARY)));
 }
 
 /** At most 200 characters, 197 and dots where there were more (FR-APR-06). No character is split. */

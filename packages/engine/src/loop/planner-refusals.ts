@@ -17,6 +17,14 @@ export const refusals = {
       details: { limit, count },
     }),
 
+  /** The same of those after the first: what to do about it is said once. */
+  alsoTooMany: (limit: number): Failure =>
+    failure("E3957", {
+      message: `Not run: max_tool_calls_per_batch is ${limit}`,
+      advice: "",
+      details: { limit },
+    }),
+
   modeDisabled: (): Failure => failure("E3954", { message: MESSAGES.disabled }),
 
   maxIterations: (limit: number): Failure =>

@@ -1,4 +1,5 @@
 import type { Failure, JsonValue } from "@sallyport/protocol";
+import { targetOf } from "./call-order.ts";
 import type { CallPlan } from "./call-plan.ts";
 import { loopVerdict, outrightDenial } from "./loop-policy.ts";
 import type { LoopSettings, ToolsMode } from "./loop-settings.ts";
@@ -6,6 +7,7 @@ import type { LoopTool } from "./loop-tool.ts";
 import { type AskedFor, type PlannedCall, resolved, shortSummary } from "./planned-call.ts";
 import { refusals } from "./planner-refusals.ts";
 import { readArguments } from "./read-arguments.ts";
+import { rehearseBatch } from "./rehearsal.ts";
 
 export type { AskedFor, PlannedCall } from "./planned-call.ts";
 
@@ -19,6 +21,8 @@ export interface PlanningContext {
   conversationId: string;
   /** Which batch of the person's turn this is, counted from 1. */
   iteration: number;
+  /** How long a tool may take to say what a call would change. */
+  rehearsalMs?: number;
   engine: {
     plan(request: {
       tool: string;
@@ -34,18 +38,20 @@ export interface PlanningContext {
  * runs (FR-VAL-02). Executes nothing and never rejects: what goes wrong here becomes that call's answer.
  *
  * The order: duplicate id, batch count, mode, iterations, policy disabled, denylist, size of the arguments, lookup,
- * JSON, the engine's own checks (schema, authority, what a person must be asked), the tool's preflight, deny mode.
+ * JSON, the engine's own checks (schema, authority, what a person must be asked), the tool's preflight, deny mode, and
+ * for what a person would be asked about whether its tool would do it at all.
  * Whether a person is asked is the engine's word alone: the loop's policy is one of its policies, and a standing
  * grant may have answered for it.
  */
 export async function planBatch(calls: readonly AskedFor[], around: PlanningContext): Promise<PlannedCall[]> {
   const beyond = beyondTheBatch(calls, around.settings.limits.maxToolCallsPerBatch);
-  return await Promise.all(
+  const planned = await Promise.all(
     calls.map((call) => {
       const error = beyond.get(call);
       return error ? resolved(call, error) : planCall(call, around);
     }),
   );
+  return await rehearseBatch(planned, around);
 }
 
 /** The first call of an id stays, later ones are errors, and those do not count towards the limit (FR-VAL-02a). */
@@ -56,9 +62,9 @@ function beyondTheBatch(calls: readonly AskedFor[], limit: number): Map<AskedFor
     if (byId.has(call.id)) errors.set(call, refusals.duplicateId(call.id));
     else byId.set(call.id, call);
   }
-  for (const call of [...byId.values()].slice(Math.max(0, limit))) {
-    errors.set(call, refusals.tooManyCalls(byId.size, limit));
-  }
+  const [first, ...others] = [...byId.values()].slice(Math.max(0, limit));
+  if (first) errors.set(first, refusals.tooManyCalls(byId.size, limit));
+  for (const call of others) errors.set(call, refusals.alsoTooMany(limit));
   return errors;
 }
 
@@ -101,12 +107,7 @@ interface Known {
 
 async function planKnown(call: AskedFor, known: Known, around: PlanningContext): Promise<PlannedCall> {
   const { tool, input } = known;
-  const plan = await around.engine.plan({
-    tool: tool.tool,
-    ...(tool.version !== undefined && { version: tool.version }),
-    ...(tool.operation !== undefined && { operation: tool.operation }),
-    input,
-  });
+  const plan = await around.engine.plan({ ...targetOf(tool), input });
   if (plan.kind === "refused") {
     const error = await reasonFor(plan.error, known, around);
     return resolved(call, error, { risk: tool.sideEffects ? "medium" : "low" });
@@ -120,7 +121,7 @@ async function planKnown(call: AskedFor, known: Known, around: PlanningContext):
   const planned = { index, id, name, summary, risk, tool, input };
   return plan.kind === "run"
     ? { ...planned, kind: "execute" }
-    : { ...planned, kind: "confirm", because: plan.because };
+    : { ...planned, kind: "confirm", because: plan.because, after: [] };
 }
 
 /** A tool that cannot describe a call may know what is wrong with it; only that helps the model to do better. */

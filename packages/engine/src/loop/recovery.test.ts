@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { FixtureTool } from "../testing/fixture-engine.ts";
 import { Conversation } from "./conversation.ts";
 import { type Answer, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import type { LoopEvent } from "./loop-events.ts";
 
 function counting() {
   const ran: unknown[] = [];
@@ -122,6 +123,51 @@ describe("a crash", () => {
     expect(outline(again.turns)[3]).toBe("result c0: seen");
     expect(ran).toHaveLength(1);
   });
+
+  it("shows the calls with the line others have, not as the model sent them [FR-TUI-02]", async () => {
+    const { again } = await interrupted(async ({ conversations: { journal } }) => {
+      for (const [index, name] of ["look", "look", "nobody"].entries()) {
+        await journal.record("b", { kind: "call", index, id: `c${index}`, name });
+      }
+      await journal.record("b", { kind: "arguments", index: 0, delta: '{"what":"sea"}' });
+      await journal.record("b", { kind: "arguments", index: 1, delta: '{"wha' });
+    });
+    expect(again.state).toMatchObject({
+      batch: { calls: [{ summary: "look run what=sea" }, { summary: "look" }, { summary: "nobody" }] },
+    });
+    expect(await again.describe({ name: "look", arguments: '{"what":"sky"}' })).toBe("look run what=sky");
+  });
+
+  it.each([
+    ["resume", ["completed c0 first", "resolved c1 Tool result missing after crash"]],
+    [
+      "discard",
+      ["resolved c0 Tool results discarded after crash", "resolved c1 Tool results discarded after crash"],
+    ],
+  ] as const)(
+    "then %s: tells what became of each call, as of any other [FR-RES-05] [FR-TUI-02]",
+    async (choice, outcome) => {
+      const { again } = await interrupted(async (loop) => {
+        await sealTwo(loop);
+        await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
+      });
+      const heard: LoopEvent[] = [];
+      again.listen((event) => void heard.push(event));
+      await again.recover(choice);
+      expect(heard[0]).toMatchObject({
+        kind: "planned",
+        calls: [
+          { index: 0, id: "c0", name: "look", summary: "look run", risk: "low", call: { state: "pending" } },
+          { index: 1, id: "c1" },
+        ],
+      });
+      const said = heard.flatMap((event) => {
+        if (event.kind === "completed") return [`completed ${event.id} ${event.content}`];
+        return event.kind === "resolved" ? [`resolved ${event.id} ${event.reason}`] : [];
+      });
+      expect(said).toEqual(outcome);
+    },
+  );
 
   it("while a person was asked: the question is withdrawn", async () => {
     const { again, engine, ran } = await interrupted(async (loop) => {

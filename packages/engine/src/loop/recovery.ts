@@ -1,21 +1,24 @@
 import type { BatchResult, JournaledCall, OpenBatch } from "../ports/conversations.ts";
 import type { LoopParts } from "./around.ts";
+import { describeCall } from "./describe-call.ts";
 import { fitResult } from "./fit-result.ts";
+import type { InterruptedBatch, LoopEvent, PlannedView } from "./loop-events.ts";
 import { FALLBACK_CAPACITY_BYTES, MESSAGES } from "./loop-settings.ts";
 import { toldOf } from "./told.ts";
 
-type Parts = Pick<LoopParts, "engine" | "clock" | "tools" | "settings" | "spill">;
+type Parts = Pick<LoopParts, "engine" | "clock" | "tools" | "settings" | "spill" | "caller">;
 
 /**
  * A batch that an earlier process left, with the results it had written and those the engine has on record although
  * nobody wrote them into the conversation any more. Nothing is run (FR-RES-04c).
  */
-export async function knownResults(batch: OpenBatch, parts: Parts): Promise<OpenBatch> {
-  const calls: JournaledCall[] = [];
+export async function interruptedBatch(batch: OpenBatch, parts: Parts): Promise<InterruptedBatch> {
+  const calls: InterruptedBatch["calls"] = [];
   for (const call of batch.calls) {
     const availableBytes = FALLBACK_CAPACITY_BYTES;
     const result = call.result ?? (await onRecord(call, { ...batch, availableBytes }, parts));
-    calls.push({ ...call, ...(result && { result }) });
+    const { summary } = await describeCall(call, parts);
+    calls.push({ ...call, summary, ...(result && { result }) });
   }
   return { ...batch, calls };
 }
@@ -42,6 +45,12 @@ export async function isKnownToEngine({ calls }: OpenBatch, engine: Parts["engin
   return false;
 }
 
+/** What became of a call of an interrupted batch. `lost`: nobody knows, or nobody wants to. */
+export interface AfterCrash {
+  kind: "known" | "lost";
+  result: BatchResult;
+}
+
 /**
  * A result for every call of an interrupted batch (FR-RES-05). Resuming keeps what is known and makes the rest errors;
  * discarding makes every one an error. Calls that still wait for a person are withdrawn either way.
@@ -50,17 +59,41 @@ export async function resultsAfterCrash(
   batch: OpenBatch,
   { choice, capacity }: { choice: "resume" | "discard"; capacity: number },
   parts: Parts,
-): Promise<BatchResult[]> {
-  const results: BatchResult[] = [];
+): Promise<AfterCrash[]> {
+  const outcomes: AfterCrash[] = [];
   let availableBytes = capacity;
   for (const call of batch.calls) {
     const known = call.result ?? (await onRecord(call, { ...batch, availableBytes }, parts));
     if (call.callId !== undefined && !known) await withdraw(call.callId, parts);
-    const result = choice === "resume" && known ? known : failed(choice, parts);
-    availableBytes = Math.max(0, availableBytes - Buffer.byteLength(result.content));
-    results.push(result);
+    const isKept = choice === "resume" && known !== undefined;
+    const outcome: AfterCrash = isKept
+      ? { kind: "known", result: known }
+      : { kind: "lost", result: failed(choice, parts) };
+    availableBytes = Math.max(0, availableBytes - Buffer.byteLength(outcome.result.content));
+    outcomes.push(outcome);
   }
-  return results;
+  return outcomes;
+}
+
+/** The same for whoever watches, in the words of a batch that was not interrupted (FR-TUI-02). */
+export async function recoveredEvents(
+  calls: readonly JournaledCall[],
+  outcomes: readonly AfterCrash[],
+  parts: Parts,
+): Promise<LoopEvent[]> {
+  const views: PlannedView[] = [];
+  for (const call of calls) {
+    const { index, id, name } = call;
+    views.push({ index, id, name, ...(await describeCall(call, parts)), call: { state: "pending" } });
+  }
+  const ends = calls.flatMap(({ index, id }, position): LoopEvent[] => {
+    const outcome = outcomes[position];
+    if (!outcome) return [];
+    const { isError, content } = outcome.result;
+    if (outcome.kind === "lost") return [{ kind: "resolved", index, id, reason: content }];
+    return [{ kind: "completed", index, id, isError, content }];
+  });
+  return [{ kind: "planned", calls: views }, ...ends];
 }
 
 function failed(choice: "resume" | "discard", { clock }: Parts): BatchResult {

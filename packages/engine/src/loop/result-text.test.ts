@@ -79,6 +79,17 @@ describe("what the model is told of a call", () => {
     );
   });
 
+  it("gives the advice of the very case, whatever the code, and says it once [NFR-ERR-01]", () => {
+    for (const code of ["E3901", "E3907", "E3955"] as const) {
+      const text = textOf(code, { message: "The path a is absolute.", advice: "Use a relative one." });
+      expect(text).toMatch(/The path a is absolute\.\nUse a relative one\.$/);
+    }
+    const repeated = { message: "x. Use a relative one.", advice: "Use a relative one." };
+    expect(textOf("E3955", repeated)).toBe("x. Use a relative one.");
+    expect(textOf("E3907", { message: "x" })).toBe("read_file failed: x");
+    expect(textOf("E3901", { message: "x" })).toBe("Bad args: x");
+  });
+
   it("has words for every entry of the catalogue [NFR-ERR-01] [NFR-ERR-02]", () => {
     for (const code of Object.keys(CATALOGUE) as ErrorCode[]) {
       const { isError, content } = failureText(failure(code), "t");

@@ -121,11 +121,16 @@ function printedBy({ details }: Failure): string[] {
   });
 }
 
-/** Only what the model itself can follow; what an operator should do would only lead it astray. */
+/** Only what the model itself can follow, once; what an operator should do would only lead it astray. */
 function adviceOf(error: Failure): string[] {
-  const { fixer, srd } = entryOf(error);
-  if (SELF_EXPLAINING.has(error.code) || error.advice === "") return [];
-  // The advice speaks of places; without any it would lead astray.
-  if (error.code === "E3901" && (error.issues ?? []).length === 0) return [];
-  return fixer === "model" || srd === "Timeout" ? [error.advice] : [];
+  const { advice, message } = error;
+  const { fixer, srd, advice: usual } = entryOf(error);
+  if (advice === "" || message.includes(advice)) return [];
+  if (advice === usual && helpsNobody(error)) return [];
+  return fixer === "model" || srd === "Timeout" ? [advice] : [];
+}
+
+/** Whether the catalogue's advice helps nobody here: some codes explain themselves, and E3901's speaks of places. */
+function helpsNobody({ code, issues = [] }: Failure): boolean {
+  return SELF_EXPLAINING.has(code) || (code === "E3901" && issues.length === 0);
 }

@@ -48,8 +48,11 @@ const hostile = fc
   )
   .map((parts) => parts.join(""));
 
-function inPieces(text: string, cuts: readonly number[]): string {
-  const sanitizer = new TerminalSanitizer();
+function inPieces(
+  text: string,
+  cuts: readonly number[],
+  sanitizer: TerminalSanitizer = new TerminalSanitizer(),
+): string {
   const places = [...cuts.map((cut) => cut % (text.length + 1)), 0, text.length].sort((a, b) => a - b);
   const pieces = places.slice(1).map((place, index) => sanitizer.write(text.slice(places[index], place)));
   return pieces.join("") + sanitizer.end();
@@ -126,6 +129,21 @@ describe("sanitizing output for a terminal", () => {
       const text = `${opening}${"1".repeat(1_100_000)}the end`;
       expect(sanitizeTerminal(text).endsWith("the end")).toBe(true);
     }
+  });
+
+  it("keeps every CR for one who shows rewritten lines, and nothing else of a control [FR-OUT-02]", () => {
+    const kept = (text: string, cuts: readonly number[]) =>
+      inPieces(text, cuts, new TerminalSanitizer({ returns: "keep" }));
+    expect(kept("1%\r\u001b[K2%\r\ndone\r", [])).toBe("1%\r2%\r\ndone\r");
+    fc.assert(
+      fc.property(hostile, fc.array(fc.nat(200), { maxLength: 12 }), (text, cuts) => {
+        const shown = kept(text, cuts);
+        expect(shown).toBe(kept(text, []));
+        expect(shown.replaceAll("\r", "")).not.toMatch(FORBIDDEN);
+        expect(shown.replaceAll(/\r\n?/g, "\n")).toBe(sanitizeTerminal(text));
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it("can be used again after the end [FR-OUT-02]", () => {

@@ -24,17 +24,27 @@ export function sanitizeTerminal(text: string): string {
   return sanitizer.write(text) + sanitizer.end();
 }
 
+/** What becomes of CR: a line break like any other, or itself, for one who shows a rewritten line as one line. */
+export type Returns = "break" | "keep";
+
 /**
  * The same for a text that comes in pieces, cut anywhere. It keeps no more of it than half a character. Nothing is
  * swallowed for ever: a sequence that has not ended within its bound is taken to be none, and what follows is shown.
+ *
+ * With `returns: "keep"` every CR stays, that of CR LF too, and whoever reads the text has to take them out.
  */
 export class TerminalSanitizer {
+  readonly #returns: Returns;
   #state: TerminalState = "text";
   /** Characters of the sequence so far. */
   #length = 0;
   #afterReturn = false;
   /** The first half of a character that may have to go. */
   #half = "";
+
+  constructor({ returns = "break" }: { returns?: Returns } = {}) {
+    this.#returns = returns;
+  }
 
   /** What of the piece may be shown. */
   write(chunk: string): string {
@@ -78,11 +88,17 @@ export class TerminalSanitizer {
     const [state, shown] = step(before, code);
     this.#state = state;
     this.#length = state === before ? this.#length + 1 : 0;
-    const isSecondOfTwo = this.#afterReturn && code === LF;
-    this.#afterReturn = code === CR && shown === "newline";
-    if (shown === "newline") return isSecondOfTwo ? "" : "\n";
+    if (shown === "newline") return this.#lineBreak(code);
+    this.#afterReturn = false;
     if (shown === "nothing") return "";
     return code === UNSEEN_PLANE ? REPLACEMENT : text.charAt(at);
+  }
+
+  #lineBreak(code: number): string {
+    if (this.#returns === "keep") return code === CR ? "\r" : "\n";
+    const isSecondOfTwo = this.#afterReturn && code === LF;
+    this.#afterReturn = code === CR;
+    return isSecondOfTwo ? "" : "\n";
   }
 }
 

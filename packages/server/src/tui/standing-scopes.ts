@@ -21,9 +21,9 @@ export function standingScopesFor(tier: Tier): (question: Question) => readonly 
     const exact = { arguments: "exact", agent: "this", tier } as const;
     return [
       { label: "these arguments, in this conversation", always: { ...exact, session: "this" } },
-      { label: "these arguments, in every conversation and folder", always: exact },
+      { label: "these arguments, in every conversation in this folder", always: exact },
       { label: `every ${name}, in this conversation`, always: { ...any, session: "this" } },
-      { label: `every ${name}, in every conversation and folder`, always: any },
+      { label: `every ${name}, in every conversation in this folder`, always: any },
     ];
   };
 }

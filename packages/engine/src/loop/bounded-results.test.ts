@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import type { FixtureTool } from "../testing/fixture-engine.ts";
+import { asks, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { READ } from "./fixtures/tools.ts";
+
+describe("output", () => {
+  const long: FixtureTool = { id: "look", run: () => "x".repeat(5_000) };
+
+  it("is cut to what there is room for, the marker included, and less for each call of a batch [FR-OUT-04] [FR-REG-04]", async () => {
+    const { conversation } = await scriptedLoop({
+      tools: [long],
+      answers: [asks({ id: "a", name: "look" }, { id: "b", name: "look" }), says("ok")],
+      settings: {
+        limits: { maxOutputBytes: 3_000 },
+        window: { contextTokens: 15 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+      },
+    });
+    await conversation.send("go");
+    const results = conversation.turns.flatMap((turn) => (turn.kind === "tool_result" ? [turn.content] : []));
+    expect(results.map((text) => text.length)).toEqual([3_000, 1_000]);
+    expect(results.every((text) => text.endsWith("... [output truncated]"))).toBe(true);
+  });
+
+  it("that is too long is kept whole where that is possible, and the model is told how to read on [FR-OUT-04]", async () => {
+    const kept: string[] = [];
+    const { conversation } = await scriptedLoop({
+      tools: [long],
+      answers: [asks({ id: "a", name: "look" }), says("ok")],
+      settings: { limits: { maxOutputBytes: 1_000 } },
+      parts: {
+        spill: {
+          keep: async ({ text }) => {
+            kept.push(text);
+            return "s1";
+          },
+          hint: (name) => `Read ${name}.`,
+        },
+      },
+    });
+    await conversation.send("go");
+    const [content = ""] = conversation.turns.flatMap((turn) =>
+      turn.kind === "tool_result" ? [turn.content] : [],
+    );
+    expect(kept).toEqual(["x".repeat(5_000)]);
+    expect(content.length).toBeLessThanOrEqual(1_000);
+    expect(content).toMatch(/^x+\n\n\.\.\. \[output truncated\] \d+ bytes left out here\. Read s1\.\n\nx+$/);
+  });
+});
+
+describe("refused calls", () => {
+  const look = (id: string) => ({ id, name: "look", input: { what: "z" } });
+
+  it("leave the room to those that run, however many they are [FR-LIM-06] [FR-EXE-02]", async () => {
+    const calls = Array.from({ length: 60 }, (_, place) => look(`n${place}`));
+    const { conversation } = await scriptedLoop({
+      tools: [READ],
+      answers: [asks(...calls), says("ok")],
+      settings: {
+        limits: { maxToolCallsPerBatch: 8 },
+        window: { contextTokens: 15 + 256 + 100 + 250, responseReserveTokens: 100 },
+      },
+    });
+    await conversation.send("go");
+    const results = conversation.turns.flatMap((turn) => (turn.kind === "tool_result" ? [turn.content] : []));
+    expect(results.slice(0, 8)).toEqual(Array(8).fill("saw z"));
+    expect(results[8]).toMatch(/^60 tool calls in one batch; max_tool_calls_per_batch is 8/);
+    expect(new Set(results.slice(9))).toEqual(new Set(["Not run: max_tool_calls_per_batch is 8"]));
+  });
+
+  it("are told in full where there is room, whatever the others take [FR-LIM-06]", async () => {
+    const { conversation } = await scriptedLoop({
+      tools: [READ],
+      answers: [asks({ id: "a", name: "nothing_like_it" }, look("b"), look("b")), says("ok")],
+    });
+    await conversation.send("go");
+    expect(outline(conversation.turns).slice(4).join("\n")).toMatch(
+      /Unknown tool: nothing_like_it.*exact name.*saw z.*Duplicate tool call id: b/s,
+    );
+  });
+});
+
+describe("time", () => {
+  it("is the loop's for a tool that states none [FR-EXE-03] [CFG-TMO-01]", async () => {
+    const { conversation } = await scriptedLoop({
+      tools: [{ id: "slow", run: () => new Promise(() => undefined) }],
+      answers: [asks({ id: "a", name: "slow" }), says("ok")],
+      settings: { defaultTimeoutMs: 40 },
+    });
+    await conversation.send("go");
+    expect(outline(conversation.turns)[2]).toMatch(/timed out after 0\.04s/);
+  });
+
+  it("a tool that takes too long is an error like any other, and the batch goes on [T-TMO-01] [FR-EXE-03] [NFR-REL-02]", async () => {
+    const slow: FixtureTool = {
+      id: "slow",
+      run: () => new Promise(() => undefined),
+      conduct: { limits: { timeoutMs: 30 } },
+    };
+    const { conversation } = await scriptedLoop({
+      tools: [slow, READ],
+      answers: [asks({ id: "a", name: "slow" }, { id: "b", name: "look", input: { what: "z" } }), says("ok")],
+    });
+    await conversation.send("go");
+    const [a, b] = outline(conversation.turns).slice(3);
+    expect(a).toMatch(/^result a error: Tool 'slow' timed out after 0\.03s/);
+    expect(b).toBe("result b: saw z");
+  });
+});
