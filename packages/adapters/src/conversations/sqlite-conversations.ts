@@ -2,6 +2,7 @@ import type { Conversations } from "@sallyport/engine";
 import type { Connection } from "./connection.ts";
 import { History } from "./history.ts";
 import { SqliteJournal } from "./sqlite-journal.ts";
+import { SqliteKeeping } from "./sqlite-keeping.ts";
 import { SqliteReads } from "./sqlite-reads.ts";
 
 /** Conversations over a connection of which they are the only users. */
@@ -17,6 +18,7 @@ export function conversationsOver(connection: Connection): Conversations {
       connection.keepAll(() => history.append(history.require(conversationId), turns)),
     journal: new SqliteJournal(connection, history),
     reads: new SqliteReads(connection),
+    keeping: new SqliteKeeping(connection),
     close: () => connection.close(),
   };
 }

@@ -1,2 +1,3 @@
 export { READ_OUTPUT, readOutputTool } from "./read-output.ts";
 export { openSpill, type SpillFolder } from "./spill-folder.ts";
+export { type OutputSize, openSpillKeeping, type SpillKeeping } from "./spill-keeping.ts";

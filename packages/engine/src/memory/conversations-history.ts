@@ -56,6 +56,12 @@ export class MemoryHistory {
     for (const turn of copyOf(turns)) history.push(turn);
   }
 
+  /** False when there is no such conversation. */
+  forget(conversationId: string): boolean {
+    this.#turns.delete(conversationId);
+    return this.#records.delete(conversationId);
+  }
+
   /** The history itself; throws for an unknown conversation, whose turns would be lost. */
   require(conversationId: string): Turn[] {
     const turns = this.#turns.get(conversationId);
@@ -76,5 +82,9 @@ export class MemoryReads {
   find(conversationId: string, path: string): FileRead | undefined {
     const read = this.#reads.get(conversationId)?.get(path);
     return read && { ...read };
+  }
+
+  forget(conversationId: string): void {
+    this.#reads.delete(conversationId);
   }
 }

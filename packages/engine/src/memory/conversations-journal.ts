@@ -73,6 +73,16 @@ export class MemoryJournal {
     return batch && copyOf(batch);
   }
 
+  has(conversationId: string): boolean {
+    return this.#of(conversationId) !== undefined;
+  }
+
+  /** The batch goes, and what it held joins no history. */
+  forget(conversationId: string): void {
+    const batch = this.#of(conversationId);
+    if (batch) this.#batches.delete(batch.batchId);
+  }
+
   #of(conversationId: string): OpenBatch | undefined {
     return [...this.#batches.values()].find((batch) => batch.conversationId === conversationId);
   }

@@ -1,6 +1,7 @@
 import type { Conversations } from "../ports/conversations.ts";
 import { MemoryHistory, MemoryReads } from "./conversations-history.ts";
 import { MemoryJournal } from "./conversations-journal.ts";
+import { MemoryKeeping } from "./conversations-keeping.ts";
 import { Gate } from "./store/gate.ts";
 
 /**
@@ -12,6 +13,7 @@ export function createMemoryConversations(): Conversations {
   const history = new MemoryHistory();
   const journal = new MemoryJournal(history);
   const reads = new MemoryReads();
+  const keeping = new MemoryKeeping({ history, journal, reads });
   const guarded = async <Result>(run: () => Result): Promise<Result> => {
     gate.enter();
     return run();
@@ -27,6 +29,11 @@ export function createMemoryConversations(): Conversations {
     reads: {
       note: (conversationId, read) => guarded(() => reads.note(conversationId, read)),
       find: (conversationId, path) => guarded(() => reads.find(conversationId, path)),
+    },
+    keeping: {
+      outlines: (page) => guarded(() => keeping.outlines(page)),
+      remove: (conversationIds, which) => guarded(() => keeping.remove(conversationIds, which)),
+      compact: () => guarded(() => 0),
     },
     close: async () => gate.shut(),
   };

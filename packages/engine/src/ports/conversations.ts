@@ -106,6 +106,27 @@ export interface ReadLedger {
   find(conversationId: string, path: string): Promise<FileRead | undefined>;
 }
 
+/** A conversation from outside: what a list shows, without its history. */
+export interface ConversationOutline extends ConversationRecord {
+  /** How many entries its history has; an open batch that still streams in is not among them. */
+  turns: number;
+  /** Somebody works on it, waits for results by hand, or was interrupted. */
+  hasOpenBatch: boolean;
+}
+
+/** Looks over what is kept, and forgets. */
+export interface ConversationKeeping {
+  /** As `list`, with how much there is of each. */
+  outlines(page: { limit: number; before?: number }): Promise<ConversationOutline[]>;
+  /**
+   * Forgets conversations with their histories, batches and reads: all that go, go at once or not at all. Those with an
+   * open batch stay unless `openToo`, and unknown ones are passed over. Resolves with the ids that went.
+   */
+  remove(conversationIds: readonly string[], which?: { openToo?: boolean }): Promise<string[]>;
+  /** Gives the room of what was removed back, as far as there is any to give; resolves with its bytes. */
+  compact(): Promise<number>;
+}
+
 /** Keeps conversations, their open batches, and what was read in them. */
 export interface Conversations {
   /** Rejects when there is one of that id. */
@@ -124,5 +145,6 @@ export interface Conversations {
   append(conversationId: string, turns: readonly Turn[]): Promise<void>;
   readonly journal: BatchJournal;
   readonly reads: ReadLedger;
+  readonly keeping: ConversationKeeping;
   close(): Promise<void>;
 }

@@ -77,7 +77,7 @@ async function goOn({ journal, ...again }: Conversations, filled: Awaited<Return
 }
 
 function usesOf(conversations: Conversations): Record<string, () => Promise<unknown>> {
-  const { journal, reads } = conversations;
+  const { journal, reads, keeping } = conversations;
   return {
     create: () => conversations.create(sampleConversation()),
     get: () => conversations.get("a"),
@@ -93,5 +93,8 @@ function usesOf(conversations: Conversations): Record<string, () => Promise<unkn
     "journal.openOf": () => journal.openOf("a"),
     "reads.note": () => reads.note("a", { path: "a", sha256: "a", at: 1 }),
     "reads.find": () => reads.find("a", "a"),
+    "keeping.outlines": () => keeping.outlines({ limit: 1 }),
+    "keeping.remove": () => keeping.remove(["a"]),
+    "keeping.compact": () => keeping.compact(),
   };
 }

@@ -29,6 +29,7 @@ class Model {
     const talk = this.talks.get(step.conversation);
     if (step.do === "note") this.reads.set(step.conversation, step.sha256);
     else if (step.do === "create") return this.#create(step);
+    else if (step.do === "remove") return this.#remove(step);
     else if (step.do === "append" && !talk) return "rejected";
     else if (step.do === "append") talk?.turns.push(...step.turns);
     else if (talk)
@@ -40,6 +41,13 @@ class Model {
     if (this.talks.has(conversation)) return "rejected";
     this.talks.set(conversation, { title: "", createdAt: at, updatedAt: at, turns: [] });
     return undefined;
+  }
+
+  #remove({ conversation, openToo }: ConversationStep & { do: "remove" }): StepOutcome {
+    const talk = this.talks.get(conversation);
+    if (!talk || (talk.batch && !openToo)) return false;
+    this.reads.delete(conversation);
+    return this.talks.delete(conversation);
   }
 
   #open({ conversation, batch: batchId, at }: BatchStep & { do: "open" }): StepOutcome {
@@ -133,6 +141,8 @@ export function conversationsModelContract(open: OpenConversations): void {
       "result true",
       "close true",
       "open false",
+      "remove true",
+      "remove false",
     ]) {
       expect([...reached], rare).toContain(rare);
     }
@@ -155,11 +165,12 @@ class World {
     if (own.do === "seal" && own.fits) own.indexes = this.#model.indexesOf(own.batch);
     const outcome = await takeStep(this.#conversations, own);
     expect(outcome, JSON.stringify(step)).toBe(this.#model.take(own));
-    if (step.do === "seal" || step.do === "close") await this.check();
+    if (step.do === "seal" || step.do === "close" || step.do === "remove") await this.check();
     return outcome;
   }
 
   async check(): Promise<void> {
+    const outlines = await this.#conversations.keeping.outlines({ limit: 999 });
     for (const id of ["c0", "c1"].map((name) => `${this.#run} ${name}`)) {
       const talk = this.#model.talks.get(id);
       const { title, createdAt, updatedAt } = talk ?? {};
@@ -167,6 +178,8 @@ class World {
       expect(await this.#conversations.get(id)).toEqual(record);
       expect(await this.#conversations.turns(id)).toEqual(talk?.turns ?? []);
       expect(await this.#conversations.journal.openOf(id)).toEqual(talk?.batch);
+      const outline = talk && { ...record, turns: talk.turns.length, hasOpenBatch: talk.batch !== undefined };
+      expect(outlines.find(({ conversationId }) => conversationId === id)).toEqual(outline);
       expect((await this.#conversations.reads.find(id, "/a"))?.sha256).toBe(this.#model.reads.get(id));
     }
   }

@@ -7,6 +7,7 @@ export type ConversationStep =
   | { do: "update"; conversation: string; title?: string; at: number }
   | { do: "append"; conversation: string; turns: Turn[] }
   | { do: "note"; conversation: string; sha256: string }
+  | { do: "remove"; conversation: string; openToo: boolean }
   | { do: "open"; conversation: string; batch: string; at: number }
   | { do: "record"; batch: string; entry: StreamEntry }
   /** `fits`: with the calls there are, whatever the indexes say. */
@@ -53,6 +54,7 @@ export const conversationStep: fc.Arbitrary<ConversationStep> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("append"), conversation, turns }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("note"), conversation, sha256: text }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("remove"), conversation, openToo: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("open"), conversation, batch, at }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant("record"), batch, entry }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("seal"), batch, turns, indexes, fits: fc.boolean() }) },
@@ -88,9 +90,18 @@ function performStep(conversations: Conversations, step: ConversationStep): Prom
       return conversations.append(step.conversation, step.turns);
     case "note":
       return conversations.reads.note(step.conversation, { path: "/a", sha256: step.sha256, at: 1 });
+    case "remove":
+      return removed(conversations, step);
     default:
       return performBatchStep(conversations, step);
   }
+}
+
+async function removed(
+  { keeping }: Conversations,
+  { conversation: id, openToo }: ConversationStep & { do: "remove" },
+): Promise<boolean> {
+  return (await keeping.remove([id], { openToo })).includes(id);
 }
 
 function performBatchStep(

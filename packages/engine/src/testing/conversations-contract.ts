@@ -2,6 +2,7 @@ import { afterEach, describe } from "vitest";
 import type { Conversations } from "../ports/conversations.ts";
 import { batchContract } from "./conversations-contract-batches.ts";
 import { historyContract } from "./conversations-contract-history.ts";
+import { keepingContract } from "./conversations-contract-keeping.ts";
 import { conversationsLifetimeContract } from "./conversations-contract-lifetime.ts";
 import { conversationsModelContract } from "./conversations-contract-model.ts";
 import { batchOrderContract } from "./conversations-contract-orders.ts";
@@ -35,6 +36,7 @@ export function conversationsContract(name: string, make: () => Promise<Conversa
     batchContract(open);
     batchOrderContract(open);
     readsContract(open);
+    keepingContract(open);
     conversationTextsContract(open);
     conversationsLifetimeContract(open);
     conversationsModelContract(open);

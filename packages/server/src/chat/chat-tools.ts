@@ -8,8 +8,10 @@ import { isFailure, SallyportError } from "@sallyport/protocol";
 import { implementationOf } from "../compose.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { deniedPatterns, hiddenPaths } from "../isolation.ts";
 import { commonFolder } from "./common-folder.ts";
 import { builtinLimitsOf } from "./loop-settings-of.ts";
+import { secretVariables } from "./secret-variables.ts";
 
 /** What the tools of a conversation are made of. */
 export interface ChatToolParts {
@@ -41,10 +43,12 @@ export function chatTools({ config, cwd, environment, reads, rooms, spill }: Cha
     reads,
     rooms,
     root: commonFolder(sandbox.roots),
+    denied: deniedPatterns(config),
+    hidden: hiddenPaths(config),
     cwd: sandbox.cwd,
     limits: builtinLimitsOf(config),
     env: environment,
-    environmentDenylist: commands.denylist,
+    environmentDenylist: [...commands.denylist, ...secretVariables(config)],
   });
   const faced = builtin.map(({ tool, loop, resultText }) => ({
     tool,

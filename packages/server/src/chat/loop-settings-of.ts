@@ -1,8 +1,10 @@
 import type { GivenLimits } from "@sallyport/adapters/builtin-tools";
 import type { LoopSettings, ModelWindow, ToolsMode } from "@sallyport/engine/loop";
 import type { LoadedConfig } from "../config/load.ts";
+import type { Retention } from "./keeping/index.ts";
 
 const SECOND_MS = 1_000;
+const MIB = 1_024 * 1_024;
 
 /** The loop's rules, in the engine's words. */
 export function loopSettingsOf(
@@ -51,4 +53,9 @@ export function builtinLimitsOf({ loop }: Pick<LoadedConfig, "loop">): GivenLimi
       includeOther: list.include_other_default,
     },
   };
+}
+
+/** How long conversations and their output stay. */
+export function retentionOf({ loop }: Pick<LoadedConfig, "loop">): Retention {
+  return { conversationDays: loop.keep_conversations_days, outputBytes: loop.keep_output_mb * MIB };
 }

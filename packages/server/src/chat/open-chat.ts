@@ -1,8 +1,8 @@
 import { realpathSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { modelWindow, openModel, startStream } from "@sallyport/adapters/models";
-import { openSpill } from "@sallyport/adapters/spill";
+import { openSpill, openSpillKeeping } from "@sallyport/adapters/spill";
 import { type Conversations, systemClock, uuidV7 } from "@sallyport/engine";
 import {
   asEnginePolicy,
@@ -20,7 +20,8 @@ import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { readSecret } from "../configured-secrets.ts";
 import { chatGrant, chatTools, shelveChatTools } from "./chat-tools.ts";
-import { loopSettingsOf } from "./loop-settings-of.ts";
+import { outputFolderIn, tidyUp } from "./keeping/index.ts";
+import { loopSettingsOf, retentionOf } from "./loop-settings-of.ts";
 
 export interface ChatWish {
   config: LoadedConfig;
@@ -44,6 +45,8 @@ export interface OpenChat {
   model: string;
   cwd: string;
   caller: Caller;
+  /** What was tidied up, or could not be. */
+  notes: readonly string[];
   close(): Promise<string | undefined>;
 }
 
@@ -79,13 +82,14 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     window: modelWindow(reference, config.models.providers),
   });
   const rooms = new CallRooms();
-  const spill = openSpill(join(config.stateFolder, "output"));
+  const spill = openSpill(outputFolderIn(config.stateFolder));
   const caller = { tenant: config.caller.tenant, agent: AGENT, user };
   const environment = processEnvironment();
   const faced = chatTools({ config, cwd, environment, reads: conversations.reads, rooms, spill });
   let offered: LoopTool[] = [];
   const house = await openHouse({
     config,
+    project: cwd,
     grants: [chatGrant(caller, faced)],
     policies: [
       asEnginePolicy(
@@ -100,6 +104,8 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     return waiting;
   };
   try {
+    // Not before the house is open: then nobody else has a chat here.
+    const notes = await tidied(conversations, { config, spare: earlier?.conversationId });
     offered = await shelveChatTools(house.engine, faced);
     const parts: LoopParts = {
       engine: house.engine,
@@ -107,6 +113,7 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
       model: reference,
       startModel,
       caller,
+      project: cwd,
       tools: offered,
       manual: config.loop.definitions.map(({ parameters, ...rest }) => ({
         ...rest,
@@ -122,11 +129,19 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     conversation = earlier
       ? must(await Conversation.reopen(earlier.conversationId, parts, { cwd }))
       : Conversation.begin(parts, { cwd });
-    return { conversation, house, tools: offered, settings, model: reference, cwd, caller, close };
+    return { conversation, house, tools: offered, settings, model: reference, cwd, caller, notes, close };
   } catch (error) {
     await house.close();
     throw error;
   }
+}
+
+function tidied(
+  conversations: Conversations,
+  { config, spare }: { config: LoadedConfig; spare: string | undefined },
+): Promise<string[]> {
+  const output = openSpillKeeping(outputFolderIn(config.stateFolder));
+  return tidyUp({ conversations, output }, { rules: retentionOf(config), spare, now: Date.now });
 }
 
 async function earlierOne(conversations: Conversations, id: string | undefined) {

@@ -4,7 +4,7 @@ import type { ToolsMode } from "@sallyport/engine/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { EXIT } from "../cli/exit-codes.ts";
 import { interrupted } from "../cli/interrupted.ts";
-import { type Io, table } from "../cli/io.ts";
+import { type Io, table, visible } from "../cli/io.ts";
 import { type CommonOptions, Session } from "../cli/session.ts";
 import { processEnvironment } from "../config/environment.ts";
 import { hasStore } from "../has-store.ts";
@@ -39,6 +39,7 @@ export async function runChat(options: ChatOptions, io: Io): Promise<number> {
     { config: session.config, ...wishOf(options), ...(!prints && { person }) },
     session.caller({}).user ?? "operator",
   );
+  for (const note of open.notes) session.output.note(visible(note));
   try {
     return text === undefined
       ? await show(open, { options, person, io })

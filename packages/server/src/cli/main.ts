@@ -8,6 +8,7 @@ import { callsCommand } from "./commands/calls.ts";
 import { chatCommand } from "./commands/chat.ts";
 import { configCommand } from "./commands/config.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
+import { conversationsCommand } from "./commands/conversations.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { grantsCommand } from "./commands/grants.ts";
@@ -65,6 +66,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     callCommand,
     runCommand,
     chatCommand,
+    conversationsCommand,
     undoCommand,
     toolsCommand,
     callsCommand,

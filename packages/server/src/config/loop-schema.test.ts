@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { builtinLimitsOf, loopSettingsOf } from "../chat/loop-settings-of.ts";
+import { builtinLimitsOf, loopSettingsOf, retentionOf } from "../chat/loop-settings-of.ts";
 import { configSchema } from "./schema.ts";
 
 const read = (loop: object) => configSchema.parse({ loop });
@@ -72,6 +72,12 @@ describe("the settings of the tool loop", () => {
     expect(loopSettingsOf(given, { mode: "enabled", window }).mode).toBe("enabled");
   });
 
+  it("say how long conversations and their output stay, and 0 is for ever [NFR-REL-01]", () => {
+    expect(retentionOf({ loop })).toEqual({ conversationDays: 90, outputBytes: 1_024 * 1_024 * 1_024 });
+    const given = read({ keep_conversations_days: 0, keep_output_mb: 5 });
+    expect(retentionOf(given)).toEqual({ conversationDays: 0, outputBytes: 5 * 1_024 * 1_024 });
+  });
+
   it("take tools by hand, with a name a provider accepts [CFG-TOOLS-02]", () => {
     const definition = { name: "read_file", parameters: { type: "object" } };
     expect(read({ definitions: [definition] }).loop.definitions).toEqual([
@@ -85,6 +91,9 @@ describe("the settings of the tool loop", () => {
     ["an unknown mode", { mode: "on" }],
     ["an unknown key", { max_calls: 3 }],
     ["no calls at all", { max_tool_calls_per_batch: 0 }],
+    ["days that are no whole number", { keep_conversations_days: 0.5 }],
+    ["output of less than nothing", { keep_output_mb: -1 }],
+    ["days in words", { keep_conversations_days: "90d" }],
     ["no root", { sandbox: { allowed_roots: [] } }],
     ["a time-out of nothing", { timeouts: { default_seconds: 0 } }],
   ])("are refused when they make no sense: %s", (_, given) => {

@@ -88,6 +88,20 @@ export const loopKeys = {
         .default(4)
         .describe("Answers with tool calls before the model has to come back to you."),
       max_tool_args_bytes: positive.default(256 * 1024).describe("Largest arguments of one call, as JSON."),
+      keep_conversations_days: z
+        .int()
+        .min(0)
+        .max(36_500)
+        .default(90)
+        .describe("Conversations not used for so long are removed when a chat opens; 0: never."),
+      keep_output_mb: z
+        .int()
+        .min(0)
+        .max(1_048_576)
+        .default(1_024)
+        .describe(
+          "MiB of long tool output kept for `read_output`; beyond it the oldest is removed when a chat opens; 0: no limit.",
+        ),
       instructions: z.string().optional().describe("Told to the model before every conversation."),
       definitions: z
         .array(definition)

@@ -99,7 +99,7 @@ describe("a wrong configuration", () => {
     for (const [name, before] of ["ba", "cb", "dc", "ed"])
       bomb.push(`${name}: &${name} [${`*${before},`.repeat(9)}]`);
     expect(folder.write(bomb.join("\n")).issues()[0]?.reason).toMatch(/Excessive alias/);
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(performance.now() - started).toBeLessThan(45_000);
   });
 
   it("is not repeated where it holds a secret", () => {

@@ -1,10 +1,11 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Issue, isFailure } from "@sallyport/protocol";
+import { type Failure, type Issue, isFailure } from "@sallyport/protocol";
 import type { ConfigReading, LoadedConfig } from "../../config/load.ts";
 import { keyText } from "../../config/schema-issues.ts";
 import { refuseWideBinding } from "../../http/guard/wide-binding.ts";
 import { loadPolicyFile } from "../../policy/load-policy.ts";
+import { configuredWebhookSecrets } from "../../webhooks/configured-secret.ts";
 import { originText } from "./config-values.ts";
 
 type Step = string | number;
@@ -30,16 +31,31 @@ export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Iss
   const binding = wide
     ? [{ path: place(["http", "host"]), reason: wide.message, suggestion: wide.advice }]
     : [];
-  return [...missing, ...binding, ...policyIssues(config)];
+  const unsigned = secretTrouble(config);
+  const secret = unsigned
+    ? [
+        {
+          path: place(["webhooks", "secret"]),
+          reason: `webhooks.secret: ${unsigned.message}`,
+          suggestion: unsigned.advice,
+        },
+      ]
+    : [];
+  return [...missing, ...binding, ...secret, ...policyIssues(config)];
 }
 
-function references({ tools, workspace, tokens, http, webhooks }: LoadedConfig): Reference[] {
+/** Why webhooks could not be signed. The house's own secret is made at the start, so only a configured one is looked at. */
+function secretTrouble({ webhooks, folder }: LoadedConfig): Failure | undefined {
+  const read = webhooks.secret && configuredWebhookSecrets(webhooks.secret, folder);
+  return read && isFailure(read) ? read : undefined;
+}
+
+function references({ tools, workspace, tokens, http }: LoadedConfig): Reference[] {
   const modules = tools.map((entry) => (typeof entry === "string" ? entry : entry.module));
   const files = (path: Step[], list: readonly string[]) =>
     list.map((file, index): Reference => ({ path: [...path, index], file, what: "file" }));
   const single = (path: Step[], file: string | undefined): Reference[] =>
     file === undefined ? [] : [{ path, file, what: "file" }];
-  const secret = webhooks.secret && "file" in webhooks.secret ? webhooks.secret.file : undefined;
   return [
     ...files(["tools"], modules),
     { path: ["workspace"], file: workspace, what: "folder" },
@@ -47,7 +63,6 @@ function references({ tools, workspace, tokens, http, webhooks }: LoadedConfig):
     ...files(["tokens", "publicKeys"], tokens.publicKeys),
     ...single(["http", "tls", "cert"], http.tls?.cert),
     ...single(["http", "tls", "key"], http.tls?.key),
-    ...single(["webhooks", "secret"], secret),
   ];
 }
 

@@ -45,7 +45,7 @@ describe("sallyport conformance", () => {
     expect(out).toMatch(/^1[23] of 13 boxes/m);
     expect(code).toBe(out.includes("13 of 13 boxes") ? 0 : 1);
     expect(readdirSync(cwd)).toEqual([]);
-  }, 20_000);
+  }, 120_000);
 
   it("exits 1 when a box does not hold, and says the same as one document [R1-9]", async () => {
     writeTool();
@@ -63,5 +63,5 @@ describe("sallyport conformance", () => {
       }),
     );
     expect(code).toBe(1);
-  }, 20_000);
+  }, 120_000);
 });

@@ -135,7 +135,7 @@ describe("sallyport grants", () => {
       { grantId: "child", state: "revoked" },
     ]);
     expect(await code("revoke", "nothing", "--reason", "x")).toBe("E3221");
-  }, 20_000);
+  }, 120_000);
 });
 
 describe("the flags of a grant", () => {

@@ -199,7 +199,7 @@ describe("sallyport token revoke", () => {
     const { out, code } = await line.run(["token", "inspect"], token);
     expect(out).toMatch(/✗ revocation \(E3208\)/);
     expect(code).toBe(1);
-  }, 20_000);
+  }, 120_000);
 
   it("wants a reason and a name that can be one", async () => {
     expect(await line.refusal(["token", "revoke", "x"])).toMatch(/--reason/);

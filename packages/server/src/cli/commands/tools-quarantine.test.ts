@@ -54,12 +54,12 @@ describe("sallyport tools quarantine and release", () => {
     expect(open.out).toBe("Can be called again: calculator 1.0.0\n");
     expect((await run("list")).out).not.toContain("quarantine");
     expect((await run("show", "calculator@1.0.0")).err).toBe("");
-  }, 30_000);
+  }, 120_000);
 
   it("are refused for what is not there (E3001, E3002)", async () => {
     expect(await code("quarantine", "nothing", "--reason", "x")).toBe("E3001");
     expect(await code("quarantine", "calculator@9.9.9", "--reason", "x")).toBe("E3002");
     expect(await code("release", "calculator", "--tool-version", "9.9.9", "--note", "x")).toBe("E3002");
     expect(await code("show", "nothing")).toBe("E3001");
-  }, 30_000);
+  }, 120_000);
 });

@@ -1,0 +1,112 @@
+import { rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { folderOf, holderOf, UNFINISHED_NAME } from "./spill-paths.ts";
+import { changedAtOf, type GoOn, holdersIn, type KeptOutput, outputsOf, surveyOf } from "./spill-survey.ts";
+
+/** How much output there is, or was. */
+export interface OutputSize {
+  files: number;
+  bytes: number;
+}
+
+/** Looks over kept output, and removes it. Every removal may be cut off anywhere: the next one goes on. */
+export interface SpillKeeping {
+  sizeOf(conversationId: string): Promise<OutputSize>;
+  /** Removes all that a conversation kept; resolves with how much that was. */
+  remove(conversationId: string): Promise<OutputSize>;
+  /**
+   * Removes what belongs to none of these conversations, and files that were never finished; each only when nothing
+   * changed in its place since `before`, because a conversation may be about to be kept.
+   */
+  removeOrphans(orphans: {
+    conversationIds: Iterable<string>;
+    before: number;
+    goOn?: GoOn;
+  }): Promise<OutputSize>;
+  /** Removes the oldest output until there is no more than `maxBytes`, and nothing of the conversations spared. */
+  shrink(limits: { maxBytes: number; spare: Iterable<string>; goOn?: GoOn }): Promise<OutputSize>;
+}
+
+const ALWAYS: GoOn = () => true;
+
+/** Keeps the folder that `openSpill` fills from growing. */
+export function openSpillKeeping(folder: string): SpillKeeping {
+  return {
+    sizeOf: async (conversationId) => sizeOf(await outputsOf(folder, holderOf(conversationId))),
+    async remove(conversationId) {
+      const outputs = await outputsOf(folder, holderOf(conversationId));
+      await rm(folderOf(folder, conversationId), { recursive: true, force: true });
+      return sizeOf(outputs);
+    },
+    async removeOrphans({ conversationIds, before, goOn = ALWAYS }) {
+      const known = new Set(Array.from(conversationIds, holderOf));
+      const gone: KeptOutput[] = [];
+      for (const holder of await holdersIn(folder)) {
+        if (!goOn()) break;
+        const remove = known.has(holder) ? removeUnfinished : removeHolder;
+        gone.push(...(await remove(folder, { holder, before })));
+      }
+      return sizeOf(gone);
+    },
+    async shrink({ maxBytes, spare, goOn = ALWAYS }) {
+      const outputs = await surveyOf(folder, goOn);
+      const spared = new Set(Array.from(spare, holderOf));
+      const gone: KeptOutput[] = [];
+      for (const output of tooMuch(outputs, { maxBytes, spared })) {
+        if (!goOn()) break;
+        await rm(output.path, { force: true });
+        gone.push(output);
+      }
+      await removeEmpty(new Set(gone.map(({ path }) => dirname(path))));
+      return sizeOf(gone);
+    },
+  };
+}
+
+interface Holding {
+  holder: string;
+  before: number;
+}
+
+/** A folder of which no conversation knows. */
+async function removeHolder(folder: string, { holder, before }: Holding): Promise<KeptOutput[]> {
+  const outputs = await outputsOf(folder, holder);
+  if ((await changedAtOf(folder, { holder, outputs })) >= before) return [];
+  await rm(join(folder, holder), { recursive: true, force: true });
+  return outputs;
+}
+
+/** Files that a process was writing when it was killed. */
+async function removeUnfinished(folder: string, { holder, before }: Holding): Promise<KeptOutput[]> {
+  const outputs = await outputsOf(folder, holder);
+  const unfinished = outputs.filter(
+    ({ name, changedAt }) => UNFINISHED_NAME.test(name) && changedAt < before,
+  );
+  for (const { path } of unfinished) await rm(path, { force: true });
+  return unfinished;
+}
+
+/** A folder that still has something in it stays. */
+async function removeEmpty(folders: Iterable<string>): Promise<void> {
+  for (const folder of folders) await rmdir(folder).catch(() => undefined);
+}
+
+/** The oldest files that have to go. */
+function tooMuch(
+  outputs: readonly KeptOutput[],
+  { maxBytes, spared }: { maxBytes: number; spared: ReadonlySet<string> },
+): KeptOutput[] {
+  let { bytes } = sizeOf(outputs);
+  const oldest = outputs
+    .filter(({ holder }) => !spared.has(holder))
+    .toSorted((a, b) => a.changedAt - b.changedAt);
+  return oldest.filter((output) => {
+    if (bytes <= maxBytes) return false;
+    bytes -= output.bytes;
+    return true;
+  });
+}
+
+function sizeOf(outputs: readonly KeptOutput[]): OutputSize {
+  return { files: outputs.length, bytes: outputs.reduce((sum, { bytes }) => sum + bytes, 0) };
+}
