@@ -5,7 +5,9 @@ import type { Plan, Report } from "./protocol.ts";
 
 const VICTIM = fileURLToPath(new URL("./victim.ts", import.meta.url));
 /** A victim that has not died by then has missed its point; it is killed, which is a death like any other. */
-const LONGEST_LIFE_MS = 10_000;
+const LONGEST_LIFE_MS = 20_000;
+/** One that is to live out its days is killed only when it hangs. */
+const OF_AGE_MS = 300_000;
 
 export interface Life {
   reports: Report[];
@@ -26,7 +28,7 @@ export function live(plan: Plan): Promise<Life> {
     const reports: Report[] = [];
     let stderr = "";
     const kill = () => void child.kill("SIGKILL");
-    let timer = setTimeout(kill, LONGEST_LIFE_MS);
+    let timer = setTimeout(kill, plan.death.kind === "of age" ? OF_AGE_MS : LONGEST_LIFE_MS);
     createInterface({ input: child.stdout }).on("line", (line) => {
       const report = JSON.parse(line) as Report;
       reports.push(report);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Shell } from "./shell.ts";
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 500 && !condition(); turn += 1)
+  for (let turn = 0; turn < 3_000 && !condition(); turn += 1)
     await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
@@ -142,7 +142,7 @@ describe("sallyport call", () => {
       "actor",
       "--operation",
       "sleep",
-      JSON.stringify({ trace, ms: 4_000 }),
+      JSON.stringify({ trace, ms: 40_000 }),
       "--call-id",
       "c-1",
     ]);
@@ -186,7 +186,7 @@ describe("sallyport call", () => {
       "actor",
       "--operation",
       "sleep",
-      JSON.stringify({ trace, ms: 4_000 }),
+      JSON.stringify({ trace, ms: 40_000 }),
       "--call-id",
       "c-1",
     ]);

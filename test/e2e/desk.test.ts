@@ -26,13 +26,13 @@ beforeAll(async () => {
     });
   });
   await Promise.race([open, server.done.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   server.child.kill("SIGTERM");
   await server.done;
   shell[Symbol.dispose]();
-}, 60_000);
+}, 180_000);
 
 const refund = (amount: number, order = "A-1") => ["call", "refunds", JSON.stringify({ order, amount })];
 

@@ -151,10 +151,10 @@ describe("hostile use of the engine", () => {
 
   it("a tenant cannot take the places of another whose name reads alike", async () => {
     const slow = async () => {
-      await sleep(400);
+      await sleep(3_000);
       return {};
     };
-    const { engine } = await engineWith(slow, { admission: { perAgent: 1, maxWaitMs: 100 } });
+    const { engine } = await engineWith(slow, { admission: { perAgent: 1, maxWaitMs: 1_000 } });
     const first = engine.call({ tool: "t", input: {}, caller: { tenant: "a/b", agent: "c" } });
     const second = await engine.call({ tool: "t", input: {}, caller: { tenant: "a", agent: "b/c" } });
     await first;
@@ -206,7 +206,7 @@ describe("hostile use of the command line", () => {
   it("a timer a module leaves behind does not keep the command alive", async () => {
     using shell = shellWithModule("setInterval(() => {}, 1_000);");
     const { child, done } = shell.start(["call", "x", "--json"]);
-    const ended = await Promise.race([done.then(() => true), sleep(15_000, false)]);
+    const ended = await Promise.race([done.then(() => true), sleep(60_000, false)]);
     child.kill("SIGKILL");
     await done;
     expect(ended).toBe(true);

@@ -61,7 +61,7 @@ describe("the published packages", () => {
       join(folder, "sallyport.yaml"),
       "tools: [./greet.js]\ngrants: [{ id: g, tools: [greet] }]\n",
     );
-  }, 180_000);
+  }, 900_000);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -214,14 +214,14 @@ describe("a server that is told to stop", () => {
 
   it("ends them, on record, when it is told again", async () => {
     const { server, report } = await open();
-    const answer = invoke(report.url, slowly(4_500)).catch(() => undefined);
+    const answer = invoke(report.url, slowly(40_000)).catch(() => undefined);
     await begun();
     server.child.kill("SIGTERM");
     await server.logged(/Stopping/);
     const told = performance.now();
     server.child.kill("SIGTERM");
     expect(await server.done).toMatchObject({ code: 0, signal: null });
-    expect(performance.now() - told).toBeLessThan(4_000);
+    expect(performance.now() - told).toBeLessThan(30_000);
     await answer;
     const calls = await shell.json<{ status: string }[]>(["calls", "list"]);
     expect(JSON.stringify(calls)).toContain("cancelled");

@@ -2,6 +2,7 @@ import { ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { queryObjects } from "node:v8";
 
 /** What this process holds while nothing runs, in words that compare. */
@@ -15,8 +16,20 @@ export interface AtRest {
   files: string[];
 }
 
-/** Looks at this process and its folder after it has had a moment to come to rest. */
+const MOST_LOOKS = 60;
+
+/** Looks at this process and its folder once it has come to rest: when a second look finds the same as the first. */
 export async function readAtRest(folder: string): Promise<AtRest> {
+  let seen = await look(folder);
+  for (let turn = 0; turn < MOST_LOOKS; turn += 1) {
+    const next = await look(folder);
+    if (isDeepStrictEqual(seen, next)) break;
+    seen = next;
+  }
+  return seen;
+}
+
+async function look(folder: string): Promise<AtRest> {
   await pause(300);
   globalThis.gc?.();
   return {

@@ -61,5 +61,5 @@ describe("an open house", () => {
     } finally {
       await house.close();
     }
-  }, 30_000);
+  }, 120_000);
 });

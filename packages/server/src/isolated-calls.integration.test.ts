@@ -71,7 +71,7 @@ describe("a command tool, through the whole passage", () => {
   it.each([
     ["a failing exit", "echo x > kept.txt; exit 3", "E3108"],
     ["a crash", "echo x > kept.txt; kill -SEGV $$", "E3107"],
-    ["a timeout", "echo x > kept.txt; sleep 60", "E3103"],
+    ["a timeout", "echo x > kept.txt; sleep 90", "E3103"],
     ["too much output", "echo x > kept.txt; head -c 1000000 /dev/zero", "E3102"],
     [
       "too much memory",
@@ -80,7 +80,7 @@ describe("a command tool, through the whole passage", () => {
     ],
   ])("is rolled back, and proved so, after %s [R1-7.2] [R1-5.2] [L3-EXE-4]", async (_what, script, code) => {
     await open();
-    const answer = await sh(script);
+    const answer = await sh(script, code === "E3103" ? { limits: { timeoutMs: 3_000 } } : {});
     expect(codeOf(answer)).toMatch(new RegExp(`^(${code})$`));
     expect(answer.rollback).toMatchObject({ verified: true, files: { verified: true } });
     expect(kept()).toBe("one\n");

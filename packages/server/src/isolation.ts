@@ -60,7 +60,7 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     workspaces,
     root,
     hidden,
-    denied: [...DEFAULT_DENIED, ...settings.denied],
+    denied: deniedPatterns(config),
     weaker: settings.weaker,
     credentials: credentialsOf(config),
     privateHosts: settings.privateHosts,
@@ -98,8 +98,13 @@ function workspaceRoot(config: LoadedConfig): string {
   }
 }
 
+/** What no call may read or change, from its workspace on. */
+export function deniedPatterns({ sandbox }: Pick<LoadedConfig, "sandbox">): string[] {
+  return [...DEFAULT_DENIED, ...sandbox.denied];
+}
+
 /** What no tool may see: everything that is kept, what decides, and the files of secrets. */
-function hiddenPaths(config: LoadedConfig): string[] {
+export function hiddenPaths(config: LoadedConfig): string[] {
   const { stateFolder, file, folder, sandbox, credentials, policy } = config;
   const secrets = Object.values(credentials).flatMap(({ secret }) => ("file" in secret ? [secret.file] : []));
   const given = [...sandbox.hidden, ...secrets, ...policy.files].map((path) => resolve(folder, path));

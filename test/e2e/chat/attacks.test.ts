@@ -61,8 +61,10 @@ describe("what a model, a file or a command says to the terminal", () => {
     const before = await stateOf(terminal);
     await terminal.enter("go");
     await terminal.prompt("May these 3 calls run?");
-    await terminal.press("v", "j", "v", "j", "p");
-    await terminal.until("HIGH RISK");
+    await terminal.press("v", "j", "v", "j");
+    await terminal.until("(3 of 3)");
+    await terminal.press("p");
+    await terminal.until(/HIGH RISK[\s\S]*What would change/);
     expect(await stateOf(terminal)).toEqual(before);
     await terminal.press("a");
     await terminal.until(/E\d+ .*refused/);

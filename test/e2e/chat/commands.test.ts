@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { hasTmux } from "./fixtures/chat-terminal.ts";
 import { storedTexts } from "./fixtures/stored-texts.ts";
 
 describe("a command in a terminal", () => {

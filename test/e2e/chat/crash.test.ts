@@ -1,10 +1,9 @@
 import { randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { eventually, hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { hasTmux } from "./fixtures/chat-terminal.ts";
 import { goneFor, thereFor } from "./fixtures/processes.ts";
-import { eventually } from "./fixtures/waiting.ts";
 
 const loop = { approval: { denylist: [] } };
 

@@ -1,11 +1,10 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { eventually, hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { hasTmux } from "./fixtures/chat-terminal.ts";
 import { goneFor, processesWith, thereFor } from "./fixtures/processes.ts";
-import { eventually } from "./fixtures/waiting.ts";
 
 /** Two within this time leave, whatever is between them. */
 const TWICE_MS = 2_100;

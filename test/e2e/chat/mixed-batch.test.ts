@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { call, replaceLine } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { hasTmux } from "./fixtures/chat-terminal.ts";
 
 describe("a batch of several calls in a terminal", () => {
   it.runIf(hasTmux())(
@@ -47,7 +47,7 @@ describe("a batch of several calls in a terminal", () => {
         call_4: "modified: b.txt",
       });
       await terminal.until(" ready");
-      const all = await terminal.scrollback();
+      const all = await terminal.joinedScrollback();
       expect(all).toMatch(/⊘ write_file .* · Tool call denied by user/);
       expect(all).toMatch(/M b.txt {2}\+1 −1/);
       await terminal.enter("/quit");

@@ -1,8 +1,8 @@
 import { chmodSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openScriptedModel } from "../../fixtures/scripted-model/index.ts";
+import { hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { hasTmux } from "./fixtures/chat-terminal.ts";
 
 const KEY = "sk-scripted-0123456789-never-to-be-seen";
 

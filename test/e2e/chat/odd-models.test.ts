@@ -3,7 +3,7 @@ import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
 
 describe("a model that calls tools oddly", () => {
-  it("is told what was wrong, and the conversation stays one its provider takes [FR-VAL-02] [FR-LIM-01] [FR-RES-03] [FR-8.1]", async () => {
+  it("is told what was wrong, and the conversation stays one its provider takes [FR-VAL-02] [FR-VAL-02a] [FR-LIM-01] [FR-RES-03] [FR-8.1]", async () => {
     const read = call("read_file", { path: "a.txt" });
     const nine = Array.from({ length: 9 }, () => read);
     await using room = await ChatRoom.open(
@@ -35,6 +35,8 @@ describe("a model that calls tools oddly", () => {
     expect(room.model.requests.map(({ refused }) => refused)).toEqual(Array(6).fill(undefined));
     expect({ code, end }).toEqual({ code: 0, end: { kind: "done", text: "I stop." } });
     expect(room.told(-1)).toMatchObject({
+      same: "hello\n",
+      same_2: expect.stringContaining("Duplicate tool call id: same"),
       a: expect.stringContaining("Bad args: Arguments are not valid JSON"),
       b: expect.stringContaining("/path is required but missing"),
       c: expect.stringContaining("must be a JSON object, not an array"),

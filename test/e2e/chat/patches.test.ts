@@ -70,8 +70,10 @@ describe("what nobody is there to be asked about", () => {
     expect(told.call_1).toMatch(/needs approval .* nobody is to be asked/);
     expect(told.call_2).toBe("Tool 'run_command' is on the denylist");
     expect(told.call_3).toMatch(/^Unknown tool: no_such_tool/);
-    expect(told.call_4).toMatch(/^\.sallyport\/sallyport\.db: the workspace does not let this path be used/);
-    expect(told.call_5).toMatch(/^\.sallyport\/keys: the workspace does not let this path be used/);
+    expect(told.call_4).toMatch(
+      /^The path "\.sallyport\/sallyport\.db" is denied by the pattern "\.sallyport\/\*\*"/,
+    );
+    expect(told.call_5).toMatch(/^The path "\.sallyport\/keys" is denied by the pattern "\.sallyport\/\*\*"/);
     expect([room.has("w.txt"), room.has("ran.txt")]).toEqual([false, false]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { eventually } from "../../fixtures/tmux-terminal/index.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { eventually } from "./fixtures/waiting.ts";
 
 describe("a chat that cannot begin", () => {
   it.concurrent.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { call, replaceLine } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { hasTmux } from "./fixtures/chat-terminal.ts";
 
 describe("a person at the terminal", () => {
   it.runIf(hasTmux())(

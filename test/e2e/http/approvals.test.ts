@@ -172,6 +172,23 @@ describe("a token for one approval", () => {
   });
 });
 
+describe("a list that an operator asks for", () => {
+  it("goes on only from a cursor that it gave", async () => {
+    const { status, body } = await house().operator({ path: "/v1/approvals?cursor=zzz" });
+    expect([status, body.issues]).toMatchObject([
+      400,
+      [{ path: "query/cursor", reason: "is not a cursor that this list gave" }],
+    ]);
+  });
+
+  it("checks no audit chain that there is not", async () => {
+    const { status, body } = await house().operator({ path: "/v1/audit:verify?tenant=typo" });
+    expect([status, body.code]).toEqual([404, "E3917"]);
+    const own = await house().operator({ path: "/v1/audit:verify?tenant=local" });
+    expect([own.status, own.body.verified]).toEqual([200, true]);
+  });
+});
+
 describe("an operator's session", () => {
   it("answers in the name it was opened for, and is over when it is ended", async () => {
     const { status, body } = await house().operator({ path: "/v1/sessions", body: { name: "ada" } });

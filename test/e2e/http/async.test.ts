@@ -42,6 +42,21 @@ describe("a call that nobody waits for", () => {
     await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("success");
   });
 
+  it("is said to be accepted before when it is asked for again [L3-API-1] [L3-EXE-5]", async () => {
+    const gate = house().path("again.gate");
+    const headers = { "idempotency-key": "async-again", prefer: "respond-async" };
+    const first = await house().invoke("courier", { gate }, { headers });
+    const again = await house().invoke("courier", { gate }, { headers });
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect(again.body.invocation_id).toBe(first.body.invocation_id);
+    expect([first.headers, again.headers].map((one) => one["idempotent-replayed"])).toEqual([
+      undefined,
+      "true",
+    ]);
+    writeFileSync(gate, "");
+    await expect.poll(() => statusOf(house(), first.body.invocation_id), SOON).toBe("success");
+  });
+
   it("is refused at once when it can never run [L3-EXE-5]", async () => {
     const unknown = await house().invoke("nothing", {}, ASYNC);
     expect([unknown.status, unknown.body.error.details.code]).toEqual([404, "E3001"]);

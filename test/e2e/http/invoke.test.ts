@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { sharedHouse } from "./fixtures/shared-house.ts";
+import { SOON } from "./fixtures/soon.ts";
 
 const house = sharedHouse(`
 toolLimits:
@@ -99,7 +100,8 @@ describe("tool.invoke over HTTP", () => {
     expect(body).toMatchObject({ invocation_id, status: "success", result: { a: [1, "zwei", null] } });
     const { duration_ms, started_at, completed_at, memory_peak_mb } = body.execution_metadata;
     expect(Date.parse(started_at)).toBeGreaterThanOrEqual(before - 1);
-    expect(Date.parse(completed_at) - Date.parse(started_at)).toBeCloseTo(duration_ms, -1);
+    // Two clocks, read one after the other: a busy machine may be away for a moment in between.
+    expect(Math.abs(Date.parse(completed_at) - Date.parse(started_at) - duration_ms)).toBeLessThan(2_000);
     expect(memory_peak_mb).toBeGreaterThan(0);
     expect(body).not.toHaveProperty("error");
     expect(body).not.toHaveProperty("polling_info");
@@ -109,7 +111,7 @@ describe("tool.invoke over HTTP", () => {
   it("measures the time a call really took [L3-API-1]", async () => {
     const { body } = await house().invoke("faulty", {}, { body: { operation: "hang" } });
     expect(body.execution_metadata.duration_ms).toBeGreaterThanOrEqual(150);
-    expect(body.execution_metadata.duration_ms).toBeLessThan(5_000);
+    expect(body.execution_metadata.duration_ms).toBeLessThan(30_000);
   });
 
   it.each(WRONGS)(
@@ -122,6 +124,52 @@ describe("tool.invoke over HTTP", () => {
       expect(body).not.toHaveProperty("result");
     },
   );
+
+  it("logs a tool that failed as the tool's trouble, not the house's [R1-4.4]", async () => {
+    await house().invoke("faulty", {}, { body: { operation: "throw" } });
+    const logged = () => house().server.logged(/broken on purpose/);
+    await expect.poll(logged, SOON).not.toEqual([]);
+    for (const line of logged()) expect(line).toContain("A tool failed");
+    expect(
+      house()
+        .server.logged(/Something went wrong inside/)
+        .filter((line) => /E3103|E3907/.test(line)),
+    ).toEqual([]);
+  });
+
+  it("does not list a tool that is switched off, and says that it is [L3-API-2]", async () => {
+    const { body: listed } = await house().ask({ path: "/v1/tools" });
+    const ids = listed.tools.map(({ tool_id }: { tool_id: string }) => tool_id);
+    expect([ids.includes("echo"), ids.includes("printer")]).toEqual([true, false]);
+    const { body } = await house().ask({ path: "/v1/tools/printer" });
+    expect([body.current.status, body.versions]).toEqual(["inactive", []]);
+  });
+
+  it("refuses documents and checkpoints, which it does not have [L3-API-1]", async () => {
+    const document_context = { document_refs: ["doc://spec"] };
+    const checkpoint_config = { resume_from_checkpoint_id: "c-1" };
+    const { status, body } = await house().invoke(
+      "echo",
+      {},
+      { body: { document_context, checkpoint_config } },
+    );
+    expect([status, body.code]).toEqual([400, "E3903"]);
+    expect(body.issues).toMatchObject([
+      {
+        path: "/document_context/document_refs",
+        reason: expect.stringContaining("does not offer documents"),
+      },
+      {
+        path: "/checkpoint_config/resume_from_checkpoint_id",
+        reason: expect.stringContaining("does not offer checkpoints"),
+      },
+    ]);
+    const nothing = {
+      document_context: { document_refs: [] },
+      checkpoint_config: { enable_checkpointing: true, checkpoint_interval_seconds: 30 },
+    };
+    expect((await house().invoke("echo", {}, { body: nothing })).status).toBe(200);
+  });
 
   it("names every wrong place of an input [L3-API-1]", async () => {
     const { body } = await house().invoke("ledger", { file: 7, extra: true });

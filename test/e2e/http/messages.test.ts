@@ -87,11 +87,25 @@ describe("an MCX request over HTTP", () => {
     const file = house().path("mcx.txt");
     const tool = { id: "payment", parameters: { file, amount: 3 } };
     const { status, headers, body } = await send(request({ tool }));
-    expect([status, body.payload.execution.status]).toEqual([202, "failure"]);
+    const { execution } = body.payload;
+    expect([status, execution.status, execution.error.details.pending]).toEqual([202, "failure", true]);
     const path = new URL(headers.location ?? "").pathname;
     const { approval_id } = (await house().ask({ path })).body;
     await house().operator({ method: "POST", path: `/v1/approvals/${approval_id}:approve` });
     await expect.poll(async () => (await house().ask({ path })).body.status, SOON).toBe("success");
+  });
+
+  it("is answered from the record when it comes again under its key [MCX-5]", async () => {
+    const headers = { "idempotency-key": "mcx-again" };
+    const asked = () => house().ask({ path: "/v1/messages", body: request(), headers });
+    const [first, again] = [await asked(), await asked()];
+    expect([first.status, first.headers["idempotent-replayed"]]).toEqual([200, undefined]);
+    expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);
+  });
+
+  it("may have an empty token, which is none [MCX-4]", async () => {
+    const { status, body } = await send(request({ security: { token: "" } }));
+    expect([status, body.payload?.execution.status]).toEqual([200, "success"]);
   });
 
   it("under an id that is taken runs nothing [MCX-6]", async () => {

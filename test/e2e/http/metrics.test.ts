@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sharedHouse } from "./fixtures/shared-house.ts";
+import { SOON } from "./fixtures/soon.ts";
 
 const house = sharedHouse();
 
@@ -25,18 +26,26 @@ describe("/metrics", () => {
     await house().invoke("faulty", {}, { body: { operation: "throw" } });
     await house().invoke("locked", {});
     await house().invoke("ledger", { file: 1 });
-    expect(await reading("tool_invocations_total", { tool_id: "echo", status: "success" })).toBe(2);
-    expect(await reading("tool_invocations_total", { tool_id: "faulty", status: "error" })).toBe(1);
-    expect(await reading("tool_failures_total", { code: "E3907" })).toBe(1);
-    expect(await reading("capability_denials_total")).toBe(1);
-    expect(await reading("permission_checks_total", { result: "allowed" })).toBeGreaterThanOrEqual(3);
-    expect(await reading("permission_checks_total", { result: "denied" })).toBe(1);
-    expect(await reading("tool_execution_duration_seconds_count", { tool_id: "echo" })).toBe(2);
-    expect(await reading("tool_cpu_seconds_count")).toBeGreaterThanOrEqual(3);
-    expect(await reading("tool_memory_peak_bytes_count")).toBeGreaterThanOrEqual(3);
-    expect(await reading("tool_io_bytes_count")).toBeGreaterThanOrEqual(3);
-    expect(await reading("tool_rollbacks_total")).toBeGreaterThanOrEqual(1);
-    expect(await reading("tool_executions_active")).toBe(0);
+    await expect
+      .poll(() => reading("tool_invocations_total", { tool_id: "echo", status: "success" }), SOON)
+      .toBe(2);
+    await expect
+      .poll(() => reading("tool_invocations_total", { tool_id: "faulty", status: "error" }), SOON)
+      .toBe(1);
+    await expect.poll(() => reading("tool_failures_total", { code: "E3907" }), SOON).toBe(1);
+    await expect.poll(() => reading("capability_denials_total"), SOON).toBe(1);
+    await expect
+      .poll(() => reading("permission_checks_total", { result: "allowed" }), SOON)
+      .toBeGreaterThanOrEqual(3);
+    await expect.poll(() => reading("permission_checks_total", { result: "denied" }), SOON).toBe(1);
+    await expect
+      .poll(() => reading("tool_execution_duration_seconds_count", { tool_id: "echo" }), SOON)
+      .toBe(2);
+    await expect.poll(() => reading("tool_cpu_seconds_count"), SOON).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => reading("tool_memory_peak_bytes_count"), SOON).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => reading("tool_io_bytes_count"), SOON).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => reading("tool_rollbacks_total"), SOON).toBeGreaterThanOrEqual(1);
+    await expect.poll(() => reading("tool_executions_active"), SOON).toBe(0);
   });
 
   it("has the buckets that were asked for [R1-8.2]", async () => {
@@ -60,11 +69,13 @@ describe("/metrics", () => {
     const { headers, body } = await house().ask({ path: "/metrics" });
     expect(headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(body).not.toContain("curious-name");
-    expect(
-      await reading("http_requests_total", { route: "unmatched", status: "404" }),
-    ).toBeGreaterThanOrEqual(1);
-    expect(await reading("http_requests_total", { method: "other" })).toBe(1);
-    expect(await reading("http_requests_total", { route: "/v1/tools/{tool_id}", status: "404" })).toBe(1);
+    await expect
+      .poll(() => reading("http_requests_total", { route: "unmatched", status: "404" }), SOON)
+      .toBeGreaterThanOrEqual(1);
+    await expect.poll(() => reading("http_requests_total", { method: "other" }), SOON).toBe(1);
+    await expect
+      .poll(() => reading("http_requests_total", { route: "/v1/tools/{tool_id}", status: "404" }), SOON)
+      .toBe(1);
   });
 });
 
@@ -74,7 +85,7 @@ describe("health", () => {
     const { status, body } = await house().ask({ path: "/readyz" });
     expect([status, body.status]).toEqual([200, "ready"]);
     expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(
-      expect.arrayContaining(["store", "engine"]),
+      expect.arrayContaining(["store", "disk", "engine"]),
     );
   });
 });

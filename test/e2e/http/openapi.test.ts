@@ -35,6 +35,19 @@ describe("the description of the API", () => {
     for (const path of Object.keys(house().described.document.paths)) expect(body).toContain(path);
     expect((await house().ask({ path: "/docs/errors" })).body).toContain('id="E3903"');
   });
+
+  it("is where the bare address leads, and shows a call that this house takes", async () => {
+    const bare = await house().ask({ path: "/" });
+    expect([bare.status, bare.headers.location]).toEqual([303, "/docs"]);
+    const page: string = (await house().ask({ path: "/docs" })).body;
+    const [line = ""] = page.replaceAll("&quot;", '"').match(/\{"tool_id":.*\}(?=&#39;)/) ?? [];
+    expect(page).not.toContain("calculator");
+    const headers = { prefer: "respond-async" };
+    const tried = await house().ask({ path: "/v1/tools/invoke", body: JSON.parse(line), headers });
+    expect(tried.status).toBe(202);
+    const path = `/v1/invocations/${tried.body.invocation_id}:cancel`;
+    expect((await house().ask({ method: "POST", path })).status).toBe(200);
+  });
 });
 
 describe("a client that a public generator makes of it", () => {
@@ -48,7 +61,7 @@ describe("a client that a public generator makes of it", () => {
     expect(await generated.complaints()).toBe("");
     ({ sdk, client } = await generated.load({ baseUrl: house().url }));
     ({ client: operator } = await generated.load({ baseUrl: house().url, key: house().operatorKey }));
-  }, 60_000);
+  }, 180_000);
 
   const until = async (invocation_id: string, status: string) => {
     const look = () => sdk.getInvocation?.({ client, path: { invocation_id } });

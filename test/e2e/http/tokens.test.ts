@@ -28,7 +28,7 @@ beforeAll(async () => {
     tokens.set(name, (await house().command("token", "mint", ...options)).trim());
   });
   await Promise.all(made);
-}, 60_000);
+}, 180_000);
 
 function token(name: keyof typeof WANTED): string {
   return tokens.get(name) ?? "";

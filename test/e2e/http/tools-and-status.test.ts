@@ -77,6 +77,13 @@ async function running(name: string): Promise<{ path: string; gate: string }> {
   return { path, gate };
 }
 
+describe("an address where a tool is run", () => {
+  it("is not taken for a tool's name [L3-API-2]", async () => {
+    const { status, headers, body } = await house().ask({ path: "/v1/tools/invoke" });
+    expect([status, headers.allow, body.code]).toEqual([405, "POST, OPTIONS", "E3931"]);
+  });
+});
+
 describe("tool.status over HTTP", () => {
   it("tells progress and phase while the call runs, and everything when it has ended [L3-API-2]", async () => {
     const { path, gate } = await running("status");
@@ -124,6 +131,17 @@ describe("tool.cancel over HTTP", () => {
     const { body: answer } = await house().ask({ path: `${path}/result` });
     expect(answer).toMatchObject({ status: "cancelled", error: { details: { code: "E3906" } } });
     expect(answer.error.message).toContain("not needed any more");
+  });
+
+  it("takes the whole of tool.cancel, and no other call's [L3-API-2]", async () => {
+    const { body } = await house().invoke("echo", {});
+    const { invocation_id } = body;
+    const path = `/v1/invocations/${invocation_id}`;
+    const agent_context = { agent_did: "http", tenant_id: "local" };
+    const whole = { invocation_id, agent_context, reason: "not needed any more" };
+    expect(await cancel(path, whole)).toMatchObject({ status: 200, body: { cancelled: false } });
+    const other = await cancel(path, { ...whole, invocation_id: "another" });
+    expect([other.status, other.body.issues[0].path]).toEqual([400, "/invocation_id"]);
   });
 
   it("leaves a call that has ended as it is [L3-API-2]", async () => {

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import type { TmuxTerminal } from "../../fixtures/tmux-terminal/index.ts";
 import { onTerminal } from "./on-terminal.ts";
-import type { Terminal } from "./terminal.ts";
 
 const SHOW = fileURLToPath(
   new URL("../../../packages/server/src/tui/fixtures/show-screen.ts", import.meta.url),
@@ -20,7 +20,7 @@ const UNTOUCHED = [
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what this is about.
 const OWN = /\u001b\[(?:0|1|2|7|22|27|31|32|33|36|39|49)(?:;(?:0|1|2|7|31|32|33|36|39|49))*m/g;
 
-async function stateOf(terminal: Terminal): Promise<string[]> {
+async function stateOf(terminal: TmuxTerminal): Promise<string[]> {
   return [await terminal.clipboard(), ...(await Promise.all(UNTOUCHED.map((name) => terminal.pane(name))))];
 }
 

@@ -34,6 +34,20 @@ describe("talking in a terminal", () => {
     );
   });
 
+  onTerminal(
+    "shows what is said last of a paragraph that is higher than the window, and breaks it between words",
+    { args: ["echo"], columns: 30, rows: 12 },
+    async (terminal) => {
+      await terminal.enter("paragraph");
+      await terminal.until(/word180[\s\S]* answering/);
+      await terminal.press("C-c");
+      await terminal.until(" ready");
+      const rows = (await terminal.scrollback()).split("\n").filter((row) => row.includes("word"));
+      expect(rows.length).toBeGreaterThan(20);
+      expect(rows.filter((row) => !/^(?:●| ) \S/.test(row))).toEqual([]);
+    },
+  );
+
   onTerminal("answers commands, and says what was meant by a wrong one", { args }, async (terminal) => {
     await terminal.enter("/tols");
     await terminal.until("There is no command /tols. Did you mean /tools?");
@@ -46,7 +60,10 @@ describe("talking in a terminal", () => {
     await terminal.enter("/help");
     await terminal.until("what can be entered and pressed");
     await terminal.enter("/clear");
-    await terminal.until((screen) => !screen.includes("Mode: auto"));
+    const cleared = await terminal.until(
+      (screen) => !screen.includes("Mode: auto") && screen.includes(" ready"),
+    );
+    expect(cleared).toContain("Say something, or /help");
     await terminal.enter("fail");
     await terminal.until("E3959 The model is gone.");
   });
@@ -85,7 +102,7 @@ describe("talking in a terminal", () => {
   onTerminal("leaves a usable terminal on an order to end", { args }, async (terminal) => {
     await terminal.enter("work");
     await terminal.until("working");
-    await terminal.signal("SIGTERM");
+    process.kill(await terminal.pid(), "SIGTERM");
     await terminal.until(/left with 143\s+shell>/);
     await terminal.type("echo still here\n");
     await terminal.until(/^still here$/m);
@@ -95,7 +112,7 @@ describe("talking in a terminal", () => {
   onTerminal("leaves a usable terminal when something breaks", { args }, async (terminal) => {
     await terminal.enter("break");
     await terminal.until("a defect");
-    await terminal.until(/^shell>\s*$/m);
+    await terminal.until(/left with 1\s+shell>/);
     await terminal.type("echo still here\n");
     await terminal.until(/^still here$/m);
     expect(await terminal.pane("cursor_flag")).toBe("1");

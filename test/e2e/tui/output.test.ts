@@ -47,6 +47,22 @@ describe("the output of a running tool", () => {
     },
   );
 
+  onTerminal(
+    "shows a line that is rewritten as one line that changes [FR-TUI-03]",
+    { args: ["progress"] },
+    async (terminal) => {
+      await terminal.enter("go");
+      const seen = new Set<string>();
+      const last = await terminal.until((screen) => {
+        const lines = screen.match(/│ fetch.*/g) ?? [];
+        if (lines.length > 0) seen.add(lines.map((line) => line.replace(/[│ ]+$/, "")).join(" "));
+        return screen.includes("fetched");
+      });
+      expect(last).toMatch(/│ fetching 100% +│\n +│ fetched +│\n +│ run_command: [12] line/);
+      expect([...seen].filter((lines) => /fetching.*fetching/.test(lines))).toEqual([]);
+    },
+  );
+
   onTerminal("does not keep a person from stopping it [FR-TUI-03]", { args: ["flood"] }, async (terminal) => {
     await terminal.enter("100000");
     await terminal.until("xxxxx");

@@ -12,7 +12,10 @@ describe("an interrupted conversation", () => {
       expect(screen).toMatch(/✗ apply_patch call_2 {2}E3951 does not fit/);
       expect(screen).toMatch(/⊘ run_command call_3 {2}no result/);
       expect(screen).toContain("Nothing runs again, whatever you choose.");
-      await terminal.press("Enter", "x", "r");
+      await terminal.press("Enter", "x");
+      // On a slow machine the first may come together with what was pressed before, and then is no answer.
+      await terminal.press("r");
+      await terminal.press("r");
       await terminal.until("You chose to resume.");
       await terminal.until(" ready");
     },

@@ -2,6 +2,8 @@ import { type Attempt, CONTAINED, familyOf, limit, refused, signalled, TIMEOUT }
 
 /** For what only the time ends: nothing is gained by waiting longer. */
 const SHORT = { wallMs: 1500 };
+/** Less than the five seconds after which it counts as come off. */
+const STORM = { wallMs: 4000 };
 
 const forks = familyOf("fork bombs");
 const TOO_MANY = limit("processes");
@@ -14,7 +16,9 @@ export const FORK_BOMBS: Attempt[] = [
   forks.attack("children of init", "fork_siblings", TOO_MANY),
   forks.attack("zombies", "zombies", [CONTAINED, TOO_MANY]),
   forks.attack("a chain of vforks", "vfork_chain", [CONTAINED, TOO_MANY]),
-  forks.attack("a storm of short lives", "fork_storm", [TIMEOUT, TOO_MANY, limit("cpu"), limit("memory")]),
+  forks.attack("a storm of short lives", "fork_storm", [TIMEOUT, TOO_MANY, limit("cpu"), limit("memory")], {
+    limits: STORM,
+  }),
   forks.script("the shell's classic", 'bomb() { bomb | bomb & }; bomb; sleep 2; echo "CONTAINED the shell"', [
     TOO_MANY,
     CONTAINED,

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -57,14 +58,26 @@ export class HouseFolder implements AsyncDisposable {
   }
 }
 
-/** A port that was free a moment ago. Nothing else may take one on its own below the range of the system's choice. */
+/** Below the range of the system's choice, so that no connection takes it while the server is down. */
+const LOWEST_PORT = 10_000;
+const HIGHEST_PORT = 15_999;
+const MOST_TRIES = 100;
+
+/** A port that was free a moment ago. */
 async function freePort(): Promise<number> {
+  for (let turn = 0; turn < MOST_TRIES; turn += 1) {
+    const port = randomInt(LOWEST_PORT, HIGHEST_PORT);
+    if (await isFree(port)) return port;
+  }
+  throw new Error("no port is free");
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
+  const opened = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => resolve(true));
   });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
+  if (opened) await new Promise((resolve) => server.close(resolve));
+  return opened;
 }

@@ -74,6 +74,6 @@ describe("a server that is killed", () => {
     await clinging(house, life);
     const left = () => tracesOf(house.folder, life.pid).processes;
     await life.kill();
-    await expect.poll(left, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(left, { timeout: 60_000 }).toEqual([]);
   });
 });

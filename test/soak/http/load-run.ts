@@ -29,7 +29,7 @@ export interface LoadRun {
 /** In this part of the time the server is killed; in the rest one life is left alone. */
 const KILLING_SHARE = 0.4;
 /** How long callers go on asking for what they have begun. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 /** Lets callers work while the server is killed and started again; in the end it is stopped as it should be. */
 export async function runLoad(house: HouseFolder, plan: LoadPlan): Promise<LoadRun> {

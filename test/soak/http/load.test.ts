@@ -24,7 +24,7 @@ describe.each(["process", "power"] as const)(
   "a server with durability %s, killed under load",
   (durability) => {
     it("gives every acknowledged call one outcome, does nothing twice, and its memory is flat [L3-EXE-4] [L3-EXE-5] [NFR-REL-04]", {
-      timeout: 120_000 + SECONDS * 5_000,
+      timeout: 600_000 + SECONDS * 5_000,
     }, async () => {
       await using house = await HouseFolder.make(loadConfig({ durability }));
       const run = await runLoad(house, PLAN);

@@ -14,6 +14,7 @@ import { defineTool } from ${JSON.stringify(TOOL_MODULE)};
 const ANY = { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" };
 export const waiter = defineTool({
   id: "waiter", version: "1.0.0", description: "Waits.", sideEffects: "none", input: ANY, output: ANY,
+  limits: { timeoutMs: 120_000 },
   run: async ({ ms }, { signal, progress }) => {
     progress(0, "begun");
     await sleep(ms, undefined, { signal });
@@ -76,8 +77,8 @@ describe("a server that gets SIGHUP while calls run", () => {
   it("runs what it has begun as it was begun, and everything else by the new rules [L3P2-6]", async () => {
     await using at = await open();
     const { talk, house } = at;
-    const running = talk.begin(wait(3_000));
-    const byB = talk.begin(wait(3_000, "b"));
+    const running = talk.begin(wait(8_000));
+    const byB = talk.begin(wait(8_000, "b"));
     await Promise.all([running.id, byB.id].map((id) => talk.untilRunning(id)));
     writeFileSync(house.path("waiter.mts"), waiter("new"));
     writeFileSync(house.path("rules.yaml"), DENY);
@@ -98,7 +99,7 @@ describe("a server that gets SIGHUP while calls run", () => {
   it("holds queued calls to the new limits and rules, and ends on record what they no longer allow [L3-EXE-4]", async () => {
     await using at = await open({ perAgent: 1 });
     const { talk, house } = at;
-    const running = await talk.accept(wait(3_000));
+    const running = await talk.accept(wait(12_000));
     await talk.untilRunning(running);
     const queued = await Promise.all([1, 2].map(() => talk.accept(wait(1))));
     house.configure(config({ agents: ["c"], perAgent: 1 }));
@@ -115,7 +116,7 @@ describe("a server that gets SIGHUP while calls run", () => {
   it("gives room at once that new limits make, and takes it without sending anybody away", async () => {
     await using at = await open({ perAgent: 1 });
     const { talk, house } = at;
-    const ids = await Promise.all([1, 2, 3].map(() => talk.accept(wait(20_000))));
+    const ids = await Promise.all([1, 2, 3].map(() => talk.accept(wait(100_000))));
     const states = async () =>
       (await Promise.all(ids.map((id) => talk.status(id)))).map((each) => each?.status);
     await expect.poll(async () => (await states()).toSorted()).toEqual(["pending", "pending", "running"]);
@@ -146,7 +147,7 @@ describe("a server that gets SIGHUP while calls run", () => {
   ])("keeps what was in force when the file has %s, and says where", async (_, change, place) => {
     await using at = await open();
     const { talk, house } = at;
-    const running = talk.begin(wait(1_500));
+    const running = talk.begin(wait(4_000));
     await talk.untilRunning(running.id);
     house.configure(change(readFileSync(house.path("sallyport.yaml"), "utf8")));
     const line = await at.reload();
@@ -192,11 +193,11 @@ describe("a server that gets SIGHUP while calls run", () => {
       life.send("SIGHUP");
       await sleep(50);
     }
-    await expect.poll(() => at.code(wait(1, "e")), { timeout: 30_000 }).toEqual({ says: "turn 19" });
+    await expect.poll(() => at.code(wait(1, "e")), { timeout: 90_000 }).toEqual({ says: "turn 19" });
     isOver = true;
     await Promise.all(callers);
     expect(answers.filter((answer) => typeof answer === "string")).toEqual([]);
-    const last = talk.begin(wait(1_000));
+    const last = talk.begin(wait(5_000));
     await talk.untilRunning(last.id);
     life.send("SIGTERM");
     for (let turn = 0; turn < 5; turn += 1) life.send("SIGHUP");

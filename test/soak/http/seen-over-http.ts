@@ -6,7 +6,7 @@ import type { HouseFolder } from "./house-folder.ts";
 import { type Kept, recordedEnd } from "./kept-records.ts";
 
 /** Calls that are left then will never end. */
-const LONGEST_MS = 90_000;
+const LONGEST_MS = 240_000;
 
 /** Waits until nothing is accepted and not ended, or until it is no use to wait. */
 export async function untilQuiet(house: HouseFolder): Promise<void> {

@@ -81,9 +81,9 @@ async function stopped(life: ServerProcess, house: HouseFolder): Promise<void> {
 
 describe("a server that is told to stop", () => {
   it("lets calls finish that run, answers them, takes no more, and leaves the queued to the next start [L3-EXE-5]", async () => {
-    const { house, talk, life, slow, run } = await makeHouse(30);
-    const waited = talk.begin(slow("waited", 3_000, "z"));
-    const running = await run("abcd", 3_000);
+    const { house, talk, life, slow, run } = await makeHouse(60);
+    const waited = talk.begin(slow("waited", 12_000, "z"));
+    const running = await run("abcd", 12_000);
     await talk.untilRunning(waited.id);
     const queued = await Promise.all([1, 2, 3].map((n) => talk.accept(slow(`queued-${n}`, 10))));
     life.send("SIGTERM");
@@ -122,7 +122,7 @@ describe("a server that is told to stop", () => {
   it("ends a tool that never gives its thread back", async () => {
     const { house, talk, life } = await makeHouse(1);
     const { id, answer } = talk.begin({ tool: "spin", input: { begun: house.path("begun") } });
-    await expect.poll(() => existsSync(house.path("begun")), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => existsSync(house.path("begun")), { timeout: 60_000 }).toBe(true);
     life.send("SIGTERM");
     expect((await answer).body).toMatchObject({ status: "cancelled" });
     await stopped(life, house);
@@ -151,13 +151,13 @@ describe("a server that is told to stop", () => {
     life.send("SIGTERM");
     expect((await waited.answer).body).toMatchObject({ status: "cancelled" });
     await stopped(life, house);
-    expect(performance.now() - toldAgainAt).toBeLessThan(20_000);
+    expect(performance.now() - toldAgainAt).toBeLessThan(60_000);
     expect(await phases(house, [waited.id, accepted])).toEqual(["cancelled", "cancelled"]);
   });
 
   it("ends the streams of those who watch, after the last news", async () => {
-    const { house, talk, life, slow, run } = await makeHouse(30);
-    const running = await run("abcd", 3_000);
+    const { house, talk, life, slow, run } = await makeHouse(60);
+    const running = await run("abcd", 12_000);
     const queued = await talk.accept(slow("queued", 10));
     const watched = [...running, queued].map((id) => watch(talk.client, id));
     await Promise.all(watched.map(({ opened }) => opened));
@@ -171,13 +171,13 @@ describe("a server that is told to stop", () => {
   });
 
   it("answers who waits for a call that another has queued", async () => {
-    const { house, talk, life, slow, run } = await makeHouse(30);
-    await run("a", 3_000);
+    const { house, talk, life, slow, run } = await makeHouse(60);
+    await run("a", 15_000);
     const wish = { ...slow("queued", 10), options: { idempotency_key: "k" } };
     const queued = await talk.accept(wish);
     const second = talk.invoke(wish);
     // So that the request has come in.
-    await sleep(500);
+    await sleep(3_000);
     life.send("SIGTERM");
     const { status, body } = await second;
     expect([status, body.error?.details.code]).toEqual([503, "E3910"]);
@@ -186,7 +186,7 @@ describe("a server that is told to stop", () => {
   });
 
   it("is not held up by connections that say nothing, or not all", async () => {
-    const { house, talk, life, slow } = await makeHouse(30);
+    const { house, talk, life, slow } = await makeHouse(120);
     const { body } = await talk.invoke(slow("done", 10));
     expect(body.status).toBe("success");
     const said = [
@@ -207,6 +207,6 @@ describe("a server that is told to stop", () => {
     life.send("SIGTERM");
     await stopped(life, house);
     await Promise.all(gone);
-    expect(performance.now() - toldAt).toBeLessThan(15_000);
+    expect(performance.now() - toldAt).toBeLessThan(60_000);
   });
 });

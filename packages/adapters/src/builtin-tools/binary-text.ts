@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 
-const SNIFFED_BYTES = 8 * 1024;
+/** How much of a file is looked at to tell text from anything else. */
+export const SNIFFED_BYTES = 8 * 1024;
 const HEADER = "[binary:base64]";
 const TRUNCATED = "[truncated]";
 

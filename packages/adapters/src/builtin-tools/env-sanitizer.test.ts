@@ -13,10 +13,10 @@ describe("the environment of a command", () => {
       openai_org: "7",
       LANG: "C",
       CI: "1",
-      TOKENS: "kept",
+      KEYBOARD: "kept",
       UNSET: undefined,
     };
-    expect(createEnvSanitizer().clean(env)).toEqual({ LANG: "C", CI: "1", TOKENS: "kept" });
+    expect(createEnvSanitizer().clean(env)).toEqual({ LANG: "C", CI: "1", KEYBOARD: "kept" });
   });
 
   it("loses what is configured as well, and gets nothing back for it [CFG-ENV-01]", () => {

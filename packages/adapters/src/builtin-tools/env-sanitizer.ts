@@ -9,8 +9,8 @@ export interface EnvSanitizer {
 const HOST_PLACES = ["HOME", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "XDG_*"];
 
 /**
- * Makes one. The patterns given (`*` for any characters) add to those of the sandbox: `*_KEY`, `*_TOKEN`, `*_SECRET`,
- * `*_PASSWORD`, `AWS_*`, `ANTHROPIC_*`, `OPENAI_*`, and names that make a program load something else (CFG-ENV-01). Case
+ * Makes one. The patterns given (`*` for any characters) add to those of the sandbox: names that look like
+ * secrets, `AWS_*`, `ANTHROPIC_*`, `OPENAI_*`, and names that make a program load something else (CFG-ENV-01). Case
  * never matters: a secret in small letters is one too, on every system.
  */
 export function createEnvSanitizer(denylist: readonly string[] = []): EnvSanitizer {

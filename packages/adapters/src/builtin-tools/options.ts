@@ -3,6 +3,7 @@ import type { LoopTool, RoomOf } from "@sallyport/engine/loop";
 import type { DefinedTool } from "@sallyport/engine/tool";
 import type { JsonValue } from "@sallyport/protocol";
 import type { PathSandbox } from "../path-sandbox/index.ts";
+import type { OffLimits } from "./off-limits.ts";
 
 /** How much the built-in tools read, change and list (CFG-READ-01, CFG-PATCH-01, CFG-TMO-01). */
 export interface BuiltinLimits {
@@ -12,7 +13,7 @@ export interface BuiltinLimits {
   maxScanBytes: number;
   /** The largest patch (FR-LIM-04). */
   maxPatchBytes: number;
-  /** Larger files are neither read nor patched at all: a file is held in memory while it is worked on. */
+  /** Larger files are not patched, and of those that are read only the beginning is held in memory. */
   maxFileBytes: number;
   fileTimeoutMs: number;
   shellTimeoutMs: number;
@@ -51,8 +52,8 @@ export const DEFAULT_BUILTIN_LIMITS: BuiltinLimits = Object.freeze({
 /** Limits as an owner gives them; what is left out is the default. */
 export type GivenLimits = Partial<Omit<BuiltinLimits, "list">> & { list?: Partial<ListLimits> };
 
-/** What the built-in tools work with. */
-export interface BuiltinOptions {
+/** What the built-in tools work with. What is off limits is so for the house anyway: here it is told in good time. */
+export interface BuiltinOptions extends OffLimits {
   /** Says which paths may be touched. */
   sandbox: PathSandbox;
   /** Remembers what was read in which conversation. */

@@ -2,6 +2,7 @@ import { relative, sep } from "node:path";
 import { ToolFailure } from "@sallyport/engine/tool";
 import { isFailure } from "@sallyport/protocol";
 import type { CheckedPath } from "../path-sandbox/index.ts";
+import { deniedPath } from "../path-sandbox/refusals.ts";
 import { pathRefused } from "./problems.ts";
 import type { ToolMeans } from "./tool-means.ts";
 
@@ -18,12 +19,14 @@ export interface Place {
 }
 
 /** Asks the sandbox about a path. Throws what it says (E3901, E3955, E3956). */
-export async function placeOf(asked: string, { sandbox, root }: ToolMeans): Promise<Place> {
+export async function placeOf(asked: string, { sandbox, root, offLimits }: ToolMeans): Promise<Place> {
   const checked = await sandbox.check(asked);
   if (isFailure(checked)) throw pathRefused(checked);
   const inside = relative(root, checked.path).split(sep).join("/");
   if (inside === ".." || inside.startsWith("../") || inside.startsWith("/"))
     throw new ToolFailure("E3955", `${asked} is outside the workspace`);
+  const pattern = offLimits(inside);
+  if (pattern !== undefined) throw pathRefused(deniedPath(asked, pattern));
   return { asked, path: checked.path, relative: inside === "" ? "." : inside, checked };
 }
 

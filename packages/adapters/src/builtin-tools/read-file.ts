@@ -2,14 +2,14 @@ import type { CallRoom } from "@sallyport/engine/loop";
 import { defineTool } from "@sallyport/engine/tool";
 import type { JsonValue } from "@sallyport/protocol";
 import { ArgumentReader } from "./argument-reader.ts";
-import { binaryText, isBinary } from "./binary-text.ts";
+import { binaryText, isBinary, SNIFFED_BYTES } from "./binary-text.ts";
 import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";
+import { type FileHead, headOf } from "./file-head.ts";
 import { type LineRange, linesOf } from "./line-range.ts";
 import type { BuiltinLimits, BuiltinTool } from "./options.ts";
 import { confirmPlaces, placeOf } from "./place.ts";
 import { badArguments, limitExceeded } from "./problems.ts";
 import { conversationOf, type ToolMeans } from "./tool-means.ts";
-import { contentAt, hashOf } from "./workspace-file.ts";
 
 const LAST_LINE = 4_294_967_295;
 const LINE = { type: "integer", minimum: 1, maximum: LAST_LINE };
@@ -39,14 +39,13 @@ export function readFileTool(means: ToolMeans): BuiltinTool {
     async run(input: JsonValue, context) {
       const wanted = argumentsOf(input);
       const place = await placeOf(wanted.path, means);
-      const content = await contentAt(context.files, place, limits.maxFileBytes);
+      const { files, signal } = context;
+      const file = await headOf(place, { files, signal, headBytes: headBytes(limits) }, means);
       await confirmPlaces([place], means);
-      const text = answerOf(content, wanted, { room: rooms.of(context.callId), limits });
-      await reads.note(conversationOf(context), {
-        path: place.path,
-        sha256: hashOf(content),
-        at: means.now(),
-      });
+      const text = answerOf(file, wanted, { room: rooms.of(context.callId), limits });
+      const { sha256 } = file;
+      if (sha256 !== undefined)
+        await reads.note(conversationOf(context), { path: place.path, sha256, at: means.now() });
       return text;
     },
   });
@@ -92,7 +91,16 @@ interface Bounds {
   limits: BuiltinLimits;
 }
 
-function answerOf(content: Buffer, { path, range }: ReadArguments, { room, limits }: Bounds): string {
+/** One byte more than anything that is looked at: then it shows whether something is left out. */
+function headBytes({ maxScanBytes, maxFileReadBytes }: BuiltinLimits): number {
+  return Math.max(maxScanBytes, maxFileReadBytes, SNIFFED_BYTES) + 1;
+}
+
+function answerOf(
+  { head: content, bytes }: FileHead,
+  { path, range }: ReadArguments,
+  { room, limits }: Bounds,
+): string {
   const readLimit = Math.min(limits.maxFileReadBytes, room.availableBytes);
   if (isBinary(content)) {
     if (range) throw badArguments(`${path} is binary, and a line range needs a text`);
@@ -105,9 +113,9 @@ function answerOf(content: Buffer, { path, range }: ReadArguments, { room, limit
     return text;
   }
   if (range) return rangeOf(content, { path, range }, limits);
-  if (content.length <= readLimit) return content.toString("utf8");
+  if (bytes <= readLimit) return content.toString("utf8");
   throw limitExceeded(
-    `${path} has ${content.length} bytes, and ${readLimit} can be read at once; use start_line and end_line to read a part of it`,
+    `${path} has ${bytes} bytes, and ${readLimit} can be read at once; use start_line and end_line to read a part of it`,
   );
 }
 

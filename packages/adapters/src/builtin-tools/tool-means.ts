@@ -3,6 +3,7 @@ import type { ReadLedger } from "@sallyport/engine";
 import type { RoomOf } from "@sallyport/engine/loop";
 import type { ToolContext } from "@sallyport/engine/tool";
 import type { PathSandbox } from "../path-sandbox/index.ts";
+import { type OffLimitsTest, offLimits } from "./off-limits.ts";
 import { type BuiltinLimits, type BuiltinOptions, DEFAULT_BUILTIN_LIMITS } from "./options.ts";
 
 /** What every built-in tool has at hand. */
@@ -13,18 +14,23 @@ export interface ToolMeans {
   /** The workspace, canonical. */
   readonly root: string;
   readonly limits: BuiltinLimits;
+  /** Says which of its paths are the house's own. */
+  readonly offLimits: OffLimitsTest;
   now(): number;
 }
 
 /** Throws a system's error when the workspace is not there. */
-export function toolMeans({ sandbox, reads, rooms, root, limits, clock }: BuiltinOptions): ToolMeans {
+export function toolMeans(options: BuiltinOptions): ToolMeans {
+  const { sandbox, reads, rooms, limits, clock } = options;
   const { list, ...rest } = limits ?? {};
+  // What the sandbox gives is canonical, and can only be compared with what is.
+  const root = realpathSync(options.root);
   return {
     sandbox,
     reads,
     rooms,
-    // What the sandbox gives is canonical, and can only be compared with what is.
-    root: realpathSync(root),
+    root,
+    offLimits: offLimits(root, options),
     limits: { ...DEFAULT_BUILTIN_LIMITS, ...rest, list: { ...DEFAULT_BUILTIN_LIMITS.list, ...list } },
     now: () => clock?.now() ?? Date.now(),
   };

@@ -72,7 +72,7 @@ function run(program: string, args: string[], options: { uid?: number; gid?: num
     execFile(
       program,
       args,
-      { timeout: 20_000, maxBuffer: 2 ** 26, env: { PATH: process.env.PATH }, ...options },
+      { timeout: 60_000, maxBuffer: 2 ** 26, env: { PATH: process.env.PATH }, ...options },
       (error, stdout, stderr) => {
         done({ out: stdout + stderr, code: typeof error?.code === "number" ? error.code : error ? -1 : 0 });
       },
@@ -80,7 +80,7 @@ function run(program: string, args: string[], options: { uid?: number; gid?: num
   });
 }
 
-const curl = (...args: string[]) => run("curl", ["-sS", "-i", "-m", "10", ...args]);
+const curl = (...args: string[]) => run("curl", ["-sS", "-i", "-m", "50", ...args]);
 const pem = (name: string) => join(folder, `${name}.pem`);
 
 describe.skipIf(isMissing("curl", ["--version"]))("curl through the proxy [L3-EXE-2]", () => {
@@ -146,7 +146,7 @@ describe.skipIf(isMissing("curl", ["--version"]))("curl through the proxy [L3-EX
     const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
     const { out } = await run(
       "curl",
-      ["-sS", "-m", "10", "--unix-socket", rig.socketPath, "http://plain.test/"],
+      ["-sS", "-m", "50", "--unix-socket", rig.socketPath, "http://plain.test/"],
       nobody,
     );
     expect(out).toMatch(/^E3901: This is a proxy/);
@@ -244,7 +244,7 @@ describe("Node's own fetch through the proxy [L3-EXE-2]", () => {
       execFile(
         process.execPath,
         ["--input-type=module", "-e", script],
-        { env, timeout: 20_000 },
+        { env, timeout: 60_000 },
         (_, stdout, stderr) => done(stdout + stderr),
       );
     });

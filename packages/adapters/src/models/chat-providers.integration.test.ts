@@ -86,17 +86,19 @@ describe.each(KINDS)("a model behind %s", (kind) => {
   });
 
   it.each([
-    ["twice the same id", "same", "same"],
-    ["no id at all", null, null],
-  ])("gives calls with %s an id of their own each", async (_what, one, two) => {
+    ["twice the same id", "same", [undefined, "same"]],
+    ["no id at all", null, [undefined, undefined]],
+  ])("tells calls with %s apart, and what the model called them [FR-VAL-02a]", async (_what, id, wireIds) => {
     const calls = [
-      { id: one, name: "read_file", arguments: A },
-      { id: two, name: "read_file", arguments: B },
+      { id, name: "read_file", arguments: A },
+      { id, name: "read_file", arguments: B },
     ];
     const { parts } = await answerTo({ calls });
-    const ids = parts.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []));
-    expect(new Set(ids).size).toBe(2);
-    expect(ids.every((id) => id.length > 0)).toBe(true);
+    const given = parts.filter((part) => part.type === "tool-call");
+    expect(given.map(({ wireId }) => wireId)).toEqual(wireIds);
+    expect(new Set(given.map(({ toolCallId }) => toolCallId)).size).toBe(2);
+    expect(given.every(({ toolCallId }) => toolCallId.length > 0)).toBe(true);
+    expect(parts.some(({ type }) => String(type) === "raw")).toBe(false);
   });
 
   it.each(CHAT_ERRORS)("says of $what what it is", async ({ step, says, details, retryable, waits }) => {

@@ -6,10 +6,16 @@ import type {
 import type { Failure } from "@sallyport/protocol";
 import { modelFailure } from "./model-failure.ts";
 import { ModelTrouble } from "./model-trouble.ts";
+import { WireIds } from "./wire-ids.ts";
+
+type SentPart = Exclude<LanguageModelV4StreamPart, { type: "error" | "raw" }>;
+type CallPart = Extract<SentPart, { type: "tool-input-start" | "tool-call" }>;
 
 /** What a model sends, with one way to fail and one to be stopped. Either is the last part. */
 export type ModelPart =
-  | Exclude<LanguageModelV4StreamPart, { type: "error" }>
+  | Exclude<SentPart, CallPart>
+  /** `wireId`: what the model really called it, where that is not its `id`, which no other call of the answer has. */
+  | (CallPart & { wireId?: string })
   | { type: "failed"; error: Failure }
   | { type: "aborted" };
 
@@ -22,7 +28,7 @@ export async function* oneTry(
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined;
   try {
     signal.throwIfAborted();
-    const { stream } = await until(signal, model.doStream({ ...options, abortSignal: signal }));
+    const { stream } = await until(signal, askOf(model, options, signal));
     reader = stream.getReader();
     yield* partsOf(reader, signal);
   } catch (error) {
@@ -33,14 +39,31 @@ export async function* oneTry(
   }
 }
 
-async function* partsOf(reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart>, signal: AbortSignal) {
+/** What comes over the wire is asked for too: it alone says what calls are really called. */
+function askOf(model: LanguageModelV4, options: LanguageModelV4CallOptions, abortSignal: AbortSignal) {
+  return model.doStream({ ...options, abortSignal, includeRawChunks: true });
+}
+
+async function* partsOf(
+  reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart>,
+  signal: AbortSignal,
+): AsyncGenerator<ModelPart, void, void> {
+  const wireIds = new WireIds();
   for (;;) {
     const { done, value } = await until(signal, reader.read());
     if (done || isBrokenOff(value)) throw new ModelTrouble("cut", "the answer broke off before its end");
     if (value.type === "error") throw value.error;
-    yield value;
+    if (value.type === "raw") wireIds.note(value.rawValue);
+    else yield named(value, wireIds);
     if (value.type === "finish") return;
   }
+}
+
+function named(part: SentPart, wireIds: WireIds): ModelPart {
+  if (part.type === "tool-input-start") wireIds.begin(part);
+  else if (part.type !== "tool-call") return part;
+  const wireId = wireIds.of(part.type === "tool-call" ? part.toolCallId : part.id);
+  return wireId === undefined ? part : { ...part, wireId };
 }
 
 /** How the SDK tells of a stream that ended without the provider's word for it. */

@@ -63,7 +63,6 @@ const OVERHEAD: ReadonlySet<ModelPart["type"]> = new Set([
   "response-metadata",
   "custom",
   "ping",
-  "raw",
   "text-start",
   "reasoning-start",
 ]);

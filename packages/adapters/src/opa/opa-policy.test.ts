@@ -15,9 +15,8 @@ afterEach(() => double.stop());
 
 async function decide(behave: Behave, options: OpaOptions = {}): Promise<PolicyVerdict> {
   double.behave = behave;
-  return await createOpaPolicy({ endpoint: `${base}/v1/data/tool_execution/allow`, ...options }).decide(
-    REQUEST,
-  );
+  const endpoint = `${base}/v1/data/tool_execution/allow`;
+  return await createOpaPolicy({ endpoint, timeoutMs: 20_000, ...options }).decide(REQUEST);
 }
 
 const saying = (result: JsonValue | undefined) => opaBehaviour({ "tool_execution/allow": () => result });
@@ -177,8 +176,8 @@ describe("OPA in trouble, played by the double: always a rejection (E3206) [L3-P
 
   it("waits no longer than it may, and really closes the request", async () => {
     const started = performance.now();
-    await expect(decide(() => undefined, { timeoutMs: 100 })).rejects.toThrow(/within 100 ms/);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    await expect(decide(() => undefined, { timeoutMs: 1_500 })).rejects.toThrow(/within 1500 ms/);
+    expect(performance.now() - started).toBeLessThan(15_000);
     await expect.poll(() => double.abandoned).toBe(1);
   });
 
@@ -187,13 +186,13 @@ describe("OPA in trouble, played by the double: always a rejection (E3206) [L3-P
       response.writeHead(200, json);
       response.write('{"result": ');
     };
-    await expect(decide(trickling, { timeoutMs: 100 })).rejects.toThrow(/within 100 ms/);
+    await expect(decide(trickling, { timeoutMs: 1_500 })).rejects.toThrow(/within 1500 ms/);
     await expect.poll(() => double.abandoned).toBe(1);
   });
 
   it("takes an answer that is slow but in time", async () => {
     const slow: Behave = (response) => setTimeout(() => answer(response, 200, { result: true }), 100);
-    expect(await decide(slow, { timeoutMs: 5_000 })).toMatchObject({ outcome: "allow" });
+    expect(await decide(slow, { timeoutMs: 30_000 })).toMatchObject({ outcome: "allow" });
   });
 
   it("rejects when nobody is there", async () => {

@@ -102,7 +102,7 @@ describe.skipIf(!house)("commands in the real sandbox", () => {
       fault: { kind: "timeout" },
       sandbox: { isolation: { level: "LEVEL_2" } },
     });
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(performance.now() - startedAt).toBeLessThan(30_000);
     expect(commandLines().filter((line) => line.includes("4711."))).toEqual([]);
   });
 

@@ -11,7 +11,7 @@ const REPOSITORY = fileURLToPath(new URL("../../../../", import.meta.url));
 const HERE = relative(REPOSITORY, fileURLToPath(new URL(".", import.meta.url)));
 
 describe("for a host process that is root", () => {
-  it("an unprivileged one keeps the same contract", { timeout: 600_000 }, async (context) => {
+  it("an unprivileged one keeps the same contract", { timeout: 1_800_000 }, async (context) => {
     if (process.getuid?.() !== 0) context.skip("not root: the suite itself runs unprivileged");
     const found = findLauncher();
     if ("missing" in found) throw new Error(`${found.missing}: ${found.fix}`);
@@ -44,7 +44,7 @@ async function runSuite(folder: string, launcher: string) {
       session: true,
     }),
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/tmp", ...requirement() },
-    wallMs: 580_000,
+    wallMs: 1_780_000,
   });
   run.stdin.end();
   const [stdout, stderr, end] = await Promise.all([text(run.stdout), text(run.stderr), run.ended]);

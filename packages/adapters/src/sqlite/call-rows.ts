@@ -15,6 +15,8 @@ type Facts = Pick<
   | "inputHash"
   | "requestDigest"
   | "callbackUrl"
+  | "asyncMode"
+  | "priority"
   | "owner"
   | "attempt"
 >;
@@ -33,6 +35,8 @@ export function encodeFacts(call: CallIntent): string {
     inputHash: call.inputHash,
     requestDigest: call.requestDigest,
     callbackUrl: call.callbackUrl,
+    asyncMode: call.asyncMode,
+    priority: call.priority,
     owner: call.owner,
     attempt: call.attempt,
   } satisfies Record<keyof Facts, unknown>;

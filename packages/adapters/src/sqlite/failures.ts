@@ -11,11 +11,23 @@ const ADVICE = new Map<number, string>([
   [26, "sallyport.db is not a database: restore a backup, or use another state folder."],
 ]);
 
-/** The exception for a store that cannot do what was asked. */
-export function lost(message: string, context: { advice?: string; cause?: unknown } = {}): SallyportError {
-  const { advice, cause } = context;
+interface Context {
+  advice?: string;
+  cause?: unknown;
+}
+
+/** The exception for a store that cannot do what was asked, and has not done it. */
+export function lost(message: string, { advice, cause }: Context = {}): SallyportError {
   return new SallyportError(
     failure("E3914", { message, ...(advice !== undefined && { advice }) }),
+    cause === undefined ? {} : { cause },
+  );
+}
+
+/** The same loss, for a unit that was with the writer then: nobody knows whether it is written. */
+export function unanswered({ failure: { message }, cause }: SallyportError): SallyportError {
+  return new SallyportError(
+    failure("E3914", { message, details: { unanswered: true } }),
     cause === undefined ? {} : { cause },
   );
 }

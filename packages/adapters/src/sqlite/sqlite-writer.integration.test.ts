@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { applied, opening, sampleCall, unitOf } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
+import { BatchWriter } from "./apply-batch.ts";
+import { encodeUnit } from "./encode-unit.ts";
 import { inFolder } from "./fixtures/run-process.ts";
 import { DATABASE_FILE, openSqliteStore } from "./index.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -77,6 +79,57 @@ describe("group commit", () => {
       expect(refused[0]).toMatchObject({ reason: { failure: { code: "E3914" } } });
       expect((await applied(store, unitOf({ events: ["{}"] }))).links[0]?.sequence).toBe(16_385);
       await store.close();
+    }));
+});
+
+describe("what a rejected commit says of its unit", () => {
+  it("is that it was not written, and why, when the writer could say so", () =>
+    inFolder(async (folder) => {
+      await (await openSqliteStore({ folder })).close();
+      const database = new DatabaseSync(join(folder, DATABASE_FILE));
+      const writer = new BatchWriter(database);
+      const { page_count } = Object(database.prepare("PRAGMA page_count").get());
+      database.exec(`PRAGMA max_page_count = ${page_count}`);
+      const call = sampleCall({ input: JSON.stringify("x".repeat(4 * PAGE_BYTES)) });
+      const [outcome] = writer.apply([encodeUnit(opening(call), [])]);
+      expect(outcome).toEqual([
+        "failed",
+        expect.objectContaining({
+          code: "E3914",
+          retryable: true,
+          message: expect.stringContaining("disk is full"),
+          advice: expect.stringContaining("free some space"),
+        }),
+      ]);
+      expect(outcome?.[1]).not.toHaveProperty("details");
+      database.exec("PRAGMA max_page_count = 1000000");
+      expect(writer.apply([encodeUnit(opening(call), [])])[0]?.[0]).toBe("applied");
+      database.close();
+    }));
+
+  it("is that nobody knows, for those that were with the writer when it ended, and no, for those that were not", () =>
+    inFolder(async (folder) => {
+      await (await openSqliteStore({ folder })).close();
+      const writer = await Writer.start({ folder, durability: "power", waitForLockMs: 0 });
+      // While another holds the database, the first unit is with the writer and the rest wait for it.
+      const blocker = new DatabaseSync(join(folder, DATABASE_FILE));
+      blocker.exec("BEGIN IMMEDIATE");
+      const submit = () => {
+        const job = encodeUnit(opening(sampleCall()), []);
+        return writer.submit(job, 512);
+      };
+      const first = Promise.allSettled([submit()]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const second = Promise.allSettled([submit()]);
+      await writer.terminate();
+      expect(await first).toMatchObject([
+        { reason: { failure: { code: "E3914", details: { unanswered: true } } } },
+      ]);
+      const [refused] = await second;
+      expect(refused).toMatchObject({ reason: { failure: { code: "E3914" } } });
+      expect(refused).not.toHaveProperty("reason.failure.details");
+      await expect(submit()).rejects.not.toHaveProperty("failure.details");
+      blocker.close();
     }));
 });
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { type Failure, SallyportError } from "@sallyport/protocol";
-import { lost } from "./failures.ts";
+import { lost, unanswered } from "./failures.ts";
 import type { FromWriter, Job, Outcome, ToWriter } from "./messages.ts";
 import type { WriterOptions } from "./options.ts";
 import { sourceThreadOptions } from "./source-thread.ts";
@@ -25,9 +25,9 @@ interface Waiting {
 
 /**
  * The main thread's end of the writer. `starting` → `running` (ready) or rejected (refused); `running` → `closing`
- * (close) or `dead` (the thread ended or failed); in the last two every job is refused, and a dead thread's jobs
- * reject. While a batch is being committed, jobs wait here and go over together in the next one: one message, one
- * transaction, one sync.
+ * (close) or `dead` (the thread ended or failed); in the last two every job is refused. Of a dead thread's jobs those it
+ * had are rejected as unanswered, those that waited as refused. While a batch is being committed, jobs wait here and go
+ * over together in the next one: one message, one transaction, one sync.
  */
 export class Writer {
   readonly #thread: Worker;
@@ -141,7 +141,7 @@ export class Writer {
     batch.forEach(({ resolve, reject }, index) => {
       const outcome = message.outcomes[index];
       if (outcome) resolve(outcome);
-      else reject(lost("The store's writer lost a unit."));
+      else reject(unanswered(lost("The store's writer lost a unit.")));
     });
     if (this.#waiting.length > 0) this.#pumpSoon();
     else if (this.#inFlight.length === 0) this.#rest();
@@ -154,8 +154,9 @@ export class Writer {
 
   #die(reason: SallyportError): void {
     this.#end ??= reason;
-    const unanswered = [...this.#inFlight.splice(0).flat(), ...this.#waiting.splice(0)];
-    for (const { reject } of unanswered) reject(this.#end);
+    const open = unanswered(this.#end);
+    for (const { reject } of this.#inFlight.splice(0).flat()) reject(open);
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
     this.#idle?.();
   }
 

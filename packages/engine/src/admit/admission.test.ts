@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Admission, type Place } from "./admission.ts";
+import { agentKey } from "./agent-key.ts";
 
 function applicant(
   agent: string,
@@ -25,6 +26,17 @@ describe("admission", () => {
     for (let index = 0; index < 4; index += 1) await placed(admission.enter(applicant("a")));
     expect(await refused(admission.enter(applicant("a")))).toBe("E3106");
     expect(await refused(admission.enter(applicant("b")))).toBe("placed");
+  });
+
+  it("names agent and tenant apart when it refuses, as whoever reads it knows them [L3-EXE-4]", async () => {
+    const admission = new Admission({ perAgent: 1, maxWaitMs: 5 });
+    const agent = agentKey({ tenant: "acme", agent: "bob" });
+    await placed(admission.enter(applicant(agent)));
+    expect(await admission.enter(applicant(agent))).toMatchObject({
+      code: "E3106",
+      message: "Agent bob already runs 1 call (waited too long).",
+      details: { agent: "bob", tenant: "acme", tool: "t" },
+    });
   });
 
   it("hands a freed place to whoever waits [R1-7.1]", async () => {

@@ -1,4 +1,5 @@
 import { type Failure, failure, type Priority } from "@sallyport/protocol";
+import { namesIn } from "./agent-key.ts";
 import { type Applicant, Lanes, type Waiter } from "./lanes.ts";
 
 export type { Applicant } from "./lanes.ts";
@@ -163,9 +164,11 @@ export class Admission {
   }
 
   #refusal({ agent, tool }: Applicant, why: string): Failure {
-    const details = { agent, tool, running: this.#running, waiting: this.#lanes.size };
-    if ((this.#agents.get(agent) ?? 0) >= this.#limits.perAgent) {
-      const message = `Agent ${agent} already runs ${this.#limits.perAgent} calls (${why}).`;
+    const who = namesIn(agent);
+    const details = { ...who, tool, running: this.#running, waiting: this.#lanes.size };
+    const { perAgent } = this.#limits;
+    if ((this.#agents.get(agent) ?? 0) >= perAgent) {
+      const message = `Agent ${who.agent} already runs ${perAgent} ${perAgent === 1 ? "call" : "calls"} (${why}).`;
       return failure("E3106", { message, details });
     }
     return failure("E3910", { message: `No capacity for another call (${why}).`, details });

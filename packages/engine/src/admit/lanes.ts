@@ -2,6 +2,7 @@ import type { Priority } from "@sallyport/protocol";
 
 /** Who wants a place. */
 export interface Applicant {
+  /** Tells agents apart: an `agentKey`. */
   agent: string;
   tool: string;
   priority: Priority;

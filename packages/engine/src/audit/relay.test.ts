@@ -37,6 +37,22 @@ describe("the outbox relay", () => {
     expect(await relayOutbox(store, { send: async () => undefined })).toBe(0);
   });
 
+  it("says of a call that begins whether its caller waits, and how urgent it is [L3-EVT-1]", async () => {
+    const { call, engine, store } = await fixtureEngine({}, tools);
+    const caller = { tenant: "acme", agent: "agent" };
+    await call("ok", {}, { callId: "plain" });
+    await engine.accept({ tool: "ok", input: {}, caller, callId: "queued", priority: "high" });
+    await expect.poll(async () => (await store.calls.get("queued"))?.phase).toBe("closed");
+    const sent: CloudEvent[] = [];
+    await relayOutbox(store, { send: async (events) => void sent.push(...events) });
+    const invoked = sent.filter(({ type }) => type === "ai.agent.tool.invoked").map(({ data }) => data);
+    expect(invoked).toMatchObject([
+      { invocation_id: "plain", async_mode: false, priority: "normal" },
+      { invocation_id: "queued", async_mode: true, priority: "high" },
+    ]);
+    await engine.close();
+  });
+
   it("keeps everything while the sink is down, and sends it when it is back [L3-AUD-1]", async () => {
     const { call, store } = await fixtureEngine({}, tools);
     await call("ok", {});

@@ -65,7 +65,8 @@ function identity(record: CallRecord): JsonObject {
 }
 
 function invoked(record: CallRecord): JsonObject {
-  return { operation: record.operation, parameters: JSON.parse(record.input) as JsonValue };
+  const { operation, input, asyncMode = false, priority = "normal" } = record;
+  return { operation, parameters: JSON.parse(input) as JsonValue, async_mode: asyncMode, priority };
 }
 
 function ended({ closing }: CallRecord): JsonObject {

@@ -94,7 +94,7 @@ function common({ attempt, trail, completedAt }: Facts) {
     startedAt: attempt.startedAt,
     completedAt,
     usage: {
-      durationMs: completedAt - attempt.startedAt,
+      durationMs: facts.durationMs ?? attempt.tookMs,
       cpuMs: usage.cpuMs,
       memoryPeakBytes: usage.memoryPeakBytes,
       networkBytesSent: usage.networkBytesSent ?? 0,

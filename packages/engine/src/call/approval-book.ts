@@ -6,7 +6,7 @@ import { unredacted } from "../approve/unredact.ts";
 import type { EventKind } from "../audit/event.ts";
 import type { StandingChoice } from "../authorise/standing/index.ts";
 import type { ApprovalFilter, ApprovalRecord } from "../ports/approvals.ts";
-import { redact } from "../redact/redact.ts";
+import { forDecision } from "../redact/redact.ts";
 import { type AlwaysAllow, alwaysAllow, type PreparedGrant } from "./always-allow.ts";
 import { approvalEvent } from "./approval-events.ts";
 import { summaryFor } from "./asking.ts";
@@ -155,7 +155,7 @@ export class ApprovalBook {
       manifestHash,
       policyVersion,
     });
-    return { digest, inputHash, manifestHash, policyVersion, summary, input: redact(input) };
+    return { digest, inputHash, manifestHash, policyVersion, summary, input: forDecision.redact(input) };
   }
 
   /** Makes a change on the newest revision, again when somebody else was faster. */

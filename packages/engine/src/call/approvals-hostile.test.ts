@@ -178,7 +178,9 @@ describe("an approval under attack", () => {
 
   it("that somebody edits while its call runs leaves the call tied to its token", async () => {
     let hold: Promise<void> | undefined;
+    let held = 0;
     const decide = async () => {
+      if (hold) held += 1;
       await hold;
       return ASK;
     };
@@ -189,7 +191,7 @@ describe("an approval under attack", () => {
       letGo = resolve;
     });
     const editing = engine.approvals.edit(id, { by: "bob", input: { n: 2 } });
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(async () => held === 1);
     hold = undefined;
     await engine.approvals.approve(id, { by: "ada" });
     const running = engine.resume("c1");
@@ -247,7 +249,7 @@ describe("an approval under attack", () => {
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 4_000; tries += 1) {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -324,7 +324,7 @@ async function pendingFor(
   engine: Awaited<ReturnType<typeof createEngine>>,
   callIds: string[],
 ): Promise<Record<string, string>> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 6_000; tries += 1) {
     const found = await engine.approvals.list({ states: ["pending"], limit: 100 });
     const known = found.filter(({ callId }) => callIds.includes(callId));
     if (known.length === callIds.length) {

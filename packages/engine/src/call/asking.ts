@@ -6,7 +6,7 @@ import { voided } from "../approve/settle.ts";
 import { fillSummary } from "../approve/summary.ts";
 import type { ApprovalCause, ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
 import type { Conflict, UnitOfWork } from "../ports/store.ts";
-import { redact } from "../redact/redact.ts";
+import { forDecision } from "../redact/redact.ts";
 import { describeCall, summaryOf } from "../redact/summarise.ts";
 import { intentOf } from "./call-record.ts";
 import type { House } from "./house.ts";
@@ -41,7 +41,7 @@ export function summaryFor({ tool, life }: Weighed): string | Failure {
   if (own) return ownSummary(own, life.input);
   const template = tool.operation.summary;
   if (template === undefined) return describeCall({ tool: manifest.id, operation, input: life.input });
-  const filled = fillSummary(template, redact(life.input));
+  const filled = fillSummary(template, forDecision.redact(life.input));
   return typeof filled === "string" ? summaryOf(filled) : filled;
 }
 
@@ -113,7 +113,7 @@ function questionOf(
   const { attempt, tool, decision, life } = at;
   const summary = summaryFor(at);
   if (typeof summary !== "string") return summary;
-  const input: JsonValue = redact(life.input);
+  const input: JsonValue = forDecision.redact(life.input);
   return ask(
     {
       ...approvedBy(at),

@@ -5,6 +5,7 @@ import { type EventFacts, type EventKind, EventWriter } from "../audit/event.ts"
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { HookCall } from "../ports/hooks.ts";
 import type { RunUsage } from "../ports/runner.ts";
+import type { Clock } from "../ports/time.ts";
 import type { TokenClaims } from "../ports/tokens.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { CallSpan } from "../telemetry/index.ts";
@@ -34,6 +35,11 @@ function nameOf({ callId, number, run }: Pick<AttemptOptions, "callId" | "number
   return number === 1 ? callId : `${callId}.${number}`;
 }
 
+/** A moment to measure durations from; that of a clock on the wall may be set back. */
+function ticks(clock: Clock | undefined): number {
+  return clock ? (clock.elapsed?.() ?? clock.now()) : 0;
+}
+
 interface AttemptOptions {
   request: CallRequest;
   callId: string;
@@ -41,6 +47,8 @@ interface AttemptOptions {
   startedAt: number;
   received: Received;
   controller: AbortController;
+  /** Left out where nobody asks how long it took. */
+  clock?: Clock | undefined;
   waits?: Waits | undefined;
   place?: Place | undefined;
   span?: CallSpan | undefined;
@@ -88,9 +96,14 @@ export class Attempt {
   #ordinal = 0;
   #writer: EventWriter | undefined;
   #ahead: EventKind | undefined;
+  readonly #clock: Clock | undefined;
+  /** When it came, or began to execute. */
+  #since: number;
 
   constructor({ request, callId, number, startedAt, received, controller, ...rest }: AttemptOptions) {
-    const { waits, place, span, run } = rest;
+    const { waits, place, span, run, clock } = rest;
+    this.#clock = clock;
+    this.#since = ticks(clock);
     this.request = request;
     this.received = received;
     this.waits = waits;
@@ -122,6 +135,16 @@ export class Attempt {
   /** The journal holds the call as waiting or queued, and no intent to run has taken its place. */
   get isStillWaiting(): boolean {
     return this.waits !== undefined && !this.journaled;
+  }
+
+  /** From here on it executes: what came before was waiting, and does not count as its duration. */
+  executing(): void {
+    this.#since = ticks(this.#clock);
+  }
+
+  /** How long it has executed; of one that has not, how long ago it came. */
+  get tookMs(): number {
+    return Math.max(0, Math.round(ticks(this.#clock) - this.#since));
   }
 
   violate(violation: Failure): void {

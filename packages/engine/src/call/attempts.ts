@@ -45,7 +45,8 @@ export async function attempts(first: Call, house: House): Promise<CallAnswer | 
   let call = first;
   let previous: Attempt | undefined;
   for (;;) {
-    const attempt: Attempt = nextAttempt(call, previous);
+    const attempt: Attempt = nextAttempt(call, previous, house);
+    house.inFlight.attend(call.callId, attempt);
     try {
       const end = await passage.walk({ attempt }, house);
       if (end instanceof Refused) return await refused(end.error, attempt, house);
@@ -116,13 +117,13 @@ async function runAfterHooks(status: CallStatus, { hooked }: Attempt, house: Hou
   if (hooked) await house.hooks?.after(hooked, { status });
 }
 
-function nextAttempt(call: Call, previous: Attempt | undefined): Attempt {
-  if (!previous) return new Attempt({ ...call, number: (call.attemptsBefore ?? 0) + 1 });
+function nextAttempt(call: Call, previous: Attempt | undefined, { clock }: House): Attempt {
+  if (!previous) return new Attempt({ ...call, clock, number: (call.attemptsBefore ?? 0) + 1 });
   const { toolVersion: version, operation } = previous.facts;
   const request = { ...call.request, version, operation };
   // The first attempt has given its place back.
   const { place: _given, ...again } = call;
-  const attempt = new Attempt({ ...again, request, number: previous.number + 1 });
+  const attempt = new Attempt({ ...again, clock, request, number: previous.number + 1 });
   attempt.follow(previous);
   return attempt;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CallAnswer, type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { Place } from "../admit/admission.ts";
+import { agentKey } from "../admit/agent-key.ts";
 import { decodeOrder } from "../approve/order.ts";
 import { isUnspent, standingAt } from "../approve/settle.ts";
 import type { ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
@@ -56,23 +57,23 @@ export class CallQueue {
   reserve(who: Pick<QueuedCall, "tenant" | "agent">): boolean {
     const { queued } = this.#house.limits;
     if (this.#waiting + this.#reserved >= queued) return false;
-    if ((this.#perAgent.get(agentOf(who)) ?? 0) >= Math.max(1, Math.ceil(queued / 2))) return false;
+    if ((this.#perAgent.get(agentKey(who)) ?? 0) >= Math.max(1, Math.ceil(queued / 2))) return false;
     this.#reserved += 1;
-    this.#count(agentOf(who), 1);
+    this.#count(agentKey(who), 1);
     return true;
   }
 
   /** The call is in the queue now, or does not come. */
   unreserve(who: Pick<QueuedCall, "tenant" | "agent">): void {
     this.#reserved -= 1;
-    this.#count(agentOf(who), -1);
+    this.#count(agentKey(who), -1);
   }
 
   /** Takes charge of a call that is on record as queued, or as approved. False when somebody has already. */
   push(call: QueuedCall): boolean {
     const { callId } = call;
     if (this.#stop.signal.aborted || this.#tasks.has(callId)) return false;
-    const who = agentOf(call);
+    const who = agentKey(call);
     const task: Task = { who, controller: new AbortController(), begun: false, over: Promise.resolve() };
     this.#tasks.set(callId, task);
     this.#waiting += 1;
@@ -209,7 +210,7 @@ export class CallQueue {
     { controller }: Task,
   ): Promise<Place | Failure> {
     const { admission } = this.#house;
-    const who = agentOf({ tenant, agent });
+    const who = agentKey({ tenant, agent });
     return await admission.enter({ agent: who, tool, priority, signal: controller.signal, patient: true });
   }
 
@@ -229,9 +230,4 @@ export class CallQueue {
   #report(error: unknown, { callId, tool }: QueuedCall): void {
     this.#house.errors.report({ error, code: "E3914", callId, tool, stage: "queue" });
   }
-}
-
-/** Agents of two tenants may have the same name. */
-function agentOf({ tenant, agent }: Pick<QueuedCall, "tenant" | "agent">): string {
-  return JSON.stringify([tenant, agent]);
 }

@@ -43,6 +43,8 @@ export function intentOf(attempt: Attempt, tool: ResolvedTool, house: House): Ca
     inputHash: facts.inputHash,
     ...(request.callbackUrl !== undefined && { callbackUrl: request.callbackUrl }),
     ...(request.idempotencyKey !== undefined && { requestDigest: requestDigest(request, facts.inputHash) }),
+    ...(request.asyncMode && { asyncMode: true }),
+    ...(request.priority !== undefined && request.priority !== "normal" && { priority: request.priority }),
     owner: house.owner,
     attempt: attempt.number,
     startedAt: attempt.startedAt,

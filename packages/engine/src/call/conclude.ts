@@ -1,5 +1,7 @@
 import { type CallAnswer, type Failure, failure, isTerminal, SallyportError } from "@sallyport/protocol";
+import { reasonOf } from "../journal/unanswered.ts";
 import type { CommitResult, UnitOfWork } from "../ports/store.ts";
+import type { ResolvedTool } from "../registry/index.ts";
 import { failureAnswer, withReceipt } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 import { closingUnit } from "./closing-unit.ts";
@@ -22,7 +24,7 @@ export async function conclude(ending: Ending, attempt: Attempt, house: House): 
   const { tool } = attempt;
   const unit: UnitOfWork = attempt.isStillWaiting
     ? waitingUnit({ attempt, answer, error, events }, house)
-    : tool && isTerminal(life.state)
+    : tool && (isTerminal(life.state) || changedNothing(tool, error))
       ? closingUnit({ attempt, tool, answer, events, executed }, house)
       : unknownUnit(attempt, events);
   const recorded = await record(unit, { attempt, answer }, house);
@@ -75,6 +77,11 @@ export function errorOf({ life, error }: Ending): Failure | undefined {
   return life.state === "ABORTED" ? life.reason : life.error;
 }
 
+/** Then nobody has to find out anything; unless it was seen to have left something behind all the same (E3912). */
+function changedNothing({ conduct }: ResolvedTool, { code }: Failure): boolean {
+  return conduct.sideEffects === "none" && code !== "E3912";
+}
+
 function unknownUnit(attempt: Attempt, events: string[]): UnitOfWork {
   const close = { callId: attempt.callId, phase: "unknown" as const };
   return { tenant: attempt.facts.tenant, ...(attempt.journaled && { close }), events, outbox: [] };
@@ -93,7 +100,7 @@ async function record(
   } catch (error) {
     publishing?.end({ ok: false, code: "E3801" });
     house.errors.report({ error, code: "E3801", callId: attempt.callId, stage: "record outcome" });
-    return unrecorded(answer, "the store could not be written");
+    return unrecorded(answer, reasonOf(error) ?? "the store could not be written");
   }
   if (result.ok) return withReceipt(answer, attempt, result.links);
   // A commit given up as lost may have landed after all: then the journal's word counts.

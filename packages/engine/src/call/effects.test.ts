@@ -101,7 +101,7 @@ describe("retry", () => {
   it("repeats an idempotent call that timed out, each attempt with its own lifecycle [R1-7.3]", async () => {
     let runs = 0;
     const run = () => (++runs < 3 ? new Promise(() => undefined) : "third");
-    const conduct = { idempotent: true, limits: { timeoutMs: 10, memoryBytes: 1e9 } };
+    const conduct = { idempotent: true, limits: { timeoutMs: 300, memoryBytes: 1e9 } };
     const { call, store } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [
       { id: "flaky", run, conduct },
     ]);
@@ -119,7 +119,11 @@ describe("retry", () => {
       runs += 1;
       return new Promise(() => undefined);
     };
-    const conduct = { idempotent: true, sideEffects: "external", limits: { timeoutMs: 5, memoryBytes: 1e9 } };
+    const conduct = {
+      idempotent: true,
+      sideEffects: "external",
+      limits: { timeoutMs: 100, memoryBytes: 1e9 },
+    };
     const { call, engine } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [
       { id: "stuck", run, conduct },
     ]);
@@ -131,7 +135,7 @@ describe("retry", () => {
 
   it("never repeats a tool that is not idempotent, nor an execution error [R1-7.3] [D-3]", async () => {
     let runs = 0;
-    const limits = { timeoutMs: 5, memoryBytes: 1e9 };
+    const limits = { timeoutMs: 100, memoryBytes: 1e9 };
     const { call } = await fixtureEngine({}, [
       {
         id: "once",
@@ -158,11 +162,11 @@ describe("retry", () => {
   it("ends as cancelled when it is cancelled between two attempts", async () => {
     const controller = new AbortController();
     const run = () => {
-      setTimeout(() => controller.abort(), 30);
+      setTimeout(() => controller.abort(), 2_000);
       return new Promise(() => undefined);
     };
-    const conduct = { idempotent: true, limits: { timeoutMs: 5, memoryBytes: 1e9 } };
-    const options = { retry: { baseDelayMs: 10_000, maxDelayMs: 10_000 }, random: () => 0.99 };
+    const conduct = { idempotent: true, limits: { timeoutMs: 20, memoryBytes: 1e9 } };
+    const options = { retry: { baseDelayMs: 50_000, maxDelayMs: 50_000 }, random: () => 0.99 };
     const { call } = await fixtureEngine(options, [{ id: "stuck", run, conduct }]);
     const answer = await call("stuck", {}, { signal: controller.signal });
     expect(answer).toMatchObject({ status: "cancelled", attempts: 2 });

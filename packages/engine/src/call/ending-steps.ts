@@ -1,6 +1,5 @@
 import { entryOf, type Failure, failure } from "@sallyport/protocol";
 import type { Attempt } from "./attempt.ts";
-import type { House } from "./house.ts";
 import type { Aborted, Authorized, Declared, Executing, Validated } from "./lifecycle.ts";
 import { type Arrived, Ending } from "./steps.ts";
 
@@ -47,14 +46,10 @@ const ABORTS = new Set(["TimeoutError", "ResourceError"]);
  * Undoes a running execution (R1-7.2): drops the transaction's changes, proves it, and ends in ROLLED_BACK. Where the
  * proof fails the execution stays ABORTED and a person has to look: it must not claim a state it cannot show.
  */
-export async function rollBack(
-  at: Arrived & { life: Executing },
-  error: Failure,
-  house: House,
-): Promise<Ending> {
+export async function rollBack(at: Arrived & { life: Executing }, error: Failure): Promise<Ending> {
   const { attempt, life } = at;
   attempt.facts.error = error;
-  attempt.facts.durationMs = house.clock.now() - attempt.startedAt;
+  attempt.facts.durationMs = attempt.tookMs;
   const isAbort = error.code === "E3906" || ABORTS.has(entryOf(error).failureClass);
   const aborted: Aborted | undefined = isAbort ? life.aborted(error) : undefined;
   const proof = await life.transaction.rollback();

@@ -231,11 +231,14 @@ describe("a call", () => {
   });
 
   it("can be cancelled while it runs, and before [MCX-5]", async () => {
-    const { call, engine } = await fixtureEngine({}, [
-      { id: "slow", run: () => new Promise(() => undefined) },
-    ]);
+    const begun = Promise.withResolvers<void>();
+    const run = () => {
+      begun.resolve();
+      return new Promise(() => undefined);
+    };
+    const { call, engine } = await fixtureEngine({}, [{ id: "slow", run }]);
     const running = call("slow", {}, { callId: "one" });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await begun.promise;
     expect(engine.cancel("one")).toBe(true);
     const answer = await running;
     expect(answer.status).toBe("cancelled");

@@ -1,6 +1,7 @@
 import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { judge, type Verdict } from "../journal/recover.ts";
 import type { CallPlan } from "../loop/call-plan.ts";
+import type { CallFilter } from "../ports/calls.ts";
 import type { Runner } from "../ports/runner.ts";
 import type { SandboxOffer } from "../ports/sandbox.ts";
 import type { Revocation } from "../ports/tokens.ts";
@@ -14,6 +15,7 @@ import type { LiveFeed } from "./live-feed.ts";
 import { acceptCall, performCall, resumeCall } from "./perform-call.ts";
 import { type PlanRequest, planCall } from "./plan-call.ts";
 import { closeByPerson, type PersonsWord, recover } from "./recovery.ts";
+import { type RunningCall, runningCalls } from "./running.ts";
 import { type CallStanding, standingOf } from "./standing.ts";
 import type { ToolShelf } from "./tool-shelf.ts";
 import { type UndoneCall, undoCall } from "./undo.ts";
@@ -98,6 +100,14 @@ export class Engine {
   /** How a call stands; undefined when there is none of that id. */
   standing(callId: string): Promise<CallStanding | undefined> {
     return standingOf(callId, this.#house);
+  }
+
+  /**
+   * The calls this process is working on, newest first, whether or not the journal has them: one that changes nothing is
+   * on record only once it has ended.
+   */
+  running(filter: Pick<CallFilter, "tenant" | "agent" | "tool"> = {}): RunningCall[] {
+    return runningCalls(filter, this.#house.inFlight);
   }
 
   /** The news of a call that is under way, from now on at the latest; undefined when it is not. */

@@ -1,4 +1,4 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { encodeOrder } from "../approve/order.ts";
 import type { QueuedCall } from "../ports/queue.ts";
 import type { Conflict } from "../ports/store.ts";
@@ -50,7 +50,7 @@ async function putOnRecord(at: Allowed, call: QueuedCall, house: House): Promise
     // What was given up as lost may have landed after all: then the journal's word counts.
     if (await isOurs(attempt, "queued", house)) return undefined;
     attempt.returnEvents(events);
-    return failure("E3914");
+    return error instanceof SallyportError ? error.failure : failure("E3914");
   }
 }
 

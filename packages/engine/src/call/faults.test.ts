@@ -1,3 +1,4 @@
+import { failure, SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/index.ts";
 import type { ToolContext } from "../ports/runner.ts";
@@ -12,6 +13,21 @@ import {
 import { errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 
 const DOWN: FaultAction = { kind: "reject", error: new Error("the disk is gone") };
+
+/** What a store says that could not write a unit, and knows it. */
+const FULL: FaultAction = {
+  kind: "reject",
+  error: new SallyportError(
+    failure("E3914", { message: "The unit could not be written: database or disk is full" }),
+  ),
+};
+/** What a store says that does not know what became of a unit. */
+const GONE: FaultAction = {
+  kind: "reject",
+  error: new SallyportError(
+    failure("E3914", { message: "The writer has ended.", details: { unanswered: true } }),
+  ),
+};
 
 /** One of each kind of tool; `world` is what the external one did. */
 function tools() {
@@ -38,6 +54,13 @@ function tools() {
 
 /** Runs one call of a tool on a store with a fault; the faults begin once the tools are registered. */
 async function callWithFault(tool: string, rules: FaultRule[], more: { storeMs?: number } = {}) {
+  const { call, ...rest } = await engineWithFault(rules, more);
+  const answer = await call(tool, {}, { callId: "c", idempotencyKey: "k" });
+  rest.plan.release();
+  return { answer, ...rest };
+}
+
+async function engineWithFault(rules: FaultRule[], more: { storeMs?: number } = {}) {
   const store = createMemoryStore();
   const { all, world } = tools();
   await fixtureEngine({ store }, all);
@@ -49,9 +72,7 @@ async function callWithFault(tool: string, rules: FaultRule[], more: { storeMs?:
     await engine.tools.register(known?.manifest, { implementation: { kind: "inline", operations: { run } } });
   }
   plan.seen.length = 0;
-  const answer = await call(tool, {}, { callId: "c", idempotencyKey: "k" });
-  plan.release();
-  return { answer, store, world, plan, engine };
+  return { call, store, world, plan, engine };
 }
 
 async function counted(store: Store): Promise<unknown> {
@@ -100,10 +121,109 @@ describe("when the outcome cannot be recorded", () => {
   });
 });
 
+describe("when the store refuses a unit and says why", () => {
+  const full: FaultRule = { method: "commit", when: "before", action: FULL };
+
+  it("a call that changes nothing fails for that reason, undone, and can be made again [R1-4.4]", async () => {
+    const { answer, store } = await callWithFault("look", [full]);
+    expect(errorOf(answer)).toMatchObject({
+      code: "E3914",
+      retryable: true,
+      message: expect.stringContaining("disk is full"),
+    });
+    expect(answer.lifecycle.at(-1)?.state).toBe("ROLLED_BACK");
+    expect(answer.warnings).toMatchObject([
+      { code: "E3801", message: expect.stringContaining("disk is full") },
+    ]);
+    expect(await store.calls.get("c")).toBeUndefined();
+  });
+
+  it("a call that changes state fails for that reason, and its state is not kept [R1-4.4]", async () => {
+    const { answer, store } = await callWithFault("count", [{ ...full, nth: 2 }]);
+    expect(errorOf(answer)).toMatchObject({
+      code: "E3914",
+      message: expect.stringContaining("disk is full"),
+    });
+    expect(answer.rollback).toMatchObject({ verified: true });
+    expect(await counted(store)).toBeUndefined();
+    expect((await store.calls.get("c"))?.closing?.status).toBe("error");
+  });
+
+  it("a call that may have changed the world has an unknown outcome, and says what was in the way", async () => {
+    const { answer } = await callWithFault("pay", [{ ...full, nth: 2 }]);
+    expect(errorOf(answer)).toMatchObject({
+      code: "E3909",
+      message: expect.stringContaining("disk is full"),
+    });
+  });
+
+  it("a call does not start without its intent, and says what was in the way", async () => {
+    const { answer, world } = await callWithFault("pay", [full]);
+    expect(errorOf(answer)).toMatchObject({
+      code: "E3908",
+      message: expect.stringContaining("disk is full"),
+    });
+    expect(world).toEqual([]);
+  });
+
+  it("a call that nobody waits for is not accepted, for that reason", async () => {
+    const { engine } = await engineWithFault([full]);
+    const caller = { tenant: "acme", agent: "agent" };
+    const answer = await engine.accept({ tool: "look", input: {}, caller });
+    expect(answer).toMatchObject({
+      status: "error",
+      error: { code: "E3914", retryable: true, message: expect.stringContaining("disk is full") },
+    });
+    await engine.close();
+  });
+});
+
+describe("when nobody knows what became of a unit", () => {
+  it("a call that changes nothing has nothing to be found out: the store was away [R1-4.4]", async () => {
+    const { answer, store, engine } = await callWithFault("look", [
+      { method: "commit", nth: 1, when: "before", action: GONE },
+    ]);
+    expect(errorOf(answer)).toMatchObject({ code: "E3914", retryable: true });
+    expect(answer.rollback).toBeUndefined();
+    expect((await store.calls.get("c"))?.closing?.status).toBe("error");
+    expect(await engine.standing("c")).toMatchObject({ status: "error" });
+  });
+
+  it("a call that changes nothing and was on record as queued is closed, not unknown", async () => {
+    const { engine, store, plan } = await engineWithFault([
+      { method: "commit", nth: 3, when: "before", action: GONE },
+    ]);
+    const caller = { tenant: "acme", agent: "agent" };
+    await engine.accept({ tool: "look", input: {}, caller, callId: "c" });
+    await expect.poll(async () => (await store.calls.get("c"))?.phase).toBe("closed");
+    expect(plan.seen.filter(({ method }) => method === "commit")).toHaveLength(4);
+    expect((await store.calls.get("c"))?.closing?.answer).toMatchObject({ error: { code: "E3914" } });
+    await engine.close();
+  });
+
+  it("a call that may have changed anything has an unknown outcome", async () => {
+    for (const tool of ["count", "pay"]) {
+      const { answer } = await callWithFault(tool, [
+        { method: "commit", nth: 2, when: "before", action: GONE },
+      ]);
+      expect(errorOf(answer).code, tool).toBe("E3909");
+      expect(answer.rollback, tool).toBeUndefined();
+    }
+  });
+});
+
 describe("when a commit is given up and lands after all", () => {
-  it.each(["look", "count", "pay"])("%s is never said to be undone", async (tool) => {
-    const nth = tool === "look" ? 1 : 2;
-    const late: FaultRule = { method: "commit", nth, when: "before", action: { kind: "slow", ms: 60 } };
+  it("look has the answer that the journal has", async () => {
+    const late: FaultRule = { method: "commit", nth: 1, when: "before", action: { kind: "slow", ms: 60 } };
+    const { answer, store } = await callWithFault("look", [late], { storeMs: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await store.calls.get("c"))?.closing?.status).toBe(answer.status);
+    expect(answer.rollback).toBeUndefined();
+    expect(answer.status === "success" || errorOf(answer).code === "E3914").toBe(true);
+  });
+
+  it.each(["count", "pay"])("%s is never said to be undone", async (tool) => {
+    const late: FaultRule = { method: "commit", nth: 2, when: "before", action: { kind: "slow", ms: 60 } };
     const { answer, store } = await callWithFault(tool, [late], { storeMs: 20 });
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect((await store.calls.get("c"))?.closing?.status).toBe("success");
@@ -163,6 +283,7 @@ describe("when the store hangs", () => {
       { storeMs: 30 },
     );
     expect(answer.status).toBe("error");
+    expect(errorOf(answer).code).toBe(tool === "look" ? "E3914" : "E3908");
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Accepted, CallAnswer, Failure } from "@sallyport/protocol";
+import type { Attempt } from "./attempt.ts";
 
 export interface Progress {
   percent: number;
@@ -12,14 +13,24 @@ interface Reliance {
   withdraw(failed: Failure): void;
 }
 
-interface Running {
+/** A call under way, as whoever looks at it from outside sees it. */
+export interface Running {
   controller: AbortController;
   tenant: string;
   agent: string;
   tool: string;
+  startedAt: number;
+  /** What was asked for, as far as anybody said. */
+  version?: string | undefined;
+  operation?: string | undefined;
+  /** The attempt it is at; absent before there is one. */
+  attempt?: Attempting | undefined;
   progress?: Progress;
   reliance?: Reliance | undefined;
 }
+
+/** What can be seen of an attempt while it is under way. */
+type Attempting = Pick<Attempt, "facts" | "visits" | "journaled" | "waits">;
 
 interface Keyed {
   digest: string;
@@ -44,7 +55,11 @@ export class InFlight {
 
   leave(callId: string): void {
     // The map may keep what it held from the collector for long; the call itself shall not hang on it.
-    this.rely(callId, undefined);
+    const running = this.#calls.get(callId);
+    if (running) {
+      running.reliance = undefined;
+      running.attempt = undefined;
+    }
     this.#calls.delete(callId);
     if (this.#calls.size === 0) for (const wake of this.#idle.splice(0)) wake();
   }
@@ -92,6 +107,12 @@ export class InFlight {
     return ended;
   }
 
+  /** What of a call is under way now. */
+  attend(callId: string, attempt: Attempting): void {
+    const running = this.#calls.get(callId);
+    if (running) running.attempt = attempt;
+  }
+
   progressed(callId: string, progress: Progress): void {
     const running = this.#calls.get(callId);
     if (running) running.progress = progress;
@@ -99,6 +120,11 @@ export class InFlight {
 
   get(callId: string): Readonly<Running> | undefined {
     return this.#calls.get(callId);
+  }
+
+  /** In the order they came. */
+  entries(): Iterable<[callId: string, running: Readonly<Running>]> {
+    return this.#calls.entries();
   }
 
   /** True once the engine is closing: a call that waits for a person then stays on record as waiting. */

@@ -165,5 +165,6 @@ export function duplicateId(callId: string): Failure {
 
 /** Answers a call that must not be performed; the refusal is on record. */
 export function refuse(error: Failure, call: Call, house: House): Promise<CallAnswer> {
-  return concludeRefusal(error, new Attempt({ ...call, number: 1, run: shortId(house) }), house);
+  const attempt = new Attempt({ ...call, clock: house.clock, number: 1, run: shortId(house) });
+  return concludeRefusal(error, attempt, house);
 }

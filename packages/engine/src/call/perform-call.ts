@@ -81,7 +81,9 @@ async function inFlight(
   request.signal?.addEventListener("abort", cancel, { once: true });
   if (request.signal?.aborted) cancel();
   const { tenant, agent } = request.caller;
-  house.inFlight.enter(callId, { controller, tenant, agent, tool: request.tool });
+  const { tool, version, operation } = request;
+  const { startedAt } = call;
+  house.inFlight.enter(callId, { controller, tenant, agent, tool, version, operation, startedAt });
   let status: CallStatus = "error";
   try {
     const end = await perform(call, house);
@@ -167,6 +169,6 @@ const NO_REQUEST: CallRequest = { tool: "", input: undefined, caller: NOBODY };
 function malformed(problem: Failure, call: Call, house: House): CallAnswer {
   const caller = { ...NOBODY, ...call.request.caller };
   const request = { ...call.request, caller };
-  const attempt = new Attempt({ ...call, request, number: 1 });
+  const attempt = new Attempt({ ...call, clock: house.clock, request, number: 1 });
   return failureAnswer({ attempt, trail: [], completedAt: house.clock.now() }, problem);
 }

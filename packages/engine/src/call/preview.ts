@@ -8,12 +8,13 @@ import {
   type JsonValue,
   SallyportError,
 } from "@sallyport/protocol";
+import { agentKey } from "../admit/agent-key.ts";
 import type { HeldRun } from "../approve/order.ts";
 import { EffectTransaction } from "../effects/effect-transaction.ts";
 import { StateTransaction } from "../effects/state-transaction.ts";
 import { classify } from "../execute/classify.ts";
 import type { Job, RunResult } from "../ports/runner.ts";
-import { redactText } from "../redact/redact.ts";
+import { forDecision, redactText } from "../redact/redact.ts";
 import { type Confined, confine } from "./confine.ts";
 import type { House } from "./house.ts";
 import { jobOf, runnerOf } from "./job.ts";
@@ -53,7 +54,7 @@ export async function showEffects(
   const place =
     attempt.place ??
     (await house.admission.enter({
-      agent: JSON.stringify([attempt.request.caller.tenant, attempt.request.caller.agent]),
+      agent: agentKey(attempt.request.caller),
       tool: tool.manifest.id,
       priority: attempt.request.priority ?? "normal",
       signal: attempt.signal,
@@ -135,7 +136,9 @@ async function hold(
   const files = await transaction.files?.effects();
   await transaction.files?.hold(name);
   const state = transaction.writes();
-  const changed = transaction.mutations().map(({ kind, key }) => ({ kind, key: redactText(key) }));
+  const changed = transaction
+    .mutations()
+    .map(({ kind, key }) => ({ kind, key: forDecision.redactText(key) }));
   transaction.state.commit();
   const held: HeldRun = {
     ...(transaction.files && { files: name }),

@@ -42,7 +42,7 @@ function gated(id = "slow", conduct: object = { sideEffects: "external" }) {
 }
 
 async function ended({ engine }: Fixture, callId: string): Promise<CallAnswer> {
-  for (let look = 0; look < 500; look += 1) {
+  for (let look = 0; look < 4_000; look += 1) {
     const standing = await engine.standing(callId);
     if (standing && "answer" in standing) return standing.answer;
     await sleep(10);
@@ -51,7 +51,7 @@ async function ended({ engine }: Fixture, callId: string): Promise<CallAnswer> {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  for (let look = 0; look < 500 && !holds(); look += 1) await sleep(5);
+  for (let look = 0; look < 8_000 && !holds(); look += 1) await sleep(5);
   expect(holds()).toBe(true);
 }
 
@@ -233,7 +233,7 @@ describe("what can go wrong on the way", () => {
     let tries = 0;
     const flaky: FixtureTool = {
       id: "flaky",
-      conduct: { sideEffects: "none", idempotent: true, limits: { timeoutMs: 30 } },
+      conduct: { sideEffects: "none", idempotent: true, limits: { timeoutMs: 300 } },
       run: async (_input, { signal }) => {
         tries += 1;
         if (tries < 3) await new Promise((resolve) => signal.addEventListener("abort", resolve));

@@ -6,10 +6,15 @@ import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 /** A store on which one call was cut off while its tool ran. */
 async function interrupted(sideEffects: string) {
   const store = createMemoryStore();
-  const tool = { id: "pay", run: () => new Promise(() => undefined), conduct: { sideEffects } };
+  const begun = Promise.withResolvers<void>();
+  const stay = () => {
+    begun.resolve();
+    return new Promise(() => undefined);
+  };
+  const tool = { id: "pay", run: stay, conduct: { sideEffects } };
   const before = await fixtureEngine({ store }, [tool]);
   void before.call("pay", { n: 1 }, { callId: "cut", idempotencyKey: "k" });
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await begun.promise;
   let ranAgain = false;
   const run = () => {
     ranAgain = true;
@@ -52,14 +57,16 @@ describe("recovery", () => {
   });
 
   it("does not touch calls that are running here", async () => {
-    const tool = {
-      id: "slow",
-      run: () => new Promise(() => undefined),
-      conduct: { sideEffects: "external" },
+    const begun = Promise.withResolvers<void>();
+    const run = () => {
+      begun.resolve();
+      return new Promise(() => undefined);
     };
-    const { engine, call } = await fixtureEngine({}, [tool]);
+    const { engine, call } = await fixtureEngine({}, [
+      { id: "slow", run, conduct: { sideEffects: "external" } },
+    ]);
     void call("slow", {}, { callId: "live" });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await begun.promise;
     expect(await engine.recover()).toEqual([]);
     expect(await engine.standing("live")).toMatchObject({ status: "running" });
     await engine.close();

@@ -2,6 +2,7 @@ import type { CallAnswer, CallStatus } from "@sallyport/protocol";
 import type { CallRecord } from "../ports/calls.ts";
 import type { House } from "./house.ts";
 import type { Progress } from "./in-flight.ts";
+import { type RunningNow, runningNow } from "./running.ts";
 
 /** Whose call it is. */
 interface Owned {
@@ -14,7 +15,7 @@ interface Owned {
 export type CallStanding = Owned &
   (
     | { status: "pending" }
-    | { status: "running"; progress?: Progress }
+    | { status: "running"; progress?: Progress; now?: RunningNow }
     | { status: "unknown" }
     | { status: "pending_approval"; approvalId: string }
     | { status: CallStatus; answer: CallAnswer }
@@ -34,7 +35,9 @@ export async function standingOf(callId: string, house: House): Promise<CallStan
     return { ...owned, status: "pending_approval", approvalId: approval?.approvalId ?? "" };
   }
   if (record?.phase === "queued") return { ...owned, status: "pending" };
-  if (running)
-    return { ...owned, status: "running", ...(running.progress && { progress: running.progress }) };
+  if (running) {
+    const { progress } = running;
+    return { ...owned, status: "running", now: runningNow(running), ...(progress && { progress }) };
+  }
   return { ...owned, status: "unknown" };
 }

@@ -89,7 +89,7 @@ export async function pendingStill(
   if (record?.closing) return replayed(record.closing.answer);
   const approval = await house.store.approvals.ofCall(callId);
   if (record?.phase !== "waiting" || !approval) return undefined;
-  const attempt = new Attempt({ ...call, callId, number: record.attempt });
+  const attempt = new Attempt({ ...call, clock: house.clock, callId, number: record.attempt });
   attempt.facts.toolVersion = record.version;
   attempt.facts.operation = record.operation;
   return pendingAnswer(attempt, approval, house.clock.now());

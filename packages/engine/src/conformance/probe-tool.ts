@@ -40,7 +40,7 @@ export const probe = defineTool({
   description: "Misbehaves on request, to show that the passage holds.",
   sideEffects: "state",
   requiredCapabilities: ["state.read", "state.write", "state.delete"],
-  limits: { timeoutMs: 2_000, memoryBytes: 64 * MIB, maxOutputBytes: 1_024 },
+  limits: { timeoutMs: 30_000, memoryBytes: 64 * MIB, maxOutputBytes: 1_024 },
   operations: {
     answer: { ...NO_RESULT, description: "Answers as promised", run: () => ({ value: 1 }) },
     keep: {

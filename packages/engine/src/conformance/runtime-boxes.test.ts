@@ -66,11 +66,11 @@ describe("a runtime box falls open when its promise is broken [R1-9]", () => {
 
   it("9.2.3: the deadline is not kept", async () => {
     const slow = engineWithRunners((job, inner) => {
-      return inner.run(job.operation === "linger" ? { ...job, timeoutMs: 1_700 } : job);
+      return inner.run(job.operation === "linger" ? { ...job, timeoutMs: 5_500 } : job);
     });
     const seen = await enforcesLimits(slow);
     expect(seen).toMatchObject({ passed: false, evidence: expect.stringContaining("held on for") });
-  }, 10_000);
+  });
 
   it("9.2.3: memory is not limited", async () => {
     const generous = engineWithRunners((job, inner) => {
@@ -82,7 +82,7 @@ describe("a runtime box falls open when its promise is broken [R1-9]", () => {
       passed: false,
       evidence: expect.stringContaining("over its memory ended with E3103"),
     });
-  }, 10_000);
+  });
 
   it("9.2.4: outputs are not checked", async () => {
     const seen = await validatesOutputs(engineWith(() => ({ resultSteps: [] })));

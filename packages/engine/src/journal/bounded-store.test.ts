@@ -51,7 +51,9 @@ describe("a store with an end to every wait", () => {
     const uses = usesOf(store);
     const settled = await Promise.allSettled(uses.map(([, use]) => use()));
     for (const [index, [name]] of uses.entries()) {
-      expect(settled[index], name).toMatchObject({ reason: { failure: { code: "E3914" } } });
+      expect(settled[index], name).toMatchObject({
+        reason: { failure: { code: "E3914", details: { unanswered: true } } },
+      });
     }
     expect(plan.seen.map(({ method }) => method)).toEqual(uses.map(([name]) => name));
     plan.release();

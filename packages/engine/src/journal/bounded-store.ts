@@ -1,5 +1,6 @@
-import { failure, SallyportError } from "@sallyport/protocol";
+import type { SallyportError } from "@sallyport/protocol";
 import type { Store } from "../ports/store.ts";
+import { unanswered } from "./unanswered.ts";
 
 /** The store with an end to every wait: one that does not answer in time counts as lost (E3914), so no call hangs on it. */
 export function boundStore(store: Store, maxMs: number): Store {
@@ -94,9 +95,7 @@ class Patience {
         return;
       }
       this.#pending.delete(pending);
-      pending.reject?.(
-        new SallyportError(failure("E3914", { message: `The store did not answer in ${this.#maxMs} ms.` })),
-      );
+      pending.reject?.(unanswered(`The store did not answer in ${this.#maxMs} ms.`));
     }
   }
 }

@@ -3,6 +3,7 @@ import type { BatchResult } from "../ports/conversations.ts";
 import type { BatchAround } from "./around.ts";
 import { type Asked, askPerson } from "./ask-person.ts";
 import type { CallRoom } from "./call-room.ts";
+import { roomBefore } from "./capacity.ts";
 import { fitResult } from "./fit-result.ts";
 import type { CallState, PlannedView } from "./loop-events.ts";
 import { MESSAGES } from "./loop-settings.ts";
@@ -36,12 +37,9 @@ interface Execution {
   sharers: number;
 }
 
-/** Kept free for each call that is still to come. */
-const LEAST_BYTES = 512;
-
 /** Refused calls take no more than this part of the room, except to say a few words each. */
 const REFUSALS_SHARE = 4;
-const SHORTEST_REFUSAL_BYTES = 64;
+const SHORTEST_REFUSAL_BYTES = 96;
 
 const CUT_OFF = failure("E3901", {
   message: "The call was cut off before its arguments were complete.",
@@ -172,11 +170,10 @@ export class BatchRun {
     return { isError: told.isError, content };
   }
 
-  /** What is left, without what those that follow need to say anything at all; in a narrow room they share alike. */
+  /** What is left, without what those that follow need. */
   #roomFor({ index }: Runnable): number {
     const toCome = this.#calls.filter((call) => call.index > index && !this.#results.has(call.index)).length;
-    const each = Math.min(LEAST_BYTES, Math.floor(this.#capacityBytes / (toCome + 1)));
-    return this.#capacityBytes - toCome * each;
+    return roomBefore(toCome, this.#capacityBytes);
   }
 
   async #finish(

@@ -1,7 +1,19 @@
 import { describe, expect, it } from "vitest";
+import type { Turn } from "../ports/conversations.ts";
 import type { FixtureTool } from "../testing/fixture-engine.ts";
 import { asks, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
 import { READ } from "./fixtures/tools.ts";
+import type { AnswerPart } from "./model-answer.ts";
+
+/** An answer of a model that says how many tokens everything took. */
+function taking(tokens: number, answer: readonly AnswerPart[]): AnswerPart[] {
+  const inputTokens = { total: tokens, noCache: tokens, cacheRead: 0, cacheWrite: 0 };
+  const usage = { inputTokens, outputTokens: { total: 0, text: 0, reasoning: 0 } };
+  return answer.map((part) => (part.type === "finish" ? { ...part, usage } : part));
+}
+
+const resultsIn = ({ turns }: { turns: readonly Turn[] }) =>
+  turns.flatMap((turn) => (turn.kind === "tool_result" ? [turn.content] : []));
 
 describe("output", () => {
   const long: FixtureTool = { id: "look", run: () => "x".repeat(5_000) };
@@ -9,16 +21,50 @@ describe("output", () => {
   it("is cut to what there is room for, the marker included, and less for each call of a batch [FR-OUT-04] [FR-REG-04]", async () => {
     const { conversation } = await scriptedLoop({
       tools: [long],
-      answers: [asks({ id: "a", name: "look" }, { id: "b", name: "look" }), says("ok")],
+      answers: [taking(500, asks({ id: "a", name: "look" }, { id: "b", name: "look" })), says("ok")],
       settings: {
         limits: { maxOutputBytes: 3_000 },
-        window: { contextTokens: 15 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+        window: { contextTokens: 500 + 256 + 100 + 1_000, responseReserveTokens: 100 },
       },
     });
     await conversation.send("go");
-    const results = conversation.turns.flatMap((turn) => (turn.kind === "tool_result" ? [turn.content] : []));
+    const results = resultsIn(conversation);
     expect(results.map((text) => text.length)).toEqual([3_000, 1_000]);
     expect(results.every((text) => text.endsWith("... [output truncated]"))).toBe(true);
+  });
+
+  it.each([0, 1, Number.NaN, -5])(
+    "has no more room because a model says that everything took %d tokens [FR-REG-04b]",
+    async (tokens) => {
+      const { conversation } = await scriptedLoop({
+        tools: [long],
+        answers: [taking(tokens, asks({ id: "a", name: "look" })), says("ok")],
+        settings: { window: { contextTokens: 6_000 + 256 + 100, responseReserveTokens: 100 } },
+      });
+      await conversation.send("y".repeat(4 * 5_500));
+      const [content = ""] = resultsIn(conversation);
+      expect(content.length).toBeLessThan(4 * 500);
+      expect(content).toMatch(/x\n\n\.\.\. \[output truncated\]$/);
+    },
+  );
+
+  it("given by hand shares the room of its batch [FR-REG-04b] [FR-MODE-02]", async () => {
+    const { conversation } = await scriptedLoop({
+      tools: [long],
+      answers: [
+        taking(500, asks({ id: "a", name: "look" }, { id: "b", name: "look" }, { id: "c", name: "look" })),
+        says("ok"),
+      ],
+      settings: {
+        mode: "parse_only",
+        window: { contextTokens: 500 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+      },
+    });
+    await conversation.send("go");
+    for (const id of ["a", "c", "b"])
+      await conversation.submit(id, { content: "z".repeat(9_000), isError: false });
+    const sizes = resultsIn(conversation).map(({ length }) => length);
+    expect(sizes).toEqual([4_000 - 1_024, 512, 512]);
   });
 
   it("that is too long is kept whole where that is possible, and the model is told how to read on [FR-OUT-04]", async () => {
@@ -54,14 +100,14 @@ describe("refused calls", () => {
     const calls = Array.from({ length: 60 }, (_, place) => look(`n${place}`));
     const { conversation } = await scriptedLoop({
       tools: [READ],
-      answers: [asks(...calls), says("ok")],
+      answers: [taking(3_000, asks(...calls)), says("ok")],
       settings: {
         limits: { maxToolCallsPerBatch: 8 },
-        window: { contextTokens: 15 + 256 + 100 + 250, responseReserveTokens: 100 },
+        window: { contextTokens: 3_000 + 256 + 100 + 250, responseReserveTokens: 100 },
       },
     });
     await conversation.send("go");
-    const results = conversation.turns.flatMap((turn) => (turn.kind === "tool_result" ? [turn.content] : []));
+    const results = resultsIn(conversation);
     expect(results.slice(0, 8)).toEqual(Array(8).fill("saw z"));
     expect(results[8]).toMatch(/^60 tool calls in one batch; max_tool_calls_per_batch is 8/);
     expect(new Set(results.slice(9))).toEqual(new Set(["Not run: max_tool_calls_per_batch is 8"]));

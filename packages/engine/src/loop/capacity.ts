@@ -15,6 +15,15 @@ export function capacityBytes(window: ModelWindow, usedTokens: number | undefine
   return Math.max(0, Math.floor(left)) * BYTES_PER_TOKEN;
 }
 
+/** Kept free for each result that is still to come. */
+const LEAST_BYTES = 512;
+
+/** What one result may take while others are to come, which must be able to say anything at all; they share a narrow room alike. */
+export function roomBefore(toCome: number, capacityBytes: number): number {
+  const each = Math.min(LEAST_BYTES, Math.floor(capacityBytes / (toCome + 1)));
+  return Math.max(0, capacityBytes - toCome * each);
+}
+
 /**
  * How many tokens a model can be given, a quarter of what it takes left free for tool results, though no more than they
  * get where nothing is known. Undefined where the model's context is not known. Never negative.

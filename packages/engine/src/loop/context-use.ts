@@ -18,6 +18,8 @@ export interface Beside {
 /** What a conversation takes of its model's context: as the model says, or as estimated while it does not. */
 export class ContextUse {
   #usedTokens: number | undefined;
+  /** What is taken to be gone of the context: never less than the estimate, whatever the model says. */
+  #takenTokens: number | undefined;
   /** Tokens of the model for each that was estimated. */
   #density = 1;
   /** The person knows that the model is not given everything. */
@@ -30,7 +32,7 @@ export class ContextUse {
 
   /** Bytes of tool results that still fit. */
   capacityBytes(window: ModelWindow): number {
-    return capacityBytes(window, this.#usedTokens);
+    return capacityBytes(window, this.#takenTokens);
   }
 
   /** The same before the model has answered: for a history that it is going to be given. */
@@ -57,6 +59,7 @@ export class ContextUse {
     const uses = calls.map((call): Turn => ({ kind: "tool_use", ...call, at: 0 }));
     const estimated = this.#tokensOf([...given, ...turns, ...uses], beside);
     this.#usedTokens = usedTokens ?? Math.ceil(estimated * this.#density);
+    this.#takenTokens = Math.max(this.#usedTokens, estimated);
     if (usedTokens !== undefined && estimated > 0)
       this.#density = Math.min(DENSEST, Math.max(1, usedTokens / estimated));
   }

@@ -125,8 +125,8 @@ export class Conversation implements ConversationDoor {
       const batch = await this.#history.openOne();
       const call = batch?.calls.find((one) => one.id === id && !one.result);
       if (!batch || !call) return unknownCall(id, batch?.calls ?? []);
-      const availableBytes = this.#context.capacityBytes(under.settings.window);
-      await takeByHand(call, { batch, given: result, availableBytes }, this.#parts);
+      const capacityBytes = this.#context.capacityBytes(under.settings.window);
+      await takeByHand(call, { batch, given: result, capacityBytes }, this.#parts);
       return await this.#goOnByHand(under);
     });
   }

@@ -203,8 +203,9 @@ function tokensOf({
   inputTokens,
   outputTokens,
 }: Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"]): number | undefined {
-  // Without what the model was given the rest says nothing; an estimate says more.
-  return inputTokens.total === undefined ? undefined : inputTokens.total + (outputTokens.total ?? 0);
+  // Without what the model was given the rest says nothing, and none at all is not true; an estimate says more.
+  const given = inputTokens.total ?? 0;
+  return given > 0 && Number.isFinite(given) ? given + (outputTokens.total ?? 0) : undefined;
 }
 
 function failureOf(error: unknown): Failure {

@@ -1,5 +1,4 @@
 import { failure } from "@sallyport/protocol";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { around, calls, reasonOf, TOOLS, tool } from "./fixtures/planning.ts";
 import { planBatch } from "./planner.ts";
@@ -58,16 +57,14 @@ describe("the order in which a call is refused", () => {
   }
 
   it("is the laid-down one, for every set of faults [FR-APR-05] [FR-VAL-02] [NFR-ERR-02]", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.subarray([...FAULTS]), async (faults) => {
-        const { context, call } = faulty(new Set(faults));
-        const [planned] = await planBatch([call], context);
-        const [strictest] = faults;
-        if (strictest === undefined) expect(planned?.kind).toBe("execute");
-        else expect(reasonOf(planned)).toContain(CODES[strictest]);
-      }),
-      { numRuns: 500 },
-    );
+    for (let set = 0; set < 2 ** FAULTS.length; set += 1) {
+      const faults = FAULTS.filter((_, place) => (set >> place) % 2 === 1);
+      const { context, call } = faulty(new Set(faults));
+      const [planned] = await planBatch([call], context);
+      const [strictest] = faults;
+      if (strictest === undefined) expect(planned?.kind).toBe("execute");
+      else expect(reasonOf(planned), faults.join(", ")).toContain(CODES[strictest]);
+    }
   });
 });
 

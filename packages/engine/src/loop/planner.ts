@@ -124,13 +124,18 @@ async function planKnown(call: AskedFor, known: Known, around: PlanningContext):
     : { ...planned, kind: "confirm", because: plan.because, after: [] };
 }
 
-/** A tool that cannot describe a call may know what is wrong with it; only that helps the model to do better. */
+/**
+ * A tool that cannot describe a call may know what is wrong with it; only that helps the model to do better. And a path
+ * that nobody may touch is refused as such before it counts which tools may run at all (FR-APR-05).
+ */
+const PREFLIGHT_FIRST: ReadonlySet<string> = new Set(["E3211", "E3953"]);
+
 async function reasonFor(
   error: Failure,
   { tool, input }: Known,
   { conversationId }: PlanningContext,
 ): Promise<Failure> {
-  if (error.code !== "E3211") return error;
+  if (!PREFLIGHT_FIRST.has(error.code)) return error;
   return (await tool.preflight?.(input, conversationId)) ?? error;
 }
 

@@ -89,8 +89,9 @@ export class TerminalSanitizer {
     this.#state = state;
     this.#length = state === before ? this.#length + 1 : 0;
     if (shown === "newline") return this.#lineBreak(code);
-    this.#afterReturn = false;
+    // What nobody sees does not come between the CR and the LF of one line break.
     if (shown === "nothing") return "";
+    this.#afterReturn = false;
     return code === UNSEEN_PLANE ? REPLACEMENT : text.charAt(at);
   }
 

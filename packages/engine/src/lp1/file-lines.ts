@@ -8,8 +8,17 @@ export interface FileLines {
   eol: "\n" | "\r\n";
 }
 
+/** Every line costs memory and time of its own, however short it is, and nothing else can happen meanwhile. */
+export const MOST_FILE_LINES = 2_000_000;
+
+const LINE_FEED = 0x0a;
+
 /** Reads a file's bytes. A byte order mark stays part of the first line. */
 export function readFileLines(content: Buffer): FileLines | Fault {
+  if (hasTooManyLines(content)) {
+    const text = `the file has more than ${MOST_FILE_LINES} lines, which are too many to patch`;
+    return { reason: "too_much_work", text };
+  }
   if (!isUtf8(content)) return { reason: "invalid_utf8", text: "invalid UTF-8 in file" };
   const text = content.toString("utf8");
   return newlineFault(text) ?? splitLines(text);
@@ -18,6 +27,13 @@ export function readFileLines(content: Buffer): FileLines | Fault {
 /** The bytes of the lines: what `readFileLines` read, when nothing changed. */
 export function writeFileLines({ lines, finalNewline, eol }: FileLines): Buffer {
   return Buffer.from(lines.join(eol) + (finalNewline ? eol : ""), "utf8");
+}
+
+function hasTooManyLines(content: Buffer): boolean {
+  if (content.length <= MOST_FILE_LINES) return false;
+  let feeds = 0;
+  for (const byte of content) if (byte === LINE_FEED && ++feeds > MOST_FILE_LINES) return true;
+  return false;
 }
 
 function splitLines(text: string): FileLines {

@@ -2,7 +2,7 @@ import { randomFillSync } from "node:crypto";
 import type { ErrorHandler, ErrorReport } from "../ports/telemetry.ts";
 import type { Clock, Ids } from "../ports/time.ts";
 
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = { now: () => Date.now(), elapsed: () => performance.now() };
 
 const POOL_BYTES = 4_096;
 const ID_BYTES = 16;

@@ -1,4 +1,4 @@
-import type { CallAnswer, CallStatus, SideEffects } from "@sallyport/protocol";
+import type { CallAnswer, CallStatus, Priority, SideEffects } from "@sallyport/protocol";
 
 /**
  * Where a call stands in the journal. `waiting`: a person has to approve it first; nothing has run. `queued`: accepted to
@@ -27,6 +27,10 @@ export interface CallIntent {
   requestDigest?: string;
   /** Who wants to be told how it ended. */
   callbackUrl?: string;
+  /** Its caller does not wait for it; left out: it does. */
+  asyncMode?: boolean;
+  /** Left out: normal. */
+  priority?: Priority;
   /** The run of the process that holds the call. */
   owner: string;
   attempt: number;

@@ -54,7 +54,10 @@ export type CommitResult = { ok: true; links: AuditLink[] } | { ok: false; confl
  * A method rejects only when the store itself is lost; refusals are values.
  */
 export interface Store {
-  /** Resolves once the unit is durable. After a rejection the unit may or may not be there: ask the journal. */
+  /**
+   * Resolves once the unit is durable. A rejection whose failure says `unanswered: true` in its details leaves it open
+   * whether the unit is there or still will be: ask the journal. Any other means that it was not written and will not be.
+   */
   commit(unit: UnitOfWork): Promise<CommitResult>;
   readonly calls: CallReader;
   readonly state: StateReader;

@@ -2,6 +2,8 @@
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
+  /** Milliseconds since some moment of this process, never set back; left out: durations are measured by `now`. */
+  elapsed?(): number;
 }
 
 export interface Ids {

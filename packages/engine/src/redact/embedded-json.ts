@@ -12,10 +12,20 @@ const LONGEST = 64 * 1024;
 export function redactEmbedded(text: string, criteria: Criteria): string | undefined {
   if (text.length >= LONGEST || !looksLikeJson(text)) return undefined;
   const value = parsed(text);
-  if (value === undefined) return undefined;
+  if (value === undefined || (criteria.hiding.purpose === "decision" && !isRewritable(text, value)))
+    return undefined;
   const kept = redactShallow(value, criteria);
   if (kept === GIVEN_UP) return undefined;
   return kept === value ? text : JSON.stringify(kept);
+}
+
+/**
+ * Whether the text written anew says all that it said: a name that stands twice would be lost, and lines too, which to a
+ * shell are commands.
+ */
+function isRewritable(text: string, value: JsonValue): boolean {
+  if (/[\n\r]/.test(text)) return false;
+  return text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, "$1") === JSON.stringify(value);
 }
 
 function looksLikeJson(text: string): boolean {

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
 import type { FieldKind } from "./field-name.ts";
+import type { Hiding } from "./hiding.ts";
 import { markerOf, REDACTED } from "./marker.ts";
 import { isCardNumber } from "./text/card.ts";
 import type { TextRule } from "./text/rule.ts";
@@ -13,6 +14,7 @@ export interface JudgedName {
 /** By what values are redacted. */
 export interface Criteria {
   text: TextRule;
+  hiding: Hiding;
   name(name: string): JudgedName;
 }
 
@@ -34,13 +36,16 @@ export function redactScalar(value: JsonValue, { text }: Criteria): JsonValue {
 }
 
 /** The array with each item visited, itself when none changed. An item after `--password` goes by that name. */
-export function redactItems(items: JsonValue[], visit: Visit, { name }: Criteria): Kept {
+export function redactItems(items: JsonValue[], visit: Visit, { name, hiding }: Criteria): Kept {
   let copy: JsonValue[] | undefined;
   for (let at = 0; at < items.length; at += 1) {
     const before = items[at] as JsonValue;
     const flag = at === 0 ? undefined : items[at - 1];
     const after =
-      typeof flag === "string" && flag.startsWith("--") && name(flag).kind !== "ordinary"
+      typeof flag === "string" &&
+      flag.startsWith("--") &&
+      name(flag).kind !== "ordinary" &&
+      hiding.item(items, at)
         ? withoutSecret(before, "secret")
         : visit(before);
     if (after === GIVEN_UP) return GIVEN_UP;
@@ -61,7 +66,8 @@ export function redactFields(object: JsonObject, visit: Visit, criteria: Criteri
     const before = values[at] as JsonValue;
     const { kind: own, shown } = criteria.name(name);
     const kind = name === "value" ? labelKind(object, criteria) : own;
-    const after = kind === "ordinary" ? visit(before) : withoutSecret(before, kind);
+    const isShown = kind === "ordinary" || !criteria.hiding.field(before);
+    const after = isShown ? visit(before) : withoutSecret(before, kind);
     if (after === GIVEN_UP) return GIVEN_UP;
     if (after === before && shown === name) continue;
     values[at] = after;

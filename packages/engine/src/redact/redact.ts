@@ -1,7 +1,13 @@
 import type { JsonValue } from "@sallyport/protocol";
-import { createRedactor } from "./redactor.ts";
+import { createRedactor, type Redactor } from "./redactor.ts";
 
 const balanced = createRedactor();
+
+/**
+ * For what a person decides on: summaries, arguments and differences in a question. Hides secrets as the others do, but
+ * nothing that could run (FR-APR-01). What it gives is for that person, and not for logs.
+ */
+export const forDecision: Redactor = createRedactor({ purpose: "decision" });
 
 /**
  * The value as it may be kept: secret fields and text that looks like a secret replaced by markers, itself when there

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@sallyport/protocol";
 import { redactEmbedded } from "./embedded-json.ts";
 import { type FieldJudge, fieldJudge } from "./field-name.ts";
+import { hidingFor, type Purpose } from "./hiding.ts";
 import type { Criteria, JudgedName } from "./json-walk.ts";
 import { toLogValue } from "./log-value.ts";
 import { redactJson } from "./redact-json.ts";
@@ -18,6 +19,8 @@ import {
 export interface RedactorOptions {
   /** What is looked for; `balanced` unless said. */
   profile?: Profile;
+  /** For whom; `record` unless said. For a `decision` a person sees whatever could run, secret or not. */
+  purpose?: Purpose;
   /** Names of fields that are secret here too, in any case and with any separator. */
   extraFields?: readonly string[];
   /** More to look for in text; they must not match markers. A slow pattern makes every call slow. */
@@ -39,7 +42,8 @@ const MOST_ROUNDS = 4;
 
 /** A redactor of its own. Throws a TypeError when the type of an extra pattern is malformed. */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
-  const { profile = "balanced", extraPatterns = [] } = options;
+  const { profile = "balanced", purpose = "record", extraPatterns = [] } = options;
+  const hiding = hidingFor(purpose);
   const judge = fieldJudge(options.extraFields);
   const isSuspect = extraPatterns.length === 0 ? mayHoldSecret(profile) : () => true;
   const redactText: TextRule = (given) => {
@@ -47,9 +51,11 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     return redactEmbedded(given, criteria) ?? settled(given, rules);
   };
   const isHarmless: TextTest = (text) => redactText(text) === text;
-  const rules = [...extraPatterns.map(extraRule), ...textRules({ profile, judge, isHarmless })];
+  const extraRules = extraPatterns.map((extra) => extraRule(extra, hiding));
+  const rules = [...extraRules, ...textRules({ profile, judge, hiding, isHarmless })];
   const criteria: Criteria = {
     text: redactText,
+    hiding,
     name: remembered(
       (name) => judged(redactText(name), judge),
       (name, { shown }) => shown === name,

@@ -33,11 +33,18 @@ describe("the summary of a text [FR-APR-01]", () => {
   });
 
   it("is one line in which nothing is unseen", () => {
-    expect(summaryOf("  one\r\n\ttwo\u2028three \u00a0 four\n")).toBe("one two three four");
+    expect(summaryOf("  one\r\n\ttwo\u2028three \u00a0 four\n")).toBe("one ⏎ two ⏎ three four");
     expect(summaryOf("a\u202eb\u0000c\u001b[31md\u200be\ufefff\u{e0041}g\ud800")).toBe(
       "a<U+202E>b<U+0000>c<U+001B>[31md<U+200B>e f<U+E0041>g<U+D800>",
     );
     expect(summaryOf("a\u200db می\u200cخواهم 👩‍👧")).toBe("a<U+200D>b می\u200cخواهم 👩‍👧");
+  });
+
+  it("shows where a line ends, however it ends, and never as a space", () => {
+    expect(summaryOf("echo safe\nrm -rf important")).toBe("echo safe ⏎ rm -rf important");
+    expect(summaryOf("a\r\nb\rc\u0085d\u2028e\u2029f\vg\fh \t\n \n\t i\n")).toBe(
+      "a ⏎ b ⏎ c ⏎ d ⏎ e ⏎ f ⏎ g ⏎ h ⏎ i",
+    );
   });
 
   it("shows that something follows a great deal of white space", () => {

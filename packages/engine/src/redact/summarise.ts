@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "@sallyport/protocol";
 import { toLogValue } from "./log-value.ts";
-import { redact, redactText } from "./redact.ts";
+import { forDecision } from "./redact.ts";
 import type { Redactor } from "./redactor.ts";
 import { shortened, visible } from "./visible.ts";
 
@@ -12,7 +12,7 @@ const LOOKED_AT = 8_192;
  * One line for a person: secrets taken out, controls and text direction made visible, at most 200 characters (FR-APR-01).
  * Secrets go before the text is shortened, so that no part of one is shown. Total.
  */
-export function summaryOf(text: string, redactor: Pick<Redactor, "redactText"> = { redactText }): string {
+export function summaryOf(text: string, redactor: Pick<Redactor, "redactText"> = forDecision): string {
   return oneLine(redactor.redactText(text));
 }
 
@@ -36,7 +36,7 @@ const NESTED = { depth: 8, values: 100 };
 /** One line about a call from its arguments: `calculator add a=2 b=3`. Bounded, redacted and total (FR-APR-01). */
 export function describeCall(
   { tool, operation, input }: DescribedCall,
-  redactor: Pick<Redactor, "redact"> = { redact },
+  redactor: Pick<Redactor, "redact"> = forDecision,
 ): string {
   return oneLine([tool, operation, ...describedArguments(redactor.redact(input))].join(" "));
 }

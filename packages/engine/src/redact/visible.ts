@@ -8,10 +8,17 @@ function named(char: string): string {
   return `<U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
-/** The text on one line, white space narrowed to one space, with every unseen character named: `<U+202E>`. Total. */
+/** Where a line ends: a shell runs what follows as another command. */
+const LINE_END = /[\n\r\v\f\u0085\u2028\u2029]/;
+
+/**
+ * The text on one line: `⏎` where lines ended, other white space narrowed to one space, and every unseen character named,
+ * as in `<U+202E>`. Total.
+ */
 export function visible(text: string): string {
   return text
-    .replaceAll(/[\s\u0085]+/g, " ")
+    .trim()
+    .replaceAll(/[\s\u0085]+/g, (space) => (LINE_END.test(space) ? " ⏎ " : " "))
     .replaceAll(UNSEEN, named)
     .replaceAll(LOOSE_JOINER, named)
     .trim();

@@ -22,6 +22,8 @@ export function callsContract(open: OpenFixture): void {
         attempt: 3,
         owner: "run-9",
         callbackUrl: "https://example.com/done?a=\u0000",
+        asyncMode: true,
+        priority: "high",
       });
       await applied(store, opening(full));
       expect(await store.calls.get(full.callId)).toEqual(full);

@@ -36,11 +36,11 @@ const WHOLE: ToolInvokeRequest = {
     timeout_seconds: 5,
     network_bandwidth_mbps: 10,
   },
-  document_context: { document_refs: ["doc://spec"], version_pinning: true, query: "limits" },
+  document_context: { document_refs: [], version_pinning: true, query: "" },
   checkpoint_config: {
     enable_checkpointing: true,
     checkpoint_interval_seconds: 60,
-    resume_from_checkpoint_id: "c-1",
+    resume_from_checkpoint_id: "",
   },
   execution_options: {
     async_mode: true,
@@ -137,6 +137,31 @@ describe("decodeInvokeRequest", () => {
   });
 });
 
+describe("what is not offered", () => {
+  it.each<[string, object]>([
+    ["/document_context/document_refs", { document_context: { document_refs: ["doc://spec"] } }],
+    ["/document_context/query", { document_context: { query: "limits" } }],
+    [
+      "/checkpoint_config/resume_from_checkpoint_id",
+      { checkpoint_config: { resume_from_checkpoint_id: "c-1" } },
+    ],
+  ])("is refused at %s, never passed over [L3-API-1]", (path, asked) => {
+    expect(decodeInvokeRequest({ ...LEAST, ...asked })).toMatchObject({
+      ok: false,
+      failure: { code: "E3903", issues: [{ path, reason: expect.stringContaining("does not offer") }] },
+    });
+  });
+
+  it("is taken where nothing is asked of it [L3-API-1]", () => {
+    const nothing = {
+      document_context: { document_refs: null, version_pinning: false, query: null },
+      checkpoint_config: { enable_checkpointing: null, resume_from_checkpoint_id: null },
+    };
+    expect(wrongPlaces({ ...LEAST, ...nothing })).toEqual([]);
+    expect(wrongPlaces({ ...LEAST, document_context: {}, checkpoint_config: {} })).toEqual([]);
+  });
+});
+
 describe("callFromInvoke", () => {
   it("orders everything the request asks for [L3-API-1]", () => {
     expect(callFromInvoke(WHOLE)).toEqual({
@@ -153,9 +178,6 @@ describe("callFromInvoke", () => {
       asyncMode: true,
       callbackUrl: "https://caller.example/done",
       limits: { cpuMillicores: 250, memoryBytes: 67_108_864, timeoutMs: 5000, networkMbps: 10 },
-      documents: { refs: ["doc://spec"], pinVersions: true, query: "limits" },
-      checkpoints: { enabled: true, intervalMs: 60_000 },
-      resumeFrom: "c-1",
     });
   });
 
@@ -170,10 +192,8 @@ describe("callFromInvoke", () => {
     expect(order).toEqual({ tool: "t", input: {}, caller: {} });
   });
 
-  it("fills in the defaults of documents and checkpoints", () => {
-    const order = callFromInvoke({ ...LEAST, document_context: {}, checkpoint_config: {} });
-    expect(order.documents).toEqual({ refs: [], pinVersions: false });
-    expect(order.checkpoints).toEqual({ enabled: true, intervalMs: 30_000 });
+  it("takes an empty token for none [L3-API-1]", () => {
+    expect(callFromInvoke({ ...LEAST, capability_token: "" })).not.toHaveProperty("token");
   });
 });
 

@@ -1,4 +1,4 @@
-import type { CallOrder, CheckpointOrder, DocumentOrder } from "../call-order.ts";
+import type { CallOrder } from "../call-order.ts";
 import { defined } from "../defined.ts";
 import type { ResourceLimits } from "../manifest.ts";
 import type { Caller } from "../outcome.ts";
@@ -6,8 +6,6 @@ import { megabytes, seconds } from "../units.ts";
 import { type Decoded, decode } from "./field-reader.ts";
 import type {
   AgentContext,
-  CheckpointConfig,
-  DocumentContext,
   ExecutionOptions,
   InvokeResourceLimits,
   ToolInvokeRequest,
@@ -26,17 +24,15 @@ export function decodeInvokeRequest(value: unknown): Decoded<ToolInvokeRequest> 
 
 /** The order a request stands for. Nothing in it is trusted yet: the door checks who the agent really is. */
 export function callFromInvoke(request: ToolInvokeRequest): CallOrder {
-  const { execution_options, resource_limits, document_context, checkpoint_config } = request;
+  const { execution_options, resource_limits } = request;
   return {
     tool: request.tool_id,
     ...defined({ version: request.tool_version, operation: request.operation }),
     input: request.parameters,
     caller: callerFrom(request.agent_context),
-    ...defined({ callId: request.invocation_id, token: request.capability_token }),
+    ...defined({ callId: request.invocation_id, token: request.capability_token || undefined }),
     ...(execution_options && optionsFrom(execution_options)),
     ...(resource_limits && { limits: limitsFrom(resource_limits) }),
-    ...(document_context && { documents: documentsFrom(document_context) }),
-    ...(checkpoint_config && checkpointingFrom(checkpoint_config)),
   };
 }
 
@@ -67,26 +63,4 @@ function limitsFrom(limits: InvokeResourceLimits): Partial<ResourceLimits> {
     cpuMillicores: limits.cpu_millicore_limit,
     networkMbps: limits.network_bandwidth_mbps,
   });
-}
-
-function documentsFrom(context: DocumentContext): DocumentOrder {
-  return {
-    refs: context.document_refs ?? [],
-    pinVersions: context.version_pinning ?? false,
-    ...defined({ query: context.query }),
-  };
-}
-
-function checkpointingFrom(config: CheckpointConfig): Partial<CallOrder> {
-  return {
-    checkpoints: checkpointsFrom(config),
-    ...defined({ resumeFrom: config.resume_from_checkpoint_id }),
-  };
-}
-
-function checkpointsFrom(config: CheckpointConfig): CheckpointOrder {
-  return {
-    enabled: config.enable_checkpointing ?? true,
-    intervalMs: seconds(config.checkpoint_interval_seconds) ?? 30_000,
-  };
 }

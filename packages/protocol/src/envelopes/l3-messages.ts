@@ -19,13 +19,14 @@ export interface InvokeResourceLimits {
   network_bandwidth_mbps?: number | null;
 }
 
+/** Not offered by this version: only what asks for no document is taken. */
 export interface DocumentContext {
   document_refs?: string[] | null;
   version_pinning?: boolean | null;
   query?: string | null;
 }
 
-/** Left out fields: checkpoints on, every 30 seconds. */
+/** Not offered by this version: only what asks for no checkpoint is taken. */
 export interface CheckpointConfig {
   enable_checkpointing?: boolean | null;
   checkpoint_interval_seconds?: number | null;

@@ -7,24 +7,21 @@ import {
   exampled,
   type Field,
   flag,
-  listOf,
   named,
   nameText,
   oneOf,
   optional,
   positiveInteger,
-  text,
   uuid,
   webAddress,
 } from "./field-reader.ts";
 import type {
   AgentContext,
-  CheckpointConfig,
-  DocumentContext,
   ExecutionOptions,
   InvokeResourceLimits,
   ToolInvokeRequest,
 } from "./l3-messages.ts";
+import { checkpointConfigField, documentContextField } from "./unoffered-fields.ts";
 
 export const agentContextField: Field<AgentContext> = named(
   "AgentContext",
@@ -43,24 +40,6 @@ const resourceLimitsField: Field<InvokeResourceLimits> = named(
     memory_mb_limit: optional(positiveInteger),
     timeout_seconds: optional(positiveInteger),
     network_bandwidth_mbps: optional(positiveInteger),
-  }),
-);
-
-const documentContextField: Field<DocumentContext> = named(
-  "DocumentContext",
-  exactRecord<DocumentContext>({
-    document_refs: optional(listOf(text)),
-    version_pinning: optional(flag),
-    query: optional(anyText),
-  }),
-);
-
-const checkpointConfigField: Field<CheckpointConfig> = named(
-  "CheckpointConfig",
-  exactRecord<CheckpointConfig>({
-    enable_checkpointing: optional(flag),
-    checkpoint_interval_seconds: optional(positiveInteger),
-    resume_from_checkpoint_id: optional(text),
   }),
 );
 
@@ -96,5 +75,5 @@ const request: Field<ToolInvokeRequest> = exactRecord<ToolInvokeRequest>({
 /** The body of tool.invoke (L3 §4.1.1). */
 export const toolInvokeRequestField: Field<ToolInvokeRequest> = named(
   "ToolInvokeRequest",
-  exampled(request, { tool_id: "calculator", operation: "add", parameters: { a: 2, b: 3 } }),
+  exampled(request, { tool_id: "TOOL_ID", parameters: {} }),
 );

@@ -28,6 +28,7 @@ import {
   type McxSecurity,
   type McxTool,
 } from "./mcx-messages.ts";
+import { checkpointConfigField, documentContextField } from "./unoffered-fields.ts";
 
 const version = matching(/^1(?:\.\d{1,9}){0,2}$/, "a version 1.x");
 
@@ -50,6 +51,8 @@ const request: Field<McxRequest> = record<McxRequest>({
     security: optional(
       record<McxSecurity>({ token: optional(anyText), permissions: optional(listOf(text)) }),
     ),
+    document_context: optional(documentContextField),
+    checkpoint_config: optional(checkpointConfigField),
   }),
   metadata: optional(anyObject),
 });
@@ -67,7 +70,7 @@ export const mcxRequestField: Field<McxRequest> = named(
       destination: "sallyport",
     },
     payload: {
-      tool: { id: "calculator", capability: "add", parameters: { a: 2, b: 3 } },
+      tool: { id: "TOOL_ID", capability: "OPERATION", parameters: {} },
       context: { session_id: "s-1", request_id: "r-1" },
     },
   }),
@@ -78,7 +81,10 @@ const errorBody: Field<McxErrorBody> = named(
   record<McxErrorBody>({
     code: anyText,
     message: anyText,
-    details: described(anyObject, "`parameter`, `reason`, `suggestion`, and `code` of the error catalogue."),
+    details: described(
+      anyObject,
+      "`parameter`, `reason`, `suggestion`, and `code` of the error catalogue; `pending` where a person has to be asked first.",
+    ),
   }),
 );
 

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../json.ts";
+import type { CheckpointConfig, DocumentContext } from "./l3-messages.ts";
 
 /** The protocol version Sallyport writes; it reads every 1.x. */
 export const MCX_VERSION = "1.0";
@@ -34,7 +35,14 @@ export interface McxSecurity {
 /** A request to run one capability of one tool (MCX-4). */
 export interface McxRequest {
   header: McxRequestHeader;
-  payload: { tool: McxTool; context: McxContext; security?: McxSecurity | null };
+  payload: {
+    tool: McxTool;
+    context: McxContext;
+    security?: McxSecurity | null;
+    /** These two are L3's, and refused here as there when they ask for anything. */
+    document_context?: DocumentContext | null;
+    checkpoint_config?: CheckpointConfig | null;
+  };
   metadata?: JsonObject | null;
 }
 
@@ -52,7 +60,7 @@ export const MCX_STATUSES = ["success", "failure", "cancelled", "timeout"] as co
 /** A refusal is a failure too; its error says why. */
 export type McxStatus = (typeof MCX_STATUSES)[number];
 
-/** The body of every MCX error (MCX-6); `details.code` is the catalogue's code. */
+/** The body of every MCX error (MCX-6); `details.code` is the catalogue's code, `details.pending` says that a person is asked. */
 export interface McxErrorBody {
   code: string;
   message: string;

@@ -72,6 +72,11 @@ describe("decodeMcxRequest", () => {
     ["/payload/security/permissions", payload({ security: { permissions: "all" } })],
     ["/payload/security/permissions/1", payload({ security: { permissions: ["a", 1] } })],
     ["/metadata", { ...REQUEST, metadata: "x" }],
+    ["/payload/document_context/document_refs", payload({ document_context: { document_refs: ["d"] } })],
+    [
+      "/payload/checkpoint_config/resume_from_checkpoint_id",
+      payload({ checkpoint_config: { resume_from_checkpoint_id: "c-1" } }),
+    ],
   ])("names only %s when only that is wrong [MCX-4]", (place, value) => {
     expect(wrongPlaces(value)).toEqual([place]);
   });
@@ -136,6 +141,13 @@ describe("callFromMcx", () => {
   });
 });
 
+describe("an empty token", () => {
+  it("counts as none [MCX-4]", () => {
+    const empty: McxRequest = { ...REQUEST, payload: { ...REQUEST.payload, security: { token: "" } } };
+    expect(callFromMcx(empty)).not.toHaveProperty("token");
+  });
+});
+
 describe("mcxResponse", () => {
   it("answers a success with its result, time and use of resources [MCX-5]", () => {
     expect(mcxResponse(succeeded({ sum: 3 }), REQUEST, STAMP)).toEqual({
@@ -171,6 +183,7 @@ describe("mcxResponse", () => {
     expect(execution.status).toBe(reported);
     expect(execution.error?.details.code).toBe(code);
     expect(execution).not.toHaveProperty("result");
+    expect(execution.error?.details.pending).toBe(status === "pending_approval" ? true : undefined);
   });
 });
 

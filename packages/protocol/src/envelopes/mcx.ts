@@ -2,7 +2,7 @@ import type { CallOrder } from "../call-order.ts";
 import { defined } from "../defined.ts";
 import type { McxErrorType } from "../errors/catalogue.ts";
 import { entryOf, type Failure } from "../errors/failure.ts";
-import type { CallAnswer } from "../outcome.ts";
+import type { CallAnswer, Unsuccessful } from "../outcome.ts";
 import { type Decoded, decode } from "./field-reader.ts";
 import { mcxRequestField } from "./mcx-fields.ts";
 import {
@@ -38,11 +38,14 @@ export function callFromMcx(request: McxRequest): CallOrder {
     },
     callId: request.header.messageId,
     correlationId: context.request_id,
-    ...defined({ token: security?.token, permissions: security?.permissions }),
+    ...defined({ token: security?.token || undefined, permissions: security?.permissions }),
   };
 }
 
-/** The response to `to`. A failed execution is a response too, with its error inside (MCX-5). */
+/**
+ * The response to `to`. A failed execution is a response too, with its error inside (MCX-5). MCX has no word for one that
+ * waits for a person: it is a failure whose details say `pending`.
+ */
 export function mcxResponse(answer: CallAnswer, to: McxRequest, stamp: McxStamp): McxResponse {
   const { id, capability } = to.payload.tool;
   return {
@@ -60,13 +63,18 @@ export function mcxResponse(answer: CallAnswer, to: McxRequest, stamp: McxStamp)
 function executionOf(answer: CallAnswer): McxExecution {
   return {
     status: statusOf(answer),
-    ...(answer.status === "success" ? { result: answer.result } : { error: errorBody(answer.error) }),
+    ...(answer.status === "success" ? { result: answer.result } : { error: executionError(answer) }),
     execution_time_ms: Math.round(answer.usage.durationMs),
     resource_usage: {
       memory_bytes: Math.ceil(answer.usage.memoryPeakBytes),
       cpu_time_ms: Math.round(answer.usage.cpuMs),
     },
   };
+}
+
+function executionError({ status, error }: Unsuccessful): McxErrorBody {
+  const body = errorBody(error);
+  return status === "pending_approval" ? { ...body, details: { ...body.details, pending: true } } : body;
 }
 
 function statusOf(answer: CallAnswer): McxStatus {

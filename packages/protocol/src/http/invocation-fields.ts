@@ -18,6 +18,7 @@ import {
   timestamp,
   wholeNumber,
 } from "../envelopes/field-reader.ts";
+import { agentContextField } from "../envelopes/l3-request-fields.ts";
 import { checkpointMetadataField, toolErrorField } from "../envelopes/l3-response-fields.ts";
 import { LIFECYCLE_STATES } from "../lifecycle.ts";
 import { ISOLATION_LEVELS } from "../outcome.ts";
@@ -178,7 +179,11 @@ export const invocationListResponseField: Field<InvocationListResponse> = named(
 export const toolCancelRequestField: Field<ToolCancelRequest | null | undefined> = optional(
   named(
     "ToolCancelRequest",
-    exactRecord<ToolCancelRequest>({ reason: optional(described(text, "Goes on record.")) }),
+    exactRecord<ToolCancelRequest>({
+      invocation_id: optional(described(nameText, "As in the path.")),
+      agent_context: optional(described(agentContextField, "As in the token.")),
+      reason: optional(described(text, "Goes on record.")),
+    }),
   ),
 );
 

@@ -1,6 +1,6 @@
 import type { CallStatus } from "../call-status.ts";
 import type { FileChange } from "../effects.ts";
-import type { CheckpointMetadata, ToolError } from "../envelopes/l3-messages.ts";
+import type { AgentContext, CheckpointMetadata, ToolError } from "../envelopes/l3-messages.ts";
 import type { LifecycleState } from "../lifecycle.ts";
 import type { IsolationLevel } from "../outcome.ts";
 
@@ -111,7 +111,10 @@ export interface InvocationListQuery {
   limit?: string;
 }
 
+/** The path and the token say the first two already; said again, they have to say the same (L3 §4.1.4). */
 export interface ToolCancelRequest {
+  invocation_id?: string | null;
+  agent_context?: AgentContext | null;
   reason?: string | null;
 }
 

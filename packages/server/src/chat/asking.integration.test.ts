@@ -24,11 +24,11 @@ describe("a call that cannot run", () => {
     await chat.chat.conversation.send("go");
     expect(chat.asked).toEqual([]);
     expect(chat.told()).toMatchObject({
-      state: expect.stringContaining("is denied by the pattern .sallyport/**"),
-      config: expect.stringContaining("is denied by the pattern sallyport.yaml"),
+      state: expect.stringContaining('is denied by the pattern ".sallyport/**"'),
+      config: expect.stringContaining('is denied by the pattern "sallyport.yaml"'),
       there: expect.stringContaining("have.txt already exists"),
       folder: expect.stringContaining("sub is a directory"),
-      patch_config: expect.stringContaining("is denied by the pattern sallyport.yaml"),
+      patch_config: expect.stringContaining('is denied by the pattern "sallyport.yaml"'),
       patch_folder: expect.stringContaining("is a directory"),
     });
   });
@@ -49,7 +49,7 @@ describe("a call that cannot run", () => {
     );
     await chat.chat.conversation.send("go");
     expect(chat.told()).toMatchObject({
-      above: expect.stringMatching(/The path \.\.\/x /),
+      above: expect.stringMatching(/The path "\.\.\/x" has/),
       key: expect.stringContaining("**/*.pem"),
       fine: expect.stringContaining("is not on the allowlist"),
     });

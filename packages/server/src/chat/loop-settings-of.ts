@@ -19,7 +19,7 @@ export function loopSettingsOf(
       enabled: approval.enabled,
       mode: approval.mode,
       allowlist: approval.allowlist,
-      denylist: approval.denylist,
+      denylist: denylistOf(approval),
       promptSideEffects: approval.prompt_side_effects,
     },
     limits: {
@@ -32,6 +32,25 @@ export function loopSettingsOf(
     defaultTimeoutMs: Math.round(loop.timeouts.default_seconds * SECOND_MS),
     ...(loop.instructions !== undefined && { system: loop.instructions }),
   };
+}
+
+const RUN_COMMAND = "run_command";
+
+/** Whoever names other tools has not thereby opened the shell: that takes a word of its own (NFR-SEC-06). */
+function denylistOf({ allowlist, denylist }: LoadedConfig["loop"]["approval"]): string[] {
+  const isOpened = denylist.length === 0 || allowlist.includes(RUN_COMMAND);
+  return isOpened ? [...denylist] : [...new Set([...denylist, RUN_COMMAND])];
+}
+
+/** A character of a patch can take six bytes in JSON. */
+const JSON_GROWTH = 6;
+
+/** The configuration with room for the arguments that the loop lets through: its limits count, not one behind them. */
+export function withRoomForArguments(config: LoadedConfig): LoadedConfig {
+  const { loop, limits } = config;
+  const patches = JSON_GROWTH * loop.apply_patch.max_patch_bytes + 1_024;
+  const inputBytes = Math.max(limits.inputBytes, loop.max_tool_args_bytes, patches);
+  return Object.freeze({ ...config, limits: Object.freeze({ ...limits, inputBytes }) });
 }
 
 /** The limits of the built-in tools. */

@@ -21,7 +21,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { readSecret } from "../configured-secrets.ts";
 import { chatGrant, chatTools, shelveChatTools } from "./chat-tools.ts";
 import { outputFolderIn, tidyUp } from "./keeping/index.ts";
-import { loopSettingsOf, retentionOf } from "./loop-settings-of.ts";
+import { loopSettingsOf, retentionOf, withRoomForArguments } from "./loop-settings-of.ts";
 
 export interface ChatWish {
   config: LoadedConfig;
@@ -88,7 +88,7 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
   const faced = chatTools({ config, cwd, environment, reads: conversations.reads, rooms, spill });
   let offered: LoopTool[] = [];
   const house = await openHouse({
-    config,
+    config: withRoomForArguments(config),
     project: cwd,
     grants: [chatGrant(caller, faced)],
     policies: [

@@ -87,6 +87,25 @@ describe("the settings of the tool loop", () => {
     expect(wrong({ definitions: [{ name: "x" }] })).toBe(false);
   });
 
+  it("do not take two tools by hand of one name [FR-REG-03]", () => {
+    const definition = { name: "calc", parameters: { type: "object" } };
+    const two = [definition, { ...definition, name: "other" }, { ...definition, description: "another" }];
+    expect(configSchema.safeParse({ loop: { definitions: two } }).error?.issues).toMatchObject([
+      { path: ["loop", "definitions", 2, "name"], message: expect.stringContaining('"calc"') },
+    ]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ["another tool is denied", { denylist: ["write_file"] }, ["write_file", "run_command"]],
+    ["it is denied itself", { denylist: ["run_command"], allowlist: ["run_command"] }, ["run_command"]],
+    ["nothing is said", {}, ["run_command"]],
+    ["the list is empty", { denylist: [] }, []],
+    ["it is allowed", { denylist: ["write_file"], allowlist: ["run_command"] }, ["write_file"]],
+  ])("keep commands denied unless they are opened: %s [NFR-SEC-06]", (_, approval, denylist) => {
+    const settings = loopSettingsOf(read({ approval }), { window: { responseReserveTokens: 1 } });
+    expect(settings.policy.denylist).toEqual(denylist);
+  });
+
   it.each([
     ["an unknown mode", { mode: "on" }],
     ["an unknown key", { max_calls: 3 }],
@@ -96,6 +115,9 @@ describe("the settings of the tool loop", () => {
     ["days in words", { keep_conversations_days: "90d" }],
     ["no root", { sandbox: { allowed_roots: [] } }],
     ["a time-out of nothing", { timeouts: { default_seconds: 0 } }],
+    ["a time-out of less than a millisecond", { timeouts: { shell_commands_seconds: 0.0001 } }],
+    ["more to scan than memory holds", { read_file: { max_scan_bytes: 2e9 } }],
+    ["more to patch than memory holds", { apply_patch: { max_patch_bytes: 2e9 } }],
   ])("are refused when they make no sense: %s", (_, given) => {
     expect(wrong(given)).toBe(false);
   });

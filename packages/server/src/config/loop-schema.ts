@@ -2,7 +2,11 @@ import { z } from "zod";
 
 const positive = z.int().positive();
 const names = z.array(z.string().min(1));
-const seconds = z.number().positive().max(86_400);
+/** All of these are held in memory, some of them several times. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const bytes = positive.max(MOST_BYTES);
+/** Time is counted in milliseconds. */
+const seconds = z.number().min(0.001).max(86_400);
 
 const definition = z.strictObject({
   name: z
@@ -11,6 +15,17 @@ const definition = z.strictObject({
     .describe("What the model calls it."),
   description: z.string().default("").describe("What it is for, told to the model."),
   parameters: z.record(z.string(), z.json()).describe("JSON Schema of its arguments."),
+});
+
+const definitions = z.array(definition).superRefine((given, context) => {
+  const names = new Set<string>();
+  for (const [place, { name }] of given.entries()) {
+    if (names.has(name)) {
+      const message = `is "${name}", which another definition is called already`;
+      context.addIssue({ code: "custom", path: [place, "name"], message });
+    }
+    names.add(name);
+  }
 });
 
 const sandbox = z
@@ -50,7 +65,11 @@ const approval = z
       .default("prompt")
       .describe("auto: run unless denied. prompt: ask first. deny: only what is on the allowlist."),
     allowlist: names.default(["read_file"]).describe("Tools that need no question."),
-    denylist: names.default(["run_command"]).describe("Tools that never run, whatever else is said."),
+    denylist: names
+      .default(["run_command"])
+      .describe(
+        "Tools that never run, whatever else is said. run_command stays denied beside those you name, unless the list is empty or the allowlist has it.",
+      ),
     prompt_side_effects: z
       .boolean()
       .default(true)
@@ -87,7 +106,7 @@ export const loopKeys = {
       max_tool_iterations_per_user_turn: positive
         .default(4)
         .describe("Answers with tool calls before the model has to come back to you."),
-      max_tool_args_bytes: positive.default(256 * 1024).describe("Largest arguments of one call, as JSON."),
+      max_tool_args_bytes: bytes.default(256 * 1024).describe("Largest arguments of one call, as JSON."),
       keep_conversations_days: z
         .int()
         .min(0)
@@ -103,15 +122,14 @@ export const loopKeys = {
           "MiB of long tool output kept for `read_output`; beyond it the oldest is removed when a chat opens; 0: no limit.",
         ),
       instructions: z.string().optional().describe("Told to the model before every conversation."),
-      definitions: z
-        .array(definition)
+      definitions: definitions
         .default([])
         .describe("Tools by hand, offered in mode parse_only instead of the registered ones."),
       sandbox,
       timeouts,
       output: z
         .strictObject({
-          max_bytes: positive.default(102_400).describe("Most of a tool's output that the model is shown."),
+          max_bytes: bytes.default(102_400).describe("Most of a tool's output that the model is shown."),
         })
         .prefault({})
         .describe("What tools give back."),
@@ -126,13 +144,13 @@ export const loopKeys = {
       approval,
       read_file: z
         .strictObject({
-          max_file_read_bytes: positive.default(204_800).describe("Largest file that is read whole."),
-          max_scan_bytes: positive.default(2_097_152).describe("How far a range of lines is looked for."),
+          max_file_read_bytes: bytes.default(204_800).describe("Largest file that is read whole."),
+          max_scan_bytes: bytes.default(2_097_152).describe("How far a range of lines is looked for."),
         })
         .prefault({})
         .describe("read_file."),
       apply_patch: z
-        .strictObject({ max_patch_bytes: positive.default(524_288).describe("Largest patch.") })
+        .strictObject({ max_patch_bytes: bytes.default(524_288).describe("Largest patch.") })
         .prefault({})
         .describe("apply_patch."),
       list_directory: listDirectory,

@@ -5,8 +5,9 @@ import type { OpenHouse } from "../compose.ts";
 import { keepHouse } from "../housekeeping.ts";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
-import { reloadHouse } from "../reload/reload-house.ts";
+import { type ReloadReport, reloadHouse } from "../reload/reload-house.ts";
 import { reloadRoutes } from "../reload/reload-routes.ts";
+import { sampleCall } from "../serve/sample-call.ts";
 import { createHttpMetrics, type OpenTelemetry } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
 import { type OpenWebhooks, openWebhooks } from "../webhooks/open-webhooks.ts";
@@ -14,6 +15,7 @@ import { createGuard, OperatorKeyCheck, SessionBook, sessionRoutes, TokenReader 
 import { type DoorLog, type HttpDoor, openHttpDoor, type SeenAnswer } from "./kernel/index.ts";
 import { readinessOf } from "./readiness.ts";
 import { type DoorParts, doorRoutes } from "./routes/index.ts";
+import { SwitchedOffTools } from "./switched-off-tools.ts";
 
 export interface HttpOptions {
   log: DoorLog;
@@ -23,6 +25,8 @@ export interface HttpOptions {
 /** A house that is open to the network. */
 export interface OpenHttp {
   url: string;
+  /** Puts a changed configuration into force, as `POST /v1/config:reload` does. */
+  reload(): Promise<ReloadReport>;
   /**
    * Takes no more requests, lets calls finish within the time and records the rest, then ends every connection. The
    * house itself is its owner's to close.
@@ -39,10 +43,16 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
   const guarded = guardOf(house);
   const webhooks = openWebhooks(house, { log, callbackHosts: config.webhooks.callbackHosts });
   const metrics = telemetry && createHttpMetrics(telemetry.meter);
-  const parts: DoorParts = partsOf(house, { guard: guarded.guard, webhooks, telemetry });
+  const switchedOff = new SwitchedOffTools(house);
+  const reload = async () => {
+    const report = await reloadHouse(house);
+    switchedOff.note(report);
+    return report;
+  };
+  const parts: DoorParts = partsOf(house, { guard: guarded.guard, webhooks, telemetry, switchedOff });
   const more = [
     ...sessionRoutes({ sessions: guarded.sessions, tls: isSecure(config.http) }),
-    ...reloadRoutes(() => reloadHouse(house)),
+    ...reloadRoutes(reload),
   ];
   let door: HttpDoor;
   try {
@@ -70,6 +80,7 @@ export async function openHttp(house: OpenHouse, { log, telemetry }: HttpOptions
   const chores = keepHouse(house.chores, (chore, error) => log.warn({ chore, err: error }, "A chore failed"));
   return {
     url: door.url,
+    reload,
     close: async ({ withinMs }) => {
       door.stopAccepting();
       const drained = await engine.drain({ withinMs });
@@ -131,18 +142,23 @@ interface Beside {
   guard: ReturnType<typeof createGuard>;
   webhooks: Pick<OpenWebhooks, "refuseCallback">;
   telemetry: OpenTelemetry | undefined;
+  switchedOff: SwitchedOffTools;
 }
 
-function partsOf(house: OpenHouse, { guard, webhooks, telemetry }: Beside): DoorParts {
+function partsOf(house: OpenHouse, { guard, webhooks, telemetry, switchedOff }: Beside): DoorParts {
   const { config, engine, store, live } = house;
   const clock = systemClock;
+  const caller = { tenant: config.caller.tenant, agent: "http" };
+  const isSwitchedOff = (tool: string) => switchedOff.has(tool);
   return {
     engine,
     calls: store.calls,
     audit: store.audit,
     authority: live.authority,
     callers: config.http.callers,
-    caller: { tenant: config.caller.tenant, agent: "http" },
+    caller,
+    isSwitchedOff,
+    example: () => sampleCall({ engine, authority: live.authority, config, caller, isSwitchedOff }),
     recognise: (token) => guard.recognise(token),
     holds: (principal) => guard.holds(principal),
     refuseCallback: (url) => webhooks.refuseCallback(url),

@@ -1,13 +1,14 @@
 import { type Failure, isFailure } from "@sallyport/protocol";
 import type { Logger } from "pino";
 import type { OpenHouse } from "../compose.ts";
+import type { OpenHttp } from "../http/compose-http.ts";
 import type { PolicyFiles, Reloaded } from "../policy/policy-files.ts";
-import { reloadHouse } from "../reload/reload-house.ts";
+import type { ReloadReport } from "../reload/reload-house.ts";
 
 /** Reloads, and writes down what came of it. A server that is still opening reads the newest file anyway. */
-export async function tellReload(house: OpenHouse | undefined, log: Logger): Promise<void> {
-  if (!house) return;
-  const report = await reloadHouse(house).catch((error: unknown) => error);
+export async function tellReload(http: Pick<OpenHttp, "reload"> | undefined, log: Logger): Promise<void> {
+  if (!http) return;
+  const report = await http.reload().catch((error: unknown) => error);
   if (!isReport(report)) {
     log.error({ err: report }, "The configuration could not be reloaded; it stays as it was");
   } else if (!report.ok) {
@@ -19,9 +20,7 @@ export async function tellReload(house: OpenHouse | undefined, log: Logger): Pro
   }
 }
 
-type Report = Awaited<ReturnType<typeof reloadHouse>>;
-
-function isReport(answer: unknown): answer is Report {
+function isReport(answer: unknown): answer is ReloadReport {
   return typeof answer === "object" && answer !== null && "ok" in answer;
 }
 

@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(() => engine.close());
 
 async function sample(authority: HouseAuthority, http: { callers: "open" | "token" } = OPEN.http) {
-  return await sampleCall({ engine, authority, config: { http }, caller });
+  return await sampleCall({ engine, authority, config: { http }, caller, isSwitchedOff: () => false });
 }
 
 describe("a call to paste", () => {
@@ -57,6 +57,14 @@ describe("a call to paste", () => {
     });
     expect(await sample(asking)).toBeUndefined();
     expect(await sample(asking, { callers: "token" })).toMatchObject({ tool: "asked" });
+  });
+
+  it("is not of a tool that is switched off", async () => {
+    await engine.tools.add(tool("reader", {}));
+    await engine.tools.add(tool("writer", {}));
+    const isSwitchedOff = (id: string) => id === "reader";
+    const asked = { engine, authority: grantFor("*"), config: OPEN, caller };
+    expect(await sampleCall({ ...asked, isSwitchedOff })).toMatchObject({ tool: "writer" });
   });
 
   it("names the operation where there is more than one, and is safe in a shell", async () => {

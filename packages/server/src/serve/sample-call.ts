@@ -23,12 +23,15 @@ interface Asked {
   authority: Authority;
   config: { http: Pick<LoadedConfig["http"], "callers"> };
   caller: Caller;
+  /** Whether the operator lets nobody call a tool for now. */
+  isSwitchedOff(tool: string): boolean;
 }
 
 /** Finds one: its code is loaded, its input valid, and nobody has to be asked. Harmless tools first; undefined: there is none. */
 export async function sampleCall(asked: Asked): Promise<SampleCall | undefined> {
   const { tools } = asked.engine;
-  const candidates = tools.definitions().flatMap(({ id, operations }) =>
+  const callable = tools.definitions().filter(({ id }) => !asked.isSwitchedOff(id));
+  const candidates = callable.flatMap(({ id, operations }) =>
     Object.keys(operations).flatMap((operation) => {
       const found = tools.resolve({ tool: id, operation });
       return isFailure(found) || !found.implementation ? [] : [found];

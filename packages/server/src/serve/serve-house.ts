@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { EventEmitter } from "node:events";
-import type { ErrorReport } from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
 import type { Logger } from "pino";
 import { type OpenHouse, openHouse } from "../compose.ts";
@@ -13,6 +12,7 @@ import { VERSION } from "../version.ts";
 import { followReloads, tellReload } from "./follow-reloads.ts";
 import { type StartReport, startReport } from "./start-report.ts";
 import { listenForSignals, type StopSignals } from "./stop-signal.ts";
+import { tellError } from "./tell-error.ts";
 import { hasTerminal } from "./terminal.ts";
 
 export interface ServeOptions {
@@ -30,9 +30,9 @@ export interface ServeOptions {
  */
 export async function serveHouse(options: ServeOptions): Promise<void> {
   const { config, log, onOpen, signals = process } = options;
-  const opened: { house?: OpenHouse } = {};
+  const opened: { http?: OpenHttp } = {};
   const stopping = listenForSignals(signals, {
-    onReload: () => void tellReload(opened.house, log),
+    onReload: () => void tellReload(opened.http, log),
     hasTerminal,
   });
   const instance = randomUUID();
@@ -52,7 +52,7 @@ export async function serveHouse(options: ServeOptions): Promise<void> {
     });
     try {
       const http = await openDoor(house, { log, telemetry });
-      opened.house = house;
+      opened.http = http;
       await whileOpen({ house, http, stopping, log }, onOpen);
     } finally {
       // What could not be published by then waits for the next start.
@@ -63,12 +63,6 @@ export async function serveHouse(options: ServeOptions): Promise<void> {
     await telemetry.close();
     stopping.done();
   }
-}
-
-/** That somebody cancelled a call is no trouble of the house, however often it happens. */
-function tellError(report: ErrorReport, log: Logger): void {
-  if (report.code === "E3906") log.debug({ ...report }, "A call was cancelled");
-  else log.error({ ...report }, "Something went wrong inside");
 }
 
 /** An address that cannot be had is the one thing that whoever starts a server can put right on the spot. */

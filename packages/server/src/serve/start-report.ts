@@ -1,6 +1,7 @@
 import type { SandboxOffer } from "@sallyport/engine";
 import { type Caller, isFailure } from "@sallyport/protocol";
 import type { OpenHouse } from "../compose.ts";
+import { SwitchedOffTools } from "../http/switched-off-tools.ts";
 import { keyFolder } from "../keys/index.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
 import { VERSION } from "../version.ts";
@@ -34,7 +35,9 @@ const LOOK_MS = 5_000;
 export async function startReport(house: OpenHouse, { url }: { url: string }): Promise<StartReport> {
   const { config, engine, live } = house;
   const caller: Caller = { tenant: config.caller.tenant, agent: "http" };
-  const sample = await sampleCall({ engine, authority: live.authority, config, caller });
+  const off = new SwitchedOffTools(house);
+  const isSwitchedOff = (tool: string) => off.has(tool);
+  const sample = await sampleCall({ engine, authority: live.authority, config, caller, isSwitchedOff });
   const operator = ensureOperatorKey(keyFolder(config.stateFolder));
   const isolation = strongest(await offersOf(house));
   const { callers } = config.http;

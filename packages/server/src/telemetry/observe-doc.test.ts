@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { afterFirstLook } from "./fixtures/first-look.ts";
 import { observedEngine } from "./fixtures/observed-engine.ts";
 import { createHttpMetrics, openTelemetry } from "./index.ts";
 
@@ -19,9 +20,8 @@ describe("the page on observing", async () => {
   });
   createHttpMetrics(telemetry.meter).answered({ method: "GET", route: "/metrics", status: 200, seconds: 0 });
   for (const tool of ["echo", "works", "breaks", "denied"]) await call(tool);
-  await new Promise((resolve) => setTimeout(resolve, 150));
   engine.flush();
-  const text = await telemetry.render();
+  const text = await afterFirstLook(telemetry);
   const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [name, kind]));
 
   it("lists every metric there is, of its kind, and no other [R1-8.2] [L3P2-5]", () => {

@@ -100,7 +100,8 @@ describe("spans over OTLP", () => {
     await traced(async ({ engine }) => {
       const caller = { tenant: "acme", agent: "agent" };
       const accepted = await engine.accept({ tool: "echo", input: {}, caller });
-      await vi.waitUntil(async () => (await engine.standing(accepted.callId))?.status === "success");
+      const ended = async () => (await engine.standing(accepted.callId))?.status === "success";
+      await vi.waitUntil(ended, { timeout: 20_000 });
     });
     const [accepting, running, ...others] = receiver.named("tool.invoke");
     expect(others).toEqual([]);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { afterFirstLook } from "./fixtures/first-look.ts";
 import { type ObservedEngine, observedEngine } from "./fixtures/observed-engine.ts";
 import { createHttpMetrics, type OpenTelemetry, openTelemetry } from "./index.ts";
 
@@ -43,10 +44,8 @@ describe("what Prometheus reads", () => {
       await house.call(tool);
     http.answered({ method: "POST", route: "/v1/tools/invoke", status: 200, seconds: 0.02 });
     http.answered({ method: "MADEUP", status: 404, seconds: 0.001 });
-    // The first look at how late the event loop is.
-    await new Promise((resolve) => setTimeout(resolve, 150));
     house.engine.flush();
-    return await telemetry.render();
+    return await afterFirstLook(telemetry);
   }
 
   it("has exactly the expected names after real calls [R1-8.2] [L3P2-5]", async () => {

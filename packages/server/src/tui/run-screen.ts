@@ -1,4 +1,4 @@
-import type { ConversationDoor, Turn } from "@sallyport/engine/loop";
+import type { ConversationDoor, LoopState, Turn } from "@sallyport/engine/loop";
 import type { Io } from "../cli/io.ts";
 import type { ChatCommands, ScreenInfo } from "./chat-commands.ts";
 import { inkScreen } from "./ink/ink-screen.ts";
@@ -50,7 +50,10 @@ export async function runScreen(parts: ScreenParts): Promise<number> {
   const { door, turns } = parts;
   const store = new ScreenStore(emptyScreen());
   store.take({ kind: "state", state: door.state });
-  store.take({ kind: "entries", entries: turns.length === 0 ? [WELCOME] : historyEntries(turns) });
+  store.take({
+    kind: "entries",
+    entries: turns.length === 0 ? [WELCOME] : historyEntries(turns, interruptedIn(door.state)),
+  });
   const stopListening = door.listen(store.listen);
   const leaving = new AbortController();
   const ended = endOrders(parts.signal, leaving);
@@ -62,6 +65,11 @@ export async function runScreen(parts: ScreenParts): Promise<number> {
     ended.done();
   }
   return ended.ordered() ? TERMINATED : 0;
+}
+
+/** The calls of a batch that was interrupted, by id. */
+function interruptedIn(state: LoopState): ReadonlySet<string> {
+  return new Set(state.state === "recovery" ? state.batch.calls.map(({ id }) => id) : []);
 }
 
 /** Only a terminal can be drawn on, and only at one can keys be pressed. */

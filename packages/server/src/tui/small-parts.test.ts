@@ -4,6 +4,7 @@ import { interruption } from "./interrupt.ts";
 import { pressesOf } from "./keys/press.ts";
 import { lookOf, showsColour, showsUnicode } from "./look.ts";
 import { standingScopesFor } from "./standing-scopes.ts";
+import { entryLines } from "./state/entry-lines.ts";
 import { historyEntries } from "./state/history.ts";
 
 describe("Ctrl-C", () => {
@@ -88,6 +89,34 @@ describe("keys that come in one piece", () => {
   it("are text and Enter only where Enter is last", () => {
     expect(pressesOf("hello\r", key).map((press) => press.key)).toEqual(["text", "enter"]);
     expect(pressesOf("two\rlines", key).map((press) => press.key)).toEqual(["text"]);
+  });
+
+  it("are keys of their own where Ctrl was held", () => {
+    const keys = pressesOf("wrong\u0015right\u0001\r", key).map((press) => [
+      press.key,
+      press.text,
+      press.ctrl,
+    ]);
+    expect(keys).toEqual([
+      ["text", "wrong", false],
+      ["text", "u", true],
+      ["text", "right", false],
+      ["text", "a", true],
+      ["enter", "", false],
+    ]);
+  });
+});
+
+describe("a call that is told in words", () => {
+  it.each([
+    ["stopped", "Tool look: stopped"],
+    ["not run", "Tool look: not run"],
+    ["Tool call denied by user", "Tool look: not run: Tool call denied by user"],
+  ])("says %s once [FR-TUI-02]", (reason, line) => {
+    const standing = { state: "resolved", reason } as const;
+    const blank = { summary: "", files: [], moreFiles: 0, tail: [], lineCount: 0 };
+    const call = { index: 0, id: "a", name: "look", standing, ...blank };
+    expect(entryLines({ kind: "call", call })).toEqual([line]);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";
 import { answering, Receiver } from "./fixtures/receiver.ts";
 
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: 30_000, interval: 10 };
 
 describe("a callback [L3-API-1] [L3P2-1]", () => {
   it("tells how the call ended, signed, once, under the call's id", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";
 import { answering, Receiver } from "./fixtures/receiver.ts";
 
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: 30_000, interval: 10 };
 
 describe("processes that deliver", () => {
   it("share one store and tell each caller once", async () => {

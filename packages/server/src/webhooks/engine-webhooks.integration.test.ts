@@ -18,7 +18,7 @@ import { LogLines } from "./fixtures/callback-rig.ts";
 import { Receiver, SECRET } from "./fixtures/receiver.ts";
 import { openApprovalNotices, openCallbacks } from "./index.ts";
 
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: 30_000, interval: 10 };
 const CALLER = { tenant: "acme", agent: "agent-7" };
 const $schema = "https://json-schema.org/draft/2020-12/schema";
 

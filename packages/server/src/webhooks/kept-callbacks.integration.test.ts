@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";
 import { answering, Receiver } from "./fixtures/receiver.ts";
 
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: 30_000, interval: 10 };
 let folder = "";
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "sallyport-callbacks-"));

@@ -2,12 +2,11 @@ import { createWebhookSender, refuseCallbackUrl } from "@sallyport/adapters/webh
 import { type ApprovalPass, mintApprovalToken, systemClock } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { OpenHouse } from "../compose.ts";
-import { readSecret } from "../configured-secrets.ts";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys } from "../keys/index.ts";
-import { ensureWebhookSecret, webhookSecretsIn } from "../keys/webhook-secret.ts";
 import { type ApprovalNotices, openApprovalNotices } from "./approval-notices.ts";
 import { type CallbackHosts, hostProblem, refuseHost } from "./callback-hosts.ts";
 import { openCallbacks } from "./callbacks.ts";
+import { webhookSecrets } from "./configured-secret.ts";
 import type { WebhookLog } from "./webhook-log.ts";
 
 /** How long a callback can be due before it is looked for. */
@@ -29,7 +28,7 @@ export function openWebhooks(
 ): OpenWebhooks {
   const { allowPrivate, attempts, timeoutSeconds } = config.webhooks;
   const sender = createWebhookSender({
-    secret: secretsOf(config),
+    secret: must(webhookSecrets(config)),
     allowPrivate,
     timeoutMs: timeoutSeconds * 1_000,
   });
@@ -59,11 +58,7 @@ export function openWebhooks(
   };
 }
 
-function secretsOf(config: OpenHouse["config"]): string[] {
-  const { secret } = config.webhooks;
-  const secrets = secret
-    ? webhookSecretsIn(readSecret(secret, config.folder) ?? "")
-    : ensureWebhookSecret(keyFolder(config.stateFolder));
+function must(secrets: string[] | Failure): string[] {
   if (isFailure(secrets)) throw new SallyportError(secrets);
   return secrets;
 }

@@ -3,6 +3,7 @@ import { get, type HostileCase, head, hostile, post } from "./hostile-case.ts";
 const GOOD = '{"tool_id":"echo","parameters":{}}';
 
 const wrong: [method: string, path: string][] = [
+  ["GET", "/v1/tools/invoke"],
   ["PUT", "/v1/tools/invoke"],
   ["PATCH", "/v1/tools/invoke"],
   ["DELETE", "/v1/tools/invoke"],

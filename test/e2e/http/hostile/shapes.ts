@@ -25,13 +25,13 @@ const INVOKE: Wrong[] = [
   ["resource_limits/network_bandwidth_mbps", -1, "1"],
   ["resource_limits/timeout_second", 5],
   ["document_context", 1, []],
-  ["document_context/document_refs", "a", [1], [""], {}],
+  ["document_context/document_refs", "a", [1], [""], {}, ["doc://spec"]],
   ["document_context/version_pinning", "yes", 1],
-  ["document_context/query", 1, []],
+  ["document_context/query", 1, [], "limits"],
   ["checkpoint_config", "on", []],
   ["checkpoint_config/enable_checkpointing", "true", 0],
   ["checkpoint_config/checkpoint_interval_seconds", 0, "30", -1],
-  ["checkpoint_config/resume_from_checkpoint_id", 1, ""],
+  ["checkpoint_config/resume_from_checkpoint_id", 1, "c-1"],
   ["execution_options", "async", [], 1],
   ["execution_options/async_mode", "true", 1, []],
   ["execution_options/priority", "urgent", 1, "", "HIGH"],
@@ -54,7 +54,14 @@ const APPROVAL = "/v1/approvals/none";
 
 /** The other bodies: with whatever is wrong they are refused before anything is looked up. */
 const OTHERS: [path: string, good: object, ...wrong: Wrong[]][] = [
-  ["/v1/invocations/none:cancel", { reason: "r" }, ["reason", 1, "", "x".repeat(513), []], ["force", true]],
+  [
+    "/v1/invocations/none:cancel",
+    { reason: "r" },
+    ["reason", 1, "", "x".repeat(513), []],
+    ["invocation_id", "other", 1],
+    ["agent_context", "me", { agent_did: "a" }],
+    ["force", true],
+  ],
   [
     `${APPROVAL}:approve`,
     {},

@@ -1,8 +1,19 @@
-/** Names that look like secrets (CFG-ENV-01). */
+import { holdsCredential } from "./credential-value.ts";
+
+/** Names that look like secrets (CFG-ENV-01), with `*` for any characters. A word for one counts wherever it stands. */
 export const SECRET_NAMES: readonly string[] = [
-  ...["*_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "AWS_*", "ANTHROPIC_*", "OPENAI_*"],
-  ...["*PASSWORD*", "*PASSWD*", "*_PASS", "*_PWD", "*_PAT", "*_CREDENTIAL*", "*_AUTH", "*_COOKIE", "*_DSN"],
+  ...["AWS_*", "ANTHROPIC_*", "OPENAI_*"],
+  ...["*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*PASSCODE*", "*CREDENTIAL*"],
+  // `KEY` alone is part of too many words: KEYBOARD, MONKEY.
+  ...["KEY", "KEYS", "*_KEY", "*_KEYS", "*_KEY_*", "*APIKEY*", "*API_KEY*", "*ACCESSKEY*"],
+  ...["*PRIVATE*KEY*", "*SIGNING*KEY*", "*ENCRYPTION*KEY*", "*MASTER*KEY*"],
+  ...["PASS", "*_PASS", "*_PASS_*", "*_PWD", "*_PWD_*", "*_PAT", "*_PAT_*", "CREDS", "*_CRED", "*_CREDS"],
+  ...["*_AUTH", "*AUTH_HEADER*", "*AUTHORIZATION*", "*COOKIE*", "*JWT*", "*BEARER*", "*_OTP"],
+  ...["DSN", "*_DSN", "*CONNECTION_STRING*", "*CONNSTR*", "*WEBHOOK*", "*MNEMONIC*", "*SEED_PHRASE*"],
 ];
+
+/** Names that a pattern above takes for a secret though they are a setting of a common program. */
+const HARMLESS_NAMES: ReadonlySet<string> = new Set(["TOKENIZERS_PARALLELISM"]);
 
 /** Names that make a loader, an interpreter or git run or trust something else, or lead to an agent of the user's. */
 export const TRICK_NAMES: readonly string[] = [
@@ -67,19 +78,28 @@ export interface SanitiseOptions {
   caseInsensitive?: boolean;
 }
 
-/** Leaves out variables whose names look like secrets or tricks, and names no shell could have exported. */
+/** Leaves out variables whose names look like secrets or tricks, whose values hold one, and names no shell could export. */
 export function sanitiseEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   options: SanitiseOptions = {},
 ): Record<string, string> {
   const flags = options.caseInsensitive === false ? "" : "i";
-  const denied = [...SECRET_NAMES, ...TRICK_NAMES, ...(options.denylist ?? [])];
-  const patterns = denied.map((pattern) => namePattern(pattern, flags));
+  const isSecret = nameTest(SECRET_NAMES, flags);
+  const isDenied = nameTest([...TRICK_NAMES, ...(options.denylist ?? [])], flags);
+  const mayStay = (name: string) => !isDenied(name) && (HARMLESS_NAMES.has(name) || !isSecret(name));
   const kept = Object.entries(env).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined && isPlain(entry[0], entry[1]) && !patterns.some((one) => one.test(entry[0])),
+      entry[1] !== undefined &&
+      isPlain(entry[0], entry[1]) &&
+      mayStay(entry[0]) &&
+      !holdsCredential(entry[1]),
   );
   return Object.fromEntries(kept);
+}
+
+function nameTest(patterns: readonly string[], flags: string): (name: string) => boolean {
+  const tests = patterns.map((pattern) => namePattern(pattern, flags));
+  return (name) => tests.some((test) => test.test(name));
 }
 
 /** An exported bash function carries `()` or `%%` in its name; a NUL would cut the value short. */

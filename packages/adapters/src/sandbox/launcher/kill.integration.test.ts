@@ -16,14 +16,14 @@ describe.each(settings())("nothing is left: $name", (setting) => {
     const mark = sleepMark();
     const started = start(setting, {
       command: ["sh", "-c", `${daemon(mark)}; trap "" TERM; sleep ${mark}`],
-      supervise: { wallMs: 400 },
+      supervise: { wallMs: 5_000 },
     });
     expect(await waitForMarked(mark, 3)).toBe(true);
     const end = await started.ended;
     expect(marked(mark)).toEqual([]);
     expect(end).toMatchObject({ how: "timeout", left: 0 });
-    expect(end.wallMs).toBeGreaterThanOrEqual(400);
-    expect(end.wallMs).toBeLessThan(1_500);
+    expect(end.wallMs).toBeGreaterThanOrEqual(5_000);
+    expect(end.wallMs).toBeLessThan(60_000);
   });
 
   it("kills the whole tree when told to, at any time [FR-EXE-05]", async () => {

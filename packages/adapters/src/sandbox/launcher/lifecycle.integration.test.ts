@@ -108,7 +108,7 @@ describe.each(settings())("a supervised command: $name", (setting) => {
   });
 
   it("measures what orphans used too", async () => {
-    const burn = "i=0; while [ $i -lt 120000 ]; do i=$((i+1)); done";
+    const burn = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done";
     const { end } = await sh(`(setsid sh -c '${burn}; echo done' &) | cat`);
     const quiet = await sh("true");
     expect(end.userMs).toBeGreaterThan(quiet.end.userMs + 30);

@@ -46,7 +46,7 @@ export function endingsContract(open: OpenSandbox): void {
     const marker = `4${randomBytes(3).readUIntBE(0, 3)}`;
     const daemon = `trap "" TERM HUP INT; echo up; while :; do sleep ${marker}; done`;
     const script = `(setsid sh -c '${daemon}' &) ; trap "" TERM; sleep ${marker}`;
-    const { stdout, end } = await ran(open(), script, { limits: { wallMs: 1000 } });
+    const { stdout, end } = await ran(open(), script, { limits: { wallMs: 5_000 } });
     expect(stdout).toBe("up\n");
     expect(end.ending).toEqual({ kind: "timeout" });
     expect(await processesWith(marker)).toEqual([]);
@@ -70,7 +70,7 @@ export function endingsContract(open: OpenSandbox): void {
   });
 
   it("measures what was used [R1-5.2]", async () => {
-    const busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    const busy = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done";
     const { end } = await ran(open(), busy);
     expect(end.usage.cpuMs).toBeGreaterThan(20);
     expect(end.usage.memoryPeakBytes).toBeGreaterThan(100_000);

@@ -18,17 +18,17 @@ export function limitsContract(open: OpenSandbox): void {
     const { end } = await ran(open(), `(${spin}) & (${spin}) & wait`, { limits: { cpuMs: 600 } });
     expect(end.ending).toEqual(exceeded("cpu"));
     expect(end.usage.cpuMs).toBeGreaterThanOrEqual(500);
-    expect(end.usage.cpuMs).toBeLessThan(5000);
+    expect(end.usage.cpuMs).toBeLessThan(60_000);
   });
 
   it("processes", async () => {
-    const bomb = "i=0; while [ $i -lt 60 ]; do sleep 20 & i=$((i+1)); done; wait";
+    const bomb = "i=0; while [ $i -lt 60 ]; do sleep 100 & i=$((i+1)); done; wait";
     const { end } = await ran(open(), bomb, { limits: { processes: 16 } });
     expect(end.ending).toEqual(exceeded("processes"));
   });
 
   it("processes, against a fork bomb that does not give up", async () => {
-    const argv = ["/bin/bash", "-c", ":(){ :|:& };:; sleep 20"];
+    const argv = ["/bin/bash", "-c", ":(){ :|:& };:; sleep 100"];
     const { end } = await ran(open(), "", { argv, limits: { processes: 32 } });
     expect(end.ending).toEqual(exceeded("processes"));
   });
@@ -66,6 +66,6 @@ export function limitsContract(open: OpenSandbox): void {
     expect(end.ending).toEqual(exceeded("output"));
     expect(stdout.length + stderr.length).toBe(100_000);
     expect(stdout.length).toBeGreaterThan(30_000);
-    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    expect(performance.now() - startedAt).toBeLessThan(60_000);
   });
 }

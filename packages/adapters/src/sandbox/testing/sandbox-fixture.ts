@@ -25,7 +25,7 @@ export const MIB = 1024 * 1024;
 
 /** Wide enough that no test meets one by accident. */
 export const SAMPLE_LIMITS: SandboxLimits = {
-  wallMs: 30_000,
+  wallMs: 120_000,
   memoryBytes: 512 * MIB,
   processes: 64,
   openFiles: 256,

@@ -1,5 +1,6 @@
 import { type Failure, failure, type ResourceLimits } from "@sallyport/protocol";
 import type { Place } from "../../admit/admission.ts";
+import { agentKey } from "../../admit/agent-key.ts";
 import { abortUnstarted } from "../ending-steps.ts";
 import { enqueue } from "../enqueue.ts";
 import type { House } from "../house.ts";
@@ -18,7 +19,7 @@ export function admit(at: Allowed, house: House): Next | Promise<Next> {
   if (request.asyncMode && !waits) return enqueue(at, house);
   if (had) return settle(at, had);
   const place = house.admission.enter({
-    agent: JSON.stringify([request.caller.tenant, request.caller.agent]),
+    agent: agentKey(request.caller),
     tool: at.tool.manifest.id,
     priority: request.priority ?? "normal",
     signal: at.attempt.signal,

@@ -20,6 +20,6 @@ export function checkResult(
       warn: (warning) => attempt.warnings.push(warning),
     },
   );
-  if ("refused" in checked) return rollBack(at, checked.refused, house);
+  if ("refused" in checked) return rollBack(at, checked.refused);
   return { ...at, output: checked.value, outputText: checked.text };
 }

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { type Failure, failure, SallyportError } from "@sallyport/protocol";
+import { isUnanswered, reasonOf } from "../../journal/unanswered.ts";
 import type { CommitResult, Conflict } from "../../ports/store.ts";
 import { successAnswer, withReceipt } from "../answer.ts";
 import { closingUnit } from "../closing-unit.ts";
@@ -21,10 +22,10 @@ async function dropEffects(at: ResultAccepted, house: House): Promise<Ending> {
   try {
     attempt.effects = await transaction.files?.effects();
   } catch (error) {
-    return await rollBack(at, knownFailure(error, attempt, house), house);
+    return await rollBack(at, knownFailure(error, attempt, house));
   }
   const proof = await transaction.rollback();
-  if (!proof.verified) return await rollBack(at, failure("E3912"), house);
+  if (!proof.verified) return await rollBack(at, failure("E3912"));
   attempt.facts.rollback = proof;
   attempt.facts.note = "dry run: nothing was kept";
   return await recordOutcome(at, house);
@@ -34,7 +35,7 @@ async function recordOutcome(at: ResultAccepted, house: House): Promise<Ending> 
   const { attempt, tool, life, transaction } = at;
   const completedAt = house.clock.now();
   attempt.facts.outputHash = hash("sha256", at.outputText);
-  attempt.facts.durationMs = completedAt - attempt.startedAt;
+  attempt.facts.durationMs = attempt.tookMs;
   attempt.recordAhead("COMPLETED", completedAt);
   const trail = [...life.trail, { state: "COMPLETED" as const, at: completedAt }];
   const answer = successAnswer({ attempt, trail, completedAt }, at.output);
@@ -61,11 +62,11 @@ async function recordOutcome(at: ResultAccepted, house: House): Promise<Ending> 
       tool: tool.manifest.id,
       stage: "commit",
     });
-    return await storeLost(at, { events, isPending: isPending(error) }, house);
+    return await storeLost(at, { events, error }, house);
   }
   if (!result.ok) {
     attempt.returnEvents(events.slice(0, -1));
-    return await undo(at, refusal(result.conflict), house);
+    return await undo(at, refusal(result.conflict));
   }
   if (!attempt.request.dryRun) await endTransaction(at, house);
   const { read } = attempt.received;
@@ -78,9 +79,9 @@ async function applyFiles(at: ResultAccepted, house: House): Promise<Ending | un
   const { attempt, transaction } = at;
   try {
     const applied = await transaction.applyFiles();
-    if (applied && !applied.ok) return await rollBack(at, fileRefusal(applied), house);
+    if (applied && !applied.ok) return await rollBack(at, fileRefusal(applied));
   } catch (error) {
-    return await rollBack(at, knownFailure(error, attempt, house), house);
+    return await rollBack(at, knownFailure(error, attempt, house));
   }
   attempt.effects = transaction.effects;
   attempt.facts.effectsHash = transaction.effects?.digest;
@@ -102,18 +103,21 @@ async function endTransaction({ attempt, transaction }: ResultAccepted, house: H
   }
 }
 
-async function undo(at: ResultAccepted, error: Failure, house: House): Promise<Ending> {
+async function undo(at: ResultAccepted, error: Failure): Promise<Ending> {
   at.attempt.forgetAhead();
   at.attempt.facts.outputHash = undefined;
   at.attempt.facts.effectsHash = undefined;
   at.attempt.effects = undefined;
-  return await rollBack(at, error, house);
+  return await rollBack(at, error);
 }
 
-/** The unit may or may not have become durable; the journal knows, if it can still be asked. */
+/**
+ * The unit was refused, or nobody knows what became of it; the journal does, if it can still be asked. Only a unit that
+ * is known not to be written, of a call that touched nothing outside, can be called undone.
+ */
 async function storeLost(
   at: ResultAccepted,
-  { events, isPending }: { events: string[]; isPending: boolean },
+  { events, error }: { events: string[]; error: unknown },
   house: House,
 ): Promise<Ending> {
   const { attempt } = at;
@@ -123,17 +127,24 @@ async function storeLost(
     return new Ending(at.life.completed(at.output), record.closing.answer);
   }
   attempt.returnEvents(events.slice(0, -1));
-  const nothingOutside = at.tool.conduct.sideEffects !== "external";
-  if (nothingOutside && !isPending) return await undo(at, failure("E3801"), house);
+  const { sideEffects } = at.tool.conduct;
+  if (sideEffects !== "external" && !isUnanswered(error)) return await undo(at, storeFailure(error));
   attempt.forgetAhead();
-  const unknown = failure("E3909", { message: "The tool ran, but its outcome could not be recorded." });
-  attempt.facts.error = unknown;
-  return new Ending(at.life.aborted(unknown));
+  attempt.facts.outputHash = undefined;
+  const failed = sideEffects === "none" ? storeFailure(error) : outcomeUnknown(error);
+  attempt.facts.error = failed;
+  return new Ending(at.life.aborted(failed));
 }
 
-/** The store did not answer in time: the unit may still become durable, so nothing can be called undone. */
-function isPending(error: unknown): boolean {
-  return error instanceof SallyportError && error.failure.code === "E3914";
+/** The store's own words where it has any. */
+function storeFailure(error: unknown): Failure {
+  return error instanceof SallyportError ? error.failure : failure("E3801");
+}
+
+function outcomeUnknown(error: unknown): Failure {
+  const reason = reasonOf(error);
+  const message = "The tool ran, but its outcome could not be recorded.";
+  return failure("E3909", { message: reason === undefined ? message : `${message} ${reason}` });
 }
 
 function refusal(conflict: Conflict): Failure {

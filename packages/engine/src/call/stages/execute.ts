@@ -18,7 +18,7 @@ export async function execute(at: Intended, house: House): Promise<Ran | Ending>
     begun(at, house);
     return committingHeld(at, attempt.held);
   }
-  if (!tool.implementation) return await rollBack(at, failure("E3920"), house);
+  if (!tool.implementation) return await rollBack(at, failure("E3920"));
   const job = jobOf(at, tool.implementation, house);
   attempt.ran = true;
   begun(at, house);
@@ -33,7 +33,7 @@ export async function execute(at: Intended, house: House): Promise<Ran | Ending>
   const classified = classify(result.fault, { ...job, idempotent: tool.conduct.idempotent });
   const error: Failure = { ...classified, message: withoutSecrets(classified.message) };
   report(at, result.fault, error, house);
-  return await rollBack(at, error, house);
+  return await rollBack(at, error);
 }
 
 /** It has run before the question was put: what it did then is what was approved. */
@@ -61,7 +61,7 @@ async function endViolation(at: Intended, violation: Failure, house: House): Pro
   const isToolsOwn = violation.details?.severity !== undefined;
   const kind = violation.code === "E3109" ? "ESCAPE_ATTEMPT" : "CAPABILITY_VIOLATION";
   if (isToolsOwn) at.attempt.record(kind, house.clock.now());
-  return await rollBack(at, violation, house);
+  return await rollBack(at, violation);
 }
 
 /** How the tool used its capabilities, for the event that ends the call; undefined when it used none. */

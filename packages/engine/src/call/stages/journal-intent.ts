@@ -1,9 +1,10 @@
-import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { HeldRun } from "../../approve/order.ts";
 import { consume, voided } from "../../approve/settle.ts";
 import { EffectTransaction } from "../../effects/effect-transaction.ts";
 import { StateTransaction } from "../../effects/state-transaction.ts";
 import type { HookRunner } from "../../execute/hooks.ts";
+import { reasonOf } from "../../journal/unanswered.ts";
 import type { ApprovalRecord } from "../../ports/approvals.ts";
 import type { Conflict, UnitOfWork } from "../../ports/store.ts";
 import { intentOf, usesOf } from "../call-record.ts";
@@ -74,6 +75,7 @@ function begin(at: Admitted, confined: Confined, house: House): Intended | Promi
   const state = StateTransaction.begin({ reader: house.store.state, scope, callId: attempt.callId });
   const transaction = new EffectTransaction(state, confined.staging, attempt.held?.state);
   const { confinement } = confined;
+  attempt.executing();
   const life = at.life.executing(transaction);
   const intended: Intended = { attempt, tool, input, life, transaction, confinement };
   const mayStayUnwritten = tool.conduct.sideEffects === "none" && !attempt.waits;
@@ -82,7 +84,7 @@ function begin(at: Admitted, confined: Confined, house: House): Intended | Promi
 
 async function writeIntent(at: Intended, house: House): Promise<Intended | Ending> {
   const { attempt, tool } = at;
-  if (attempt.violation) return await rollBack(at, attempt.violation, house);
+  if (attempt.violation) return await rollBack(at, attempt.violation);
   const events = attempt.takeEvents();
   const first = !attempt.journaled;
   try {
@@ -97,7 +99,7 @@ async function writeIntent(at: Intended, house: House): Promise<Intended | Endin
       return at;
     }
     attempt.returnEvents(events);
-    return await rollBack(at, refusal(result.conflict, attempt.callId), house);
+    return await rollBack(at, refusal(result.conflict, attempt.callId));
   } catch (error) {
     house.errors.report({
       error,
@@ -109,8 +111,16 @@ async function writeIntent(at: Intended, house: House): Promise<Intended | Endin
     // What was given up as lost may have landed after all: then it has to be closed, and its events are written.
     if (first && (await isOurs(attempt, "executing", house))) attempt.journaled = true;
     else attempt.returnEvents(events);
-    return await rollBack(at, failure("E3908"), house);
+    return await rollBack(at, unwritten(error));
   }
+}
+
+function unwritten(error: unknown): Failure {
+  const reason = reasonOf(error);
+  if (reason === undefined) return failure("E3908");
+  return failure("E3908", {
+    message: `The call did not start, because its intent was not recorded. ${reason}`,
+  });
 }
 
 /** The journal's first word that the call runs: for one that waited, together with spending its approval. */

@@ -52,13 +52,15 @@ describe("thread runner: the deadline holds", () => {
   it("the processor time of a call is its own, not the thread's", async () => {
     // Much is burnt beside it, so that a clock that counts in ticks cannot blur which of both is told.
     const implementation = { kind: "thread" as const, moduleUrl: fixtureUrl("./burns-at-import.ts") };
-    const first = await runner.run(hostileJob("name", { tool: "burner", implementation }));
+    const first = await runner.run(
+      hostileJob("name", { tool: "burner", implementation, timeoutMs: 100_000 }),
+    );
     expect(first).toMatchObject({ ok: true, output: "burner" });
-    expect(first.usage.cpuMs).toBeLessThan(500);
-    const burn = await runner.run(hostileJob("burn", { input: { cpuMs: 1_000 } }));
-    expect(burn.usage.cpuMs).toBeGreaterThanOrEqual(1_000);
+    expect(first.usage.cpuMs).toBeLessThan(250);
+    const burn = await runner.run(hostileJob("burn", { input: { cpuMs: 500 }, timeoutMs: 100_000 }));
+    expect(burn.usage.cpuMs).toBeGreaterThanOrEqual(500);
     const { usage } = await runner.run(hostileJob("thread"));
-    expect(usage.cpuMs).toBeLessThan(500);
+    expect(usage.cpuMs).toBeLessThan(250);
     expect(usage.memoryPeakBytes).toBeGreaterThan(MIB);
   });
 });

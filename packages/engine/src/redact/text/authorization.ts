@@ -1,3 +1,4 @@
+import type { Hiding } from "../hiding.ts";
 import { markerOf } from "../marker.ts";
 import { type Cut, cutOut, firstStop, type TextRule } from "./rule.ts";
 
@@ -10,16 +11,19 @@ const SHORTEST = 8;
 const LOOKED_AT = 400;
 
 /** Credentials after the name of their scheme, with or without the header before it. */
-export const authorizations: TextRule = (text) =>
-  SCHEME_WORD.test(text) ? cutOut(text, credentials(text)) : text;
+export function authorizations(hiding: Hiding): TextRule {
+  return (text) => (SCHEME_WORD.test(text) ? cutOut(text, credentials(text, hiding)) : text);
+}
 
-function* credentials(text: string): Generator<Cut> {
+function* credentials(text: string, hiding: Hiding): Generator<Cut> {
   for (const { 0: scheme, index } of text.matchAll(SCHEME)) {
     const start = index + scheme.length;
     const end = firstStop(text, VALUE_END, start);
     const value = text.slice(start, end);
     const isBasic = /^basic/i.test(scheme);
     if (value.length < SHORTEST || (isBasic ? !isNameAndPassword(value) : isWord(value))) continue;
+    // A name and password in Base64 is no program either, unless a slash makes it a path.
+    if (!(isBasic && !value.includes("/")) && !hiding.apart(text, { start, end })) continue;
     yield { start, end, marker: markerOf(isBasic ? "BASIC" : "BEARER") };
   }
 }

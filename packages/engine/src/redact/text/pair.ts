@@ -1,6 +1,8 @@
 import type { FieldJudge } from "../field-name.ts";
+import type { Hiding } from "../hiding.ts";
 import { secretAt } from "./named-secret.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
+import type { Span } from "./shell-signs.ts";
 
 const SPACE = 0x20;
 const SLASH = 0x2f;
@@ -11,24 +13,34 @@ const SEPARATOR = /[=:]|%3[AaDd]/;
 const ENCODED_LENGTH = 3;
 const LONGEST_NAME = 48;
 const MOST_SPACES = 3;
+/** How often a text is looked through for secrets inside of values that have to be shown; then they are passed over. */
+const MOST_LOOKS = 8;
 
 /** `password=hunter2`, `"api_key": "…"`, `X-Api-Key: …`: values in text whose name is that of a secret field. */
-export function namedValues(judge: FieldJudge): TextRule {
-  return (text) => (SEPARATOR.test(text) ? cutOut(text, pairs(text, judge)) : text);
+export function namedValues(judge: FieldJudge, hiding: Hiding): TextRule {
+  return (text) => (SEPARATOR.test(text) ? cutOut(text, pairs(text, judge, hiding)) : text);
 }
 
-function* pairs(text: string, judge: FieldJudge): Generator<Cut> {
+function* pairs(text: string, judge: FieldJudge, hiding: Hiding): Generator<Cut> {
+  const mayHide = hiding.pairs(text);
   const next = new RegExp(SEPARATOR, "g");
   let from = 0;
+  let patience = text.length * MOST_LOOKS;
   while (next.test(text)) {
     const at = separatorStart(text, next.lastIndex);
     const after = separatorEnd(text, at);
     next.lastIndex = after;
-    const name = isPartOfName(text, at) ? "" : nameBefore(text, at, from);
+    const span = isPartOfName(text, at) ? NO_NAME : nameBefore(text, at, from);
+    const name = text.slice(span.start, span.end);
     if (name === "" || closesQuote(text, { at, name, after })) continue;
     const isLoose = text.charCodeAt(at) === COLON || text.charCodeAt(at - 1) === SPACE;
     const cut = secretAt(text, { name, kind: judge(name), at: after, isLoose });
     if (!cut) continue;
+    if (!mayHide({ name: span, value: cut })) {
+      patience -= cut.end - cut.start;
+      if (patience < 0) next.lastIndex = cut.end;
+      continue;
+    }
     yield cut;
     from = cut.end;
     next.lastIndex = from;
@@ -66,7 +78,7 @@ function closesQuote(
 }
 
 /** The name that ends before a separator: at most four words, quotes and brackets around it left out. */
-function nameBefore(text: string, separator: number, from: number): string {
+function nameBefore(text: string, separator: number, from: number): Span {
   const end = skipBack(text, separator, from);
   const first = Math.max(from, end - LONGEST_NAME);
   let start = end;
@@ -76,9 +88,10 @@ function nameBefore(text: string, separator: number, from: number): string {
     else if (!isNameCode(code)) break;
     if (spaces > MOST_SPACES) break;
   }
-  return text.slice(start, end);
+  return { start, end };
 }
 
+const NO_NAME: Span = { start: 0, end: 0 };
 const LONGEST_GAP = 8;
 
 function skipBack(text: string, end: number, from: number): number {

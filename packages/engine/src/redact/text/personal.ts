@@ -1,3 +1,4 @@
+import type { Hiding } from "../hiding.ts";
 import { markerOf } from "../marker.ts";
 import { AFTER_ESCAPE } from "./escapes.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
@@ -9,17 +10,19 @@ const EMAIL =
 const SCALED_IMAGE = /^@\d(?:\.\d)?x\./;
 
 /** Addresses of people; not `git@host:path` and `ssh://user@host`, which are addresses of machines. */
-export const emails: TextRule = (text) =>
-  text.includes("@") || text.includes("%40") ? cutOut(text, mailboxes(text)) : text;
+export function emails(hiding: Hiding): TextRule {
+  return (text) =>
+    text.includes("@") || text.includes("%40") ? cutOut(text, mailboxes(text, hiding)) : text;
+}
 
-function* mailboxes(text: string): Generator<Cut> {
+function* mailboxes(text: string, hiding: Hiding): Generator<Cut> {
   for (const { 0: found, index, groups } of text.matchAll(EMAIL)) {
     const local = (groups?.local ?? "").replace(/^[^\p{L}\p{N}_]+/u, "");
     const end = index + found.length;
     const start = index - local.length;
     const isHost = text.startsWith("://", start - 3) || (local === "git" && text.charAt(end) === ":");
     if (local === "" || isHost || SCALED_IMAGE.test(found)) continue;
-    yield { start, end, marker: markerOf("EMAIL") };
+    if (hiding.part(text, { start, end })) yield { start, end, marker: markerOf("EMAIL") };
   }
 }
 

@@ -1,5 +1,6 @@
+import type { Hiding } from "../hiding.ts";
 import { markerOf } from "../marker.ts";
-import { BASE64_CHARS, charSet, nextRun, type RunShape } from "./long-run.ts";
+import { BASE64_CHARS, changeRuns, charSet, nextRun, type RunShape } from "./long-run.ts";
 import { type Cut, cutOut, type TextRule } from "./rule.ts";
 
 const marker = markerOf("PRIVATE_KEY");
@@ -13,8 +14,23 @@ const CONTENT: RunShape = { set: charSet(BASE64_CHARS), shortest: 24 };
 const NEAR = 300;
 
 /** PEM blocks, on several lines or with escaped line ends, also when their beginning or their end is missing. */
-export const privateKeys: TextRule = (text) =>
-  text.includes("PRIVATE KEY") ? cutOut(text, blocks(text)) : text;
+export function privateKeys({ purpose }: Hiding): TextRule {
+  const cut = purpose === "decision" ? withoutLines : cutOut;
+  return (text) => (text.includes("PRIVATE KEY") ? cut(text, blocks(text)) : text);
+}
+
+const LINE: RunShape = { set: charSet(`${BASE64_CHARS}=`), shortest: SHORTEST_LINE };
+
+/** Only the lines of the key go. What else stands between the labels of a block may be commands. */
+function withoutLines(text: string, cuts: Iterable<Cut>): string {
+  let done = 0;
+  let kept = "";
+  for (const { start, end } of cuts) {
+    kept += text.slice(done, start) + changeRuns(text.slice(start, end), LINE, () => marker);
+    done = end;
+  }
+  return kept + text.slice(done);
+}
 
 function* blocks(text: string): Generator<Cut> {
   const label = new RegExp(`${BEGIN}|${END}`, "g");

@@ -1,4 +1,5 @@
 import type { FieldJudge } from "../field-name.ts";
+import type { Hiding } from "../hiding.ts";
 import { markerOf } from "../marker.ts";
 import { authorizations, SCHEME_WORD } from "./authorization.ts";
 import { awsSecretKeys } from "./aws.ts";
@@ -12,6 +13,7 @@ import { namedValues } from "./pair.ts";
 import { emails, ipAddresses, phones, socialSecurityNumbers } from "./personal.ts";
 import { privateKeys } from "./private-key.ts";
 import type { TextRule } from "./rule.ts";
+import { holdsCode } from "./shell-signs.ts";
 import { addresses } from "./url.ts";
 
 /**
@@ -57,6 +59,7 @@ const TOKEN_LIKE: RunShape = { set: charSet(WORD_CHARS), shortest: 15 };
 export interface RuleOptions {
   profile: Profile;
   judge: FieldJudge;
+  hiding: Hiding;
   /** Whether a text holds nothing to take out. */
   isHarmless: (text: string) => boolean;
 }
@@ -65,29 +68,30 @@ export interface RuleOptions {
  * The rules in the order in which they are applied: the widest and surest first, and names last, because a value whose
  * name is secret goes as a whole, with any markers in it.
  */
-export function textRules({ profile, judge, isHarmless }: RuleOptions): TextRule[] {
+export function textRules({ profile, judge, hiding, isHarmless }: RuleOptions): TextRule[] {
   return [
-    privateKeys,
+    privateKeys(hiding),
     awsSecretKeys,
-    addresses,
+    addresses(hiding),
     knownTokens,
-    authorizations,
+    authorizations(hiding),
     longKeys(isHarmless),
-    ...(profile === "secrets" ? [] : [emails]),
+    ...(profile === "secrets" ? [] : [emails(hiding)]),
     socialSecurityNumbers,
     cards,
     ...(profile === "strict" ? [phones, ipAddresses] : []),
-    elementValues(judge),
-    flagValues(judge),
-    namedValues(judge),
+    elementValues(judge, hiding),
+    flagValues(judge, hiding),
+    namedValues(judge, hiding),
   ];
 }
 
-/** An own pattern as a rule. Throws a TypeError when its type cannot be part of a marker. */
-export function extraRule({ type, pattern }: ExtraPattern): TextRule {
+/** An own pattern as a rule; for a decision it hides nothing that could run. Throws a TypeError when its type cannot be part of a marker. */
+export function extraRule({ type, pattern }: ExtraPattern, { purpose }: Hiding): TextRule {
   if (!/^[A-Z0-9_]{1,40}$/.test(type))
     throw new TypeError(`A redaction type is made of A-Z, 0-9 and _: ${JSON.stringify(type)}`);
   const flags = pattern.flags.replaceAll(/[gy]/g, "");
   const everywhere = new RegExp(pattern.source, `${flags}g`);
-  return (text) => text.replace(everywhere, (found) => (found === "" ? "" : markerOf(type)));
+  const mayHide = (found: string) => found !== "" && (purpose === "record" || !holdsCode(found));
+  return (text) => text.replace(everywhere, (found) => (mayHide(found) ? markerOf(type) : found));
 }

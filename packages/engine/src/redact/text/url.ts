@@ -1,3 +1,4 @@
+import type { Hiding } from "../hiding.ts";
 import { isMarker, markerOf, REDACTED } from "../marker.ts";
 import { isPlaceholder } from "./placeholder.ts";
 import { type Cut, cutOut, firstStop, type TextRule } from "./rule.ts";
@@ -20,17 +21,26 @@ const SHORTEST_SIGNATURE = 8;
 const SHORTEST_KEY = 16;
 
 /** Passwords and names in addresses, and parameters that only an address gives away. */
-export const addresses: TextRule = (text) => (text.includes(SIGN) ? cutOut(text, found(text)) : text);
+export function addresses(hiding: Hiding): TextRule {
+  return (text) => (text.includes(SIGN) ? cutOut(text, found(text, hiding)) : text);
+}
 
-function* found(text: string): Generator<Cut> {
+function* found(text: string, hiding: Hiding): Generator<Cut> {
   let end = 0;
   for (let sign = text.indexOf(SIGN); sign !== -1; sign = text.indexOf(SIGN, end)) {
     const start = sign + SIGN.length;
     end = firstStop(text, ADDRESS_END, start);
     const address = text.slice(start, end);
     for (const cut of cutsIn(address, text, sign))
-      yield { start: start + cut.start, end: start + cut.end, marker: cut.marker };
+      if (mayHide(address, cut, hiding))
+        yield { start: start + cut.start, end: start + cut.end, marker: cut.marker };
   }
+}
+
+/** A password that holds what ends a host may be no password: `https://host:0443/x@other` goes to `host`. */
+function mayHide(address: string, cut: Cut, hiding: Hiding): boolean {
+  const isUnsure = address.charAt(cut.end) === "@" && /[/?#]/.test(address.slice(cut.start, cut.end));
+  return hiding.part(address, cut) && !(isUnsure && hiding.purpose === "decision");
 }
 
 function cutsIn(address: string, text: string, sign: number): Cut[] {

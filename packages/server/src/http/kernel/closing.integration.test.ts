@@ -51,7 +51,7 @@ describe("a door that closes", () => {
     await expect.poll(() => test.journal.held.length).toBe(1);
     const startedAt = performance.now();
     await test.door.close({ withinMs: 200 });
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
     expect(test.journal.held[0]?.signal.aborted).toBe(true);
     await client.ended;
     expect(client.received).toBe("");
@@ -110,9 +110,12 @@ describe("twenty doors, used well and badly", () => {
     await sleep(50);
     const before = { resources: process.getActiveResourcesInfo(), descriptors: descriptors() };
     for (let count = 0; count < 20; count += 1) await round();
-    for (let wait = 0; wait < 80 && descriptors() > before.descriptors; wait += 1) await sleep(25);
-    await sleep(50);
-    expect(surplus(process.getActiveResourcesInfo(), before.resources)).toEqual([]);
+    const left = () => surplus(process.getActiveResourcesInfo(), before.resources);
+    for (let wait = 0; wait < 800; wait += 1) {
+      if (left().length === 0 && descriptors() <= before.descriptors) break;
+      await sleep(25);
+    }
+    expect(left()).toEqual([]);
     expect(descriptors()).toBeLessThanOrEqual(before.descriptors);
   });
 });

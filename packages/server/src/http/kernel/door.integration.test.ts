@@ -65,6 +65,7 @@ describe("a request without a route", () => {
     ["PUT", "/v1/echo", 405, "E3931", "POST, OPTIONS"],
     ["POST", "/docs", 405, "E3931", "GET, HEAD, OPTIONS"],
     ["DELETE", "/v1/things/a:cancel", 405, "E3931", "GET, HEAD, POST, OPTIONS"],
+    ["GET", "/v1/things/new", 405, "E3931", "POST, OPTIONS"],
     ["PROPFIND", "/docs", 405, "E3931", "GET, HEAD, OPTIONS"],
   ])("%s %s is refused with %i", async (method, path, status, code, allow) => {
     await using test = await openTestDoor();

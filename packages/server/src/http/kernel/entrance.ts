@@ -48,7 +48,8 @@ export class Entrance {
     const page = this.#pageOf(exchange);
     if (isFailure(page)) return this.#refuse(exchange, page);
     if (page.kind === "allowed") exchange.always = answerHeaders(page);
-    if (!route) return this.#missing(exchange);
+    // The router takes the server as a whole (`*`) for its root.
+    if (!route || arrival.request.url === "*") return this.#missing(exchange);
     return this.#admit(exchange, { route, page });
   }
 

@@ -68,6 +68,17 @@ describe("JSON text", () => {
     expect(faultOf(text)).toEqual(fault);
   });
 
+  it("says where it stops to be JSON, and nothing of what stands there", () => {
+    expect(readJsonText('{\n  "pin": s3cret\n}', WIDE)).toMatchObject({
+      ok: false,
+      failure: {
+        code: "E3903",
+        message: "The body is not JSON: see line 2, column 10.",
+        issues: [{ path: "", reason: "is not JSON: see line 2, column 10" }],
+      },
+    });
+  });
+
   it("says what to do about a number that would change", () => {
     const read = readJsonText('{"id":12345678901234567890123}', WIDE);
     expect(read).toMatchObject({

@@ -1,4 +1,5 @@
 import { countNames, type Failure, failure, type JsonValue } from "@sallyport/protocol";
+import { jsonFault } from "./json-fault.ts";
 
 export interface JsonBounds {
   /** Containers inside containers; a scalar has depth 0, `{}` has 1. */
@@ -24,13 +25,18 @@ interface Fault {
  */
 export function readJsonText(text: string, bounds: JsonBounds): JsonReading {
   const parsed = parse(text);
-  if (!parsed) return refused({ path: "", reason: "is not JSON" });
+  if (!parsed) return refused({ path: "", reason: notJson(text) });
   const walk = new Walk(bounds, { mayHoldHalves: text.includes("\\u") });
   const fault =
     walk.look(parsed.value, 0) ??
     (walk.names === countNames(text) ? undefined : { path: "", reason: "names a member twice" }) ??
     (walk.hasLargeInteger ? changedInteger(text) : undefined);
   return fault ? refused(fault) : { ok: true, value: parsed.value };
+}
+
+function notJson(text: string): string {
+  const place = jsonFault(text);
+  return place ? `is not JSON: see line ${place.line}, column ${place.column}` : "is not JSON";
 }
 
 function parse(text: string): { value: JsonValue } | undefined {

@@ -1,6 +1,6 @@
 import { type Failure, failure } from "@sallyport/protocol";
-import type { Route } from "../route.ts";
-import { pathMatcher } from "./path-pattern.ts";
+import type { Method, Route } from "../route.ts";
+import { isGiven, pathMatcher } from "./path-pattern.ts";
 
 const SHOWN = 120;
 
@@ -20,11 +20,23 @@ export class KnownPaths {
   /** The methods of a path, for an Allow header; undefined when there is no such path. */
   allow(path: string): string | undefined {
     if (path === "*") return "GET, HEAD, POST, DELETE, OPTIONS";
-    const methods = [...this.#paths.values()]
-      .filter(({ matcher }) => matcher.test(path))
-      .flatMap((known) => [...known.methods]);
+    const given = isGiven(path) ? this.#paths.get(path) : undefined;
+    const fitting = given ? [given] : [...this.#paths.values()].filter(({ matcher }) => matcher.test(path));
+    const methods = fitting.flatMap((known) => [...known.methods]);
     return methods.length === 0 ? undefined : [...new Set(methods), "OPTIONS"].join(", ");
   }
+}
+
+/** Paths that are given in full and would be taken for a parameter of another route by these methods. */
+export function shadowedPaths(routes: readonly Route[]): { path: string; method: Method }[] {
+  return routes
+    .filter(({ path }) => isGiven(path))
+    .flatMap(({ path }) => {
+      const own = new Set(routes.filter((route) => route.path === path).map(({ method }) => method));
+      const others = routes.filter((route) => !isGiven(route.path) && pathMatcher(route.path).test(path));
+      const methods = new Set(others.map(({ method }) => method).filter((method) => !own.has(method)));
+      return [...methods].map((method) => ({ path, method }));
+    });
 }
 
 /** E3930, or E3931 where the path has other methods. */

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Route } from "../route.ts";
+import type { Method, Route } from "../route.ts";
 import type { DoorParts } from "./door-parts.ts";
 import type { Arrival } from "./entrance.ts";
 import type { Exchange } from "./exchange.ts";
+import { shadowedPaths } from "./known-paths.ts";
 import { routerPath } from "./path-pattern.ts";
 
 declare module "fastify" {
@@ -27,9 +28,17 @@ export function mountRoutes(
     const exchange = request.exchange ?? entrance.begin(arrivalOf(request, reply), undefined);
     running.unreadable(exchange, error);
   });
+  for (const { path, method } of shadowedPaths(routes)) {
+    app.route({
+      method: withHead(method),
+      url: routerPath(path),
+      onRequest: (request, reply) => void entrance.enter(arrivalOf(request, reply), undefined),
+      handler: () => undefined,
+    });
+  }
   for (const route of routes) {
     app.route({
-      method: route.method === "GET" ? ["GET", "HEAD"] : route.method,
+      method: withHead(route.method),
       url: routerPath(route.path),
       onRequest(request, reply, done) {
         const exchange = entrance.enter(arrivalOf(request, reply), route);
@@ -43,6 +52,10 @@ export function mountRoutes(
       },
     });
   }
+}
+
+function withHead(method: Method): Method | ["GET", "HEAD"] {
+  return method === "GET" ? ["GET", "HEAD"] : method;
 }
 
 /** A request in the entrance's words. */

@@ -1,5 +1,10 @@
 const PARAMETER = /^\{(\w+)\}(:[\w-]+)?$/;
 
+/** Whether a path has no parameter in it. */
+export function isGiven(path: string): boolean {
+  return !path.includes("{");
+}
+
 /** A path as in OpenAPI, in the router's words. Throws on a shape no route has, at start-up. */
 export function routerPath(path: string): string {
   return path.split("/").map(routerSegment).join("/");

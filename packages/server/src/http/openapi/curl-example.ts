@@ -7,10 +7,14 @@ const CREDENTIALS: Partial<Record<Access, string>> = {
   approver: "$APPROVAL_TOKEN",
 };
 
+/** Better bodies for some operations, by their ids, made of the one their shape gives. */
+export type BodyExamples = Readonly<Record<string, (usual: JsonValue) => JsonValue>>;
+
 /** A line to paste into a shell. Names in capitals are to be filled in. */
-export function curlExample(route: Route, origin: string): string {
+export function curlExample(route: Route, origin: string, examples: BodyExamples = {}): string {
   const address = `${origin}${route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => name.toUpperCase())}`;
-  const example = route.body && exampleOf(route.body.schema);
+  const usual = route.body && exampleOf(route.body.schema);
+  const example = usual === undefined ? undefined : (examples[route.id]?.(usual) ?? usual);
   const isStream = Object.values(route.answers).some(({ content }) => content === "text/event-stream");
   return [
     isStream ? "curl -sN" : "curl -s",

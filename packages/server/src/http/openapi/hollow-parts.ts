@@ -10,6 +10,7 @@ export const HOLLOW_PARTS: DoorParts = {
     call: notHere,
     accept: notHere,
     standing: notHere,
+    running: notHere,
     cancelCall: notHere,
     resume: notHere,
     revokeToken: notHere,

@@ -7,7 +7,7 @@ import {
 } from "@sallyport/protocol";
 import type { Access, Route } from "../route.ts";
 import { Components } from "./components.ts";
-import { curlExample } from "./curl-example.ts";
+import { type BodyExamples, curlExample } from "./curl-example.ts";
 import { tagsOf } from "./document.ts";
 import { html, type Markup, prose } from "./markup.ts";
 import { oneLine } from "./operation.ts";
@@ -26,15 +26,22 @@ const WHO: Record<Access, string> = {
   approver: "Operators, or the person whom the approval's token names.",
 };
 
+interface LineOptions {
+  /** Where the lines ask. */
+  origin: string;
+  examples?: BodyExamples;
+}
+
+interface PageOptions extends LineOptions {
+  version: string;
+}
+
 /** The readable description of the API: every operation with its shapes and a line to try it with. */
-export function operationsPage(
-  routes: readonly Route[],
-  { origin, version }: { origin: string; version: string },
-): string {
+export function operationsPage(routes: readonly Route[], { version, ...lines }: PageOptions): string {
   const components = new Components();
   const groups = tagsOf(routes).map(({ name, description }) => {
     const own = routes.filter(({ tag }) => tag === name);
-    return html`<h2>${name}</h2><p>${description}</p>${own.map((route) => operation(route, components, origin))}`;
+    return html`<h2>${name}</h2><p>${description}</p>${own.map((route) => operation(route, components, lines))}`;
   });
   for (const field of [problemField, ...Object.values(invocationEventFields)]) components.use(field.schema);
   const body = html`<h1>Sallyport <span class="quiet">${version}</span></h1>${INTRO}
@@ -49,7 +56,7 @@ function entry({ id, method, path }: Route): Markup {
   return html`<li><a href="#${id}"><code>${method} ${path}</code></a></li>`;
 }
 
-function operation(route: Route, components: Components, origin: string): Markup {
+function operation(route: Route, components: Components, { origin, examples }: LineOptions): Markup {
   const { id, method, path, summary, description } = route;
   return html`<section id="${id}"><h3><code><span class="method">${method}</span> ${path}</code></h3>
 <p><strong>${summary}.</strong> ${description === undefined ? html`` : prose(oneLine(description))}</p>
@@ -59,7 +66,7 @@ ${part("In the query", route.query, components)}
 ${headers(route.headers)}
 ${body(route.body, components)}
 ${answers(route, components)}
-<pre>${curlExample(route, origin)}</pre>
+<pre>${curlExample(route, origin, examples)}</pre>
 </section>`;
 }
 

@@ -60,7 +60,7 @@ describe("curlExample", () => {
 
   it("can be pasted: the body's own example, and what has to be filled in in capitals", () => {
     expect(line("invokeTool")).toBe(
-      `curl -s \\\n  '${ORIGIN}/v1/tools/invoke' \\\n  -H 'content-type: application/json' \\\n  -d '{"tool_id":"calculator","operation":"add","parameters":{"a":2,"b":3}}'`,
+      `curl -s \\\n  '${ORIGIN}/v1/tools/invoke' \\\n  -H 'content-type: application/json' \\\n  -d '{"tool_id":"TOOL_ID","parameters":{}}'`,
     );
     expect(line("revokeGrant")).toContain("-X DELETE");
     expect(line("revokeGrant")).toContain("/v1/grants/GRANT_ID'");

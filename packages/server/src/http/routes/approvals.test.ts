@@ -28,7 +28,14 @@ async function question(door: FixtureDoor): Promise<{ approval_id: string; invoc
 }
 
 function approver(approvalId: string, { name = "carol", level = 1 } = {}): Principal {
-  const pass = { approvalId, callId: "c", tool: "sum", approver: name, level, expiresAt: Date.now() + 1_000 };
+  const pass = {
+    approvalId,
+    callId: "c",
+    tool: "sum",
+    approver: name,
+    level,
+    expiresAt: Date.now() + 600_000,
+  };
   return { kind: "approver", pass };
 }
 

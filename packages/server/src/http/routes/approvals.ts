@@ -12,6 +12,7 @@ import {
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { approvalView } from "./approval-views.ts";
+import { checkApprovalCursor } from "./cursors.ts";
 import type { DoorParts } from "./parts.ts";
 
 /** Which approval an address names. */
@@ -44,6 +45,7 @@ function listRoute(parts: DoorParts): Route {
 async function listApprovals(query: ApprovalListQuery, parts: DoorParts): Promise<ApprovalListResponse> {
   const limit = Number(query.limit ?? 50);
   const { state = "open" } = query;
+  await checkApprovalCursor(query.cursor, parts);
   const found = await parts.engine.approvals.list({ ...filterOf(query), limit: limit + 1 });
   const page = found.slice(0, limit);
   const last = page.at(-1);

@@ -9,6 +9,8 @@ import {
   auditQueryField,
   auditVerificationField,
   auditVerifyQueryField,
+  failure,
+  SallyportError,
 } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../route.ts";
 import type { DoorParts } from "./parts.ts";
@@ -53,13 +55,15 @@ function verifyRoute(parts: DoorParts): Route {
     path: "/v1/audit:verify",
     tag: "Audit",
     summary: "Check the audit chains",
-    description: "Reads whole chains and says where anything was changed, removed or put in.",
+    description:
+      "Reads whole chains and says where anything was changed, removed or put in. A tenant that has no chain is answered with 404.",
     access: "operator",
     query: auditVerifyQueryField,
     answers: { 200: { description: "What was found.", schema: auditVerificationField } },
     handle: async ({ query, signal }) => {
       const chains: AuditChain[] = [];
-      const tenants = query.tenant === undefined ? await parts.audit.tenants() : [query.tenant];
+      const tenants =
+        query.tenant === undefined ? await parts.audit.tenants() : [await knownTenant(query.tenant, parts)];
       for (const tenant of tenants) {
         signal.throwIfAborted();
         chains.push(chainView(await verifyChain(parts.audit, tenant)));
@@ -68,6 +72,15 @@ function verifyRoute(parts: DoorParts): Route {
       return { status: 200, body };
     },
   });
+}
+
+/** Nothing to check is not the same as nothing wrong: the name may be misspelt. Throws E3917. */
+async function knownTenant(tenant: string, { audit }: DoorParts): Promise<string> {
+  // A chain that lost its events still has its newest link on record, and one that lost that has events.
+  if ((await audit.head(tenant)) ?? (await audit.read(tenant, { after: 0, limit: 1 })).at(0)) return tenant;
+  const message = `Tenant "${tenant.slice(0, 128)}" has no audit chain.`;
+  const advice = "Leave the tenant out to check every chain there is; the answer names them.";
+  throw new SallyportError(failure("E3917", { message, advice }));
 }
 
 function isSound({ findings }: AuditChain): boolean {

@@ -8,6 +8,7 @@ import {
   invokeResponse,
   toolInvokeResponseField,
 } from "@sallyport/protocol";
+import { problemHeaders } from "../kernel/problem.ts";
 import type { AnswerShape, Reply } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
 
@@ -42,18 +43,32 @@ function headersOf(
 ): Record<string, string> {
   return {
     ...(answer.status === "pending_approval" && { location: statusUrl, "retry-after": LOOK_LATER }),
-    ...(answer.status !== "success" && retryAfter(answer.error, status)),
-    ...(answer.replayed && { "idempotent-replayed": "true" }),
+    ...(answer.status !== "success" && askedByStatus(answer.error, status)),
+    ...replayedHeader(answer),
     ...warnings(answer),
   };
 }
 
-/** Says that a call is on record, and where its answer will be. */
-export function acceptedReply(accepted: Accepted, origin: string): Reply {
+const REPLAYED = { "idempotent-replayed": "true" };
+
+/** Tells a caller that nothing ran this time. */
+export function replayedHeader({ replayed }: CallAnswer): Record<string, string> {
+  return replayed ? REPLAYED : {};
+}
+
+/** Says that a call is on record, and where its answer will be; one that was there before it was asked for is a repeat. */
+export function acceptedReply(
+  accepted: Accepted,
+  { origin, askedAt }: { origin: string; askedAt: number },
+): Reply {
   const statusUrl = invocationUrl(origin, accepted.callId);
   return {
     status: 202,
-    headers: { location: statusUrl, "retry-after": LOOK_AGAIN },
+    headers: {
+      location: statusUrl,
+      "retry-after": LOOK_AGAIN,
+      ...(accepted.acceptedAt < askedAt && REPLAYED),
+    },
     body: acceptedResponse(accepted, { statusUrl }),
   };
 }
@@ -62,11 +77,9 @@ export function isAccepted(end: CallAnswer | Accepted): end is Accepted {
   return "acceptedAt" in end;
 }
 
-function retryAfter({ details }: Failure, status: number): Record<string, string> {
-  if (status !== 429 && status !== 503) return {};
-  const waitMs = details?.retryAfterMs;
-  const seconds = typeof waitMs === "number" ? Math.max(1, Math.ceil(waitMs / 1_000)) : 1;
-  return { "retry-after": String(seconds) };
+/** As for a problem: when to come back, or how to show a credential. */
+function askedByStatus(error: Failure, status: number): Record<string, string> {
+  return status === entryOf(error).http ? problemHeaders(error) : {};
 }
 
 /** The codes alone: what they say about this call stands in its status. */
@@ -93,12 +106,17 @@ export const CALL_ANSWERS: Readonly<Record<number, AnswerShape>> = {
       Location: "Where to ask how it stands.",
       "Retry-After": "Seconds to wait before asking.",
       "Preference-Applied": "`respond-async` when that was preferred.",
+      "Idempotent-Replayed": "`true` when the same request was accepted before.",
     },
   },
   ...Object.fromEntries(
     failureStatuses().map((status) => [
       status,
-      { description: "The call did not succeed; `error` says why.", schema: toolInvokeResponseField },
+      {
+        description: "The call did not succeed; `error` says why.",
+        schema: toolInvokeResponseField,
+        ...(status === 401 && { headers: { "WWW-Authenticate": "How to show a credential." } }),
+      },
     ]),
   ),
 };

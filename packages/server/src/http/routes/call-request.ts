@@ -6,19 +6,35 @@ import { idempotencyKeyOf } from "./idempotency-key.ts";
 import { malformed } from "./malformed.ts";
 import type { DoorParts } from "./parts.ts";
 
-type From = Pick<Asked, "principal" | "headers" | "signal">;
+type From = Pick<Asked, "principal" | "headers" | "signal"> & {
+  /** Where the sender's dialect has what may be wrong; tool.invoke's own places when left out. */
+  places?: CallPlaces;
+};
+
+/** What a refusal says of a token in a body, in the words of the message that has it. */
+export interface CallPlaces {
+  token: string;
+  /** Said when nobody can tell whose token it is. */
+  unnamed: { place: string; reason: string };
+}
+
+const INVOKE_PLACES: CallPlaces = {
+  token: "/capability_token",
+  unnamed: { place: "/agent_context", reason: "is missing; must say whose token it is" },
+};
 
 /**
  * The call that an order stands for, once the door knows who asks. An agent that shows a token calls as the one the token
  * names unless it says otherwise, and then the engine compares; what is claimed is believed only at an open door.
  */
 export function callRequestOf(order: CallOrder, asked: From, parts: DoorParts): CallRequest {
-  const token = tokenOf(order, asked.principal, parts);
+  const placed: Placed = { principal: asked.principal, places: asked.places ?? INVOKE_PLACES };
+  const token = tokenOf(order, placed, parts);
   const idempotencyKey = idempotencyKeyOf(asked.headers["idempotency-key"], order.idempotencyKey);
   const trace = traceOf(asked.headers);
   return {
     ...order,
-    caller: callerOf(order, asked.principal, parts),
+    caller: callerOf(order, placed, parts),
     // The answer of a call with a key can be fetched later; nobody ever sees that of one without.
     ...(idempotencyKey === undefined ? { signal: asked.signal } : { idempotencyKey }),
     ...(token !== undefined && { token }),
@@ -34,11 +50,13 @@ export function mayKnowAll({ kind }: Principal, { callers }: DoorParts): boolean
   return kind === "operator" || (kind === "anyone" && callers === "open");
 }
 
-function tokenOf({ token }: CallOrder, principal: Principal, parts: DoorParts): string | undefined {
+type Placed = Pick<From, "principal"> & { places: CallPlaces };
+
+function tokenOf({ token }: CallOrder, { principal, places }: Placed, parts: DoorParts): string | undefined {
   const shown = principal.kind === "agent" ? principal.token : undefined;
   if (shown !== undefined && token !== undefined && shown !== token) {
     const reason = "is another token than the one in the Authorization header";
-    throw new SallyportError(malformed("/capability_token", reason, "Send one of them."));
+    throw new SallyportError(malformed(places.token, reason, "Send one of them."));
   }
   const known = shown ?? token;
   if (known === undefined && parts.callers === "token" && principal.kind !== "operator") {
@@ -47,8 +65,8 @@ function tokenOf({ token }: CallOrder, principal: Principal, parts: DoorParts): 
   return known;
 }
 
-function callerOf(order: CallOrder, principal: Principal, parts: DoorParts): Caller {
-  const known = principal.kind === "agent" ? namedIn(principal) : fallback(order, parts);
+function callerOf(order: CallOrder, { principal, places }: Placed, parts: DoorParts): Caller {
+  const known = principal.kind === "agent" ? namedIn(principal) : fallback(order, places, parts);
   const { tenant = known.tenant, agent = known.agent, user, session } = order.caller;
   return {
     tenant,
@@ -63,13 +81,11 @@ function namedIn({ claims }: Extract<Principal, { kind: "agent" }>): Caller {
 }
 
 /** A token in the body says who calls only once the engine has read it, so that the request has to say it itself. */
-function fallback({ token, caller }: CallOrder, parts: DoorParts): Caller {
+function fallback({ token, caller }: CallOrder, { unnamed }: CallPlaces, parts: DoorParts): Caller {
   const isUnnamed = caller.tenant === undefined || caller.agent === undefined;
   if (token !== undefined && isUnnamed) {
-    const reason = "is missing; must say whose token it is";
-    throw new SallyportError(
-      malformed("/agent_context", reason, "Or send the token in the Authorization header."),
-    );
+    const suggestion = "Or send the token in the Authorization header.";
+    throw new SallyportError(malformed(unnamed.place, unnamed.reason, suggestion));
   }
   return parts.caller;
 }

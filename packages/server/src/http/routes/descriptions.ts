@@ -1,3 +1,5 @@
+import { isJsonObject } from "@sallyport/protocol";
+import type { BodyExamples } from "../openapi/curl-example.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { errorsPage } from "../openapi/errors-page.ts";
 import { operationsPage } from "../openapi/operations-page.ts";
@@ -7,7 +9,8 @@ import type { DoorParts } from "./parts.ts";
 const HTML = "text/html; charset=utf-8";
 
 /** `/openapi.json` and `/docs`: the door's description of itself, made of the routes it has. */
-export function descriptionRoutes({ version }: DoorParts, routes: () => readonly Route[]): Route[] {
+export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route[]): Route[] {
+  const { version } = parts;
   const document = once(() => JSON.stringify(openApiDocument(routes(), { version })));
   const errors = once(errorsPage);
   return [
@@ -29,7 +32,18 @@ export function descriptionRoutes({ version }: DoorParts, routes: () => readonly
       summary: "This API as a page to read",
       access: "public",
       answers: { 200: { description: "The page.", content: "text/html" } },
-      handle: ({ origin }) => page(HTML, operationsPage(routes(), { origin, version })),
+      handle: async ({ origin }) =>
+        page(HTML, operationsPage(routes(), { origin, version, examples: await examplesOf(parts) })),
+    }),
+    defineRoute({
+      id: "openDocs",
+      method: "GET",
+      path: "/",
+      tag: "House",
+      summary: "Lead to the page to read",
+      access: "public",
+      answers: { 303: { description: "It is at /docs.", headers: { Location: "`/docs`." } } },
+      handle: () => ({ status: 303, headers: { location: "/docs" } }),
     }),
     defineRoute({
       id: "readErrors",
@@ -42,6 +56,27 @@ export function descriptionRoutes({ version }: DoorParts, routes: () => readonly
       handle: () => page(HTML, errors()),
     }),
   ];
+}
+
+/**
+ * Bodies that this house would take, for the operations that run tools. Whoever reaches the door reads the page, so it
+ * names tools only where whoever reaches the door may know of them.
+ */
+async function examplesOf({ example, callers, engine }: DoorParts): Promise<BodyExamples> {
+  const call = callers === "open" ? await example?.().catch(() => undefined) : undefined;
+  if (!call) return {};
+  const { tool, operation, input } = call;
+  return {
+    invokeTool: () => ({ tool_id: tool, ...(operation !== undefined && { operation }), parameters: input }),
+    sendMessage: (usual) => {
+      if (!isJsonObject(usual) || !isJsonObject(usual.payload)) return usual;
+      const [only = ""] = Object.keys(
+        engine.tools.definitions().find(({ id }) => id === tool)?.operations ?? {},
+      );
+      const named = { id: tool, capability: operation ?? only, parameters: input };
+      return { ...usual, payload: { ...usual.payload, tool: named } };
+    },
+  };
 }
 
 function page(type: string, content: string): Reply {

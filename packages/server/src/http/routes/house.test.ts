@@ -67,6 +67,24 @@ describe("/openapi.json and /docs", () => {
     for (const { id } of routes) expect(page).toContain(`id="${id}"`);
   });
 
+  it("are what the bare address leads to", async () => {
+    const { ask } = await open();
+    expect(await ask("openDocs")).toMatchObject({ status: 303, headers: { location: "/docs" } });
+  });
+
+  it("show a call that this house can take, where anybody may know of it", async () => {
+    const example = async () => ({ tool: "greet", operation: "run", input: { name: "ann" } });
+    const page = async (parts: Partial<DoorParts>) => {
+      const { ask } = await open(parts);
+      return String((await ask("readDocs")).content).replaceAll("&quot;", '"');
+    };
+    const shown = await page({ example });
+    expect(shown).toContain('{"tool_id":"greet","operation":"run","parameters":{"name":"ann"}}');
+    expect(shown).toContain('"tool":{"id":"greet","capability":"run","parameters":{"name":"ann"}}');
+    for (const parts of [{}, { example, callers: "token" as const }, { example: async () => undefined }])
+      expect(await page(parts)).toContain('{"tool_id":"TOOL_ID","parameters":{}}');
+  });
+
   it("have an entry for every error code, where problems point to", async () => {
     const { ask } = await open();
     expect(String((await ask("readErrors")).content)).toContain('id="E3903"');

@@ -11,6 +11,7 @@ import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { CALL_ANSWERS, callReply } from "./call-reply.ts";
 import type { InvocationParams } from "./invocations.ts";
+import { malformed } from "./malformed.ts";
 import { must } from "./must.ts";
 import type { DoorParts } from "./parts.ts";
 import { visibleCall } from "./visible-call.ts";
@@ -34,6 +35,7 @@ function cancelRoute(parts: DoorParts): Route {
     body: toolCancelRequestField,
     answers: { 200: { description: "What came of it.", schema: toolCancelResponseField } },
     handle: async ({ params, body, principal }) => {
+      if (body) refuseOthers(body, params, principal);
       await visibleCall(params.invocation_id, principal, parts);
       const reason = body?.reason ?? "cancelled by request";
       const done = await parts.engine.cancelCall(params.invocation_id, {
@@ -50,6 +52,23 @@ function cancelRoute(parts: DoorParts): Route {
       return { status: 200, body: answer };
     },
   });
+}
+
+/** A body that means another call, or another agent, than the request is for. Throws E3903. */
+function refuseOthers(
+  { invocation_id, agent_context }: ToolCancelRequest,
+  params: InvocationParams,
+  principal: Principal,
+): void {
+  if (typeof invocation_id === "string" && invocation_id !== params.invocation_id)
+    throw new SallyportError(malformed("/invocation_id", "is another call than the one in the path"));
+  if (!agent_context || principal.kind !== "agent") return;
+  const { agent, tenant } = principal.claims;
+  const reason = "is not whom the token names";
+  if (agent_context.agent_did !== agent)
+    throw new SallyportError(malformed("/agent_context/agent_did", reason));
+  if (agent_context.tenant_id !== tenant)
+    throw new SallyportError(malformed("/agent_context/tenant_id", reason));
 }
 
 /** Who asks, for the record. */

@@ -12,6 +12,21 @@ async function made(door: FixtureDoor, body: object = CALL, principal = OPERATOR
   return String((await door.ask("invokeTool", { body, principal })).json.invocation_id);
 }
 
+/** A call of a tool that changes nothing, whose caller waits for it: it runs, and the journal has nothing of it. */
+async function waitedFor(more: { door?: FixtureDoor; tool?: ReturnType<typeof gatedTool> } = {}) {
+  const tool = more.tool ?? gatedTool();
+  const door = more.door ?? (await open([SUM, tool]));
+  const before = Date.now();
+  const answer = made(door, { tool_id: "gated", parameters: {} });
+  await tool.begun;
+  const [running] = door.engine.running();
+  const finish = async () => {
+    tool.finish();
+    await answer;
+  };
+  return { door, invocation_id: running?.callId ?? "", finish, before };
+}
+
 async function ended(door: FixtureDoor, id: string): Promise<void> {
   const feed = door.engine.watch(id);
   while (feed && !feed.ended) await feed.next(feed.last, new AbortController().signal);
@@ -48,6 +63,41 @@ describe("GET /v1/invocations/{invocation_id}", () => {
       receipt: { sequence: expect.any(Number) },
     });
     expect(over.json).not.toHaveProperty("result");
+  });
+
+  it("shows since when a call runs that is being waited for, and as what, before it is on record [L3-API-2]", async () => {
+    const { door, invocation_id, finish, before } = await waitedFor();
+    const running = await door.ask("getInvocation", { params: { invocation_id } });
+    expect(running.json).toMatchObject({
+      status: "running",
+      state: "EXECUTING",
+      tool_version: "1.0.0",
+      operation: "run",
+      started_at: expect.any(String),
+    });
+    expect(Date.parse(String(running.json.started_at))).toBeGreaterThanOrEqual(before);
+    const open202 = await door.ask("getInvocationResult", { params: { invocation_id } });
+    expect(open202).toMatchObject({
+      status: 202,
+      json: { execution_metadata: { started_at: running.json.started_at } },
+    });
+    await finish();
+  });
+
+  it("says how long a call has run so far, also one whose clock went back", async () => {
+    const door = await open();
+    const of = { tenant: "local", agent: "http", tool: "sum" };
+    const now = { version: "1.0.0", operation: "run", startedAt: 5_000 };
+    door.parts.engine = {
+      ...plainEngine(door.parts),
+      standing: async () => ({ of, status: "running", now }),
+    };
+    const took = async (at: number) => {
+      door.parts.clock = { now: () => at };
+      const { json } = await door.ask("getInvocationResult", { params: { invocation_id: "1" } });
+      return (json.execution_metadata as { duration_ms: number }).duration_ms;
+    };
+    expect([await took(6_500), await took(4_000)]).toEqual([1_500, 0]);
   });
 
   it("shows the error of a call that failed; its result is read with 200 [L3-API-2]", async () => {
@@ -105,6 +155,81 @@ describe("GET /v1/invocations", () => {
     });
     expect(listed(second.json)).toEqual([ids[0]]);
     expect(second.json).not.toHaveProperty("next_cursor");
+  });
+
+  it("shows calls that run and are waited for before those on record, and each once [L3-API-2] [L3-EXE-5]", async () => {
+    const tool = gatedTool();
+    const door = await open([SUM, tool]);
+    const old = [await made(door), await made(door)];
+    const { invocation_id, finish } = await waitedFor({ door, tool });
+    const list = async (query: Record<string, string> = {}) => {
+      const { json } = await door.ask("listInvocations", { query });
+      const ids = (json.invocations as { invocation_id: string }[]).map((one) => one.invocation_id);
+      return { ids, next: json.next_cursor, first: (json.invocations as object[])[0] };
+    };
+    const whole = await list();
+    expect(whole.ids).toEqual([invocation_id, old[1], old[0]]);
+    expect(whole.first).toMatchObject({
+      status: "running",
+      tool_id: "gated",
+      tool_version: "1.0.0",
+      operation: "run",
+      tenant_id: "local",
+      agent_did: "http",
+      started_at: expect.any(String),
+      status_url: `${ORIGIN}/v1/invocations/${invocation_id}`,
+    });
+    expect((await list({ status: "running" })).ids).toEqual([invocation_id]);
+    expect((await list({ status: "success" })).ids).toEqual([old[1], old[0]]);
+    expect((await list({ tool: "sum" })).ids).toEqual([old[1], old[0]]);
+    expect((await list({ agent: "nobody" })).ids).toEqual([]);
+    const first = await list({ limit: "1" });
+    expect(first).toMatchObject({ ids: [invocation_id], next: invocation_id });
+    const second = await list({ limit: "1", cursor: invocation_id });
+    expect(second).toMatchObject({ ids: [old[1]], next: old[1] });
+    await finish();
+    expect((await list()).ids).toEqual([invocation_id, old[1], old[0]]);
+    expect((await list({ cursor: invocation_id })).ids).toEqual([old[1], old[0]]);
+  });
+
+  it("shows a running call that is on record once, however many came after it", async () => {
+    const tool = gatedTool();
+    const door = await open([SUM, tool]);
+    const body = { tool_id: "gated", parameters: {}, execution_options: { async_mode: true } };
+    const invocation_id = await made(door, body);
+    await tool.begun;
+    await made(door);
+    await made(door);
+    const pages: unknown[] = [];
+    for (let cursor: unknown, left = 5; left > 0; left -= 1) {
+      const query = { limit: "1", ...(cursor !== undefined && { cursor: String(cursor) }) };
+      const { json } = await door.ask("listInvocations", { query });
+      pages.push(...(json.invocations as unknown[]));
+      cursor = json.next_cursor;
+      if (cursor === undefined) break;
+    }
+    expect(pages).toMatchObject([
+      { tool_id: "sum" },
+      { tool_id: "sum" },
+      { invocation_id, status: "running" },
+    ]);
+    tool.finish();
+    await ended(door, invocation_id);
+  });
+
+  it("shows an agent none of the others' running calls", async () => {
+    const tool = gatedTool();
+    const door = await open([SUM, tool], { parts: { callers: "token" } });
+    const context = { tenant_id: "acme", agent_did: "bob" };
+    const answer = made(door, { tool_id: "gated", parameters: {}, agent_context: context });
+    await tool.begun;
+    const seen = async (principal: ReturnType<typeof agent>) =>
+      (await door.ask("listInvocations", { query: {}, principal })).json.invocations;
+    expect(await seen(agent("bob"))).toMatchObject([{ agent_did: "bob", status: "running" }]);
+    expect(await seen(agent("eve"))).toEqual([]);
+    expect(await seen(agent("bob", "other tenant"))).toEqual([]);
+    tool.finish();
+    await answer;
   });
 
   it("filters by tenant, agent, tool and how they stand", async () => {

@@ -1,18 +1,22 @@
 import type { CallOutline } from "@sallyport/adapters/sqlite";
-import type { CallFilter } from "@sallyport/engine";
+import type { CallFilter, CallStanding } from "@sallyport/engine";
 import {
+  defined,
   type InvocationListQuery,
   type InvocationListResponse,
   invocationListQueryField,
   invocationListResponseField,
   invocationParamsField,
+  type ToolStatusResponse,
   toolInvokeResponseField,
   toolStatusResponseField,
 } from "@sallyport/protocol";
 import { type Asked, defineRoute, type Route } from "../route.ts";
+import { checkCallCursor } from "./cursors.ts";
 import { outlineOf, recordView, statusView } from "./invocation-views.ts";
+import { isoIfAny } from "./iso-time.ts";
 import type { DoorParts } from "./parts.ts";
-import { openReply, resultReply } from "./result-reply.ts";
+import { openReply, resultReply, runningFacts } from "./result-reply.ts";
 import { type Sight, sightOf, visibleCall } from "./visible-call.ts";
 
 /** Which call an address names. */
@@ -44,12 +48,18 @@ function statusRoute(parts: DoorParts): Route {
     },
     handle: async ({ params, principal, origin }) => {
       const standing = await visibleCall(params.invocation_id, principal, parts);
-      const body = statusView(params.invocation_id, standing, origin);
+      const body = { ...sinceWhen(standing), ...statusView(params.invocation_id, standing, origin) };
       return "answer" in standing || standing.status === "unknown"
         ? { status: 200, body }
         : { status: 200, headers: { "retry-after": "1" }, body };
     },
   });
+}
+
+/** Of a call that runs and is not on record yet; what is on record goes before it. */
+function sinceWhen(standing: CallStanding): Partial<ToolStatusResponse> {
+  const { version, operation, startedAt, state } = runningFacts(standing);
+  return defined({ tool_version: version, operation, started_at: isoIfAny(startedAt), state });
 }
 
 function resultRoute(parts: DoorParts): Route {
@@ -85,7 +95,8 @@ function listRoute(parts: DoorParts): Route {
     path: "/v1/invocations",
     tag: "Invocations",
     summary: "List calls",
-    description: "Newest first. An agent sees its own calls.",
+    description:
+      "Newest first; calls that run and are not on record yet come before all others. An agent sees its own calls.",
     access: "caller",
     query: invocationListQueryField,
     answers: { 200: { description: "A page of calls.", schema: invocationListResponseField } },
@@ -99,15 +110,41 @@ async function listCalls(
 ): Promise<InvocationListResponse> {
   const owner = ownerFilter(query, sightOf(principal, parts));
   if (!owner) return { invocations: [] };
+  await checkCallCursor(query.cursor, principal, parts);
   const limit = Number(query.limit ?? 50);
+  // First those that run: one that ends meanwhile is on record then, and the record counts.
+  const running = runningOutlines(query, owner, parts);
+  const behind = running ? {} : { before: query.cursor };
   // One more than asked for, to know whether there is another page.
-  const found = await outlines({ ...owner, ...whatFilter(query), limit: limit + 1 }, parts);
+  const recorded = await outlines(
+    { ...owner, ...whatFilter(query), ...defined(behind), limit: limit + 1 },
+    parts,
+  );
+  const ids = new Set(recorded.map(({ callId }) => callId));
+  const found = [...(running ?? []).filter(({ callId }) => !ids.has(callId)), ...recorded];
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
     invocations: page.map((record) => recordView(record, origin)),
     ...(found.length > limit && last && { next_cursor: last.callId }),
   };
+}
+
+/**
+ * The calls that run and are not on record yet, behind the one the page begins after; undefined when the page begins
+ * after one that does not run, so that all that follow are on record.
+ */
+function runningOutlines(
+  { tool, status, cursor }: InvocationListQuery,
+  owner: Pick<CallFilter, "tenant" | "agent">,
+  { engine }: DoorParts,
+): CallOutline[] | undefined {
+  const all = engine.running({ ...owner, ...defined({ tool }) });
+  const unrecorded = all.filter(({ onRecord }) => !onRecord);
+  const last = unrecorded.findIndex(({ callId }) => callId === cursor);
+  if (cursor !== undefined && last === -1) return undefined;
+  if (status !== undefined && status !== "running") return [];
+  return unrecorded.slice(last + 1).map((call) => ({ ...call, phase: "executing" }));
 }
 
 async function outlines(filter: CallFilter, { calls }: DoorParts): Promise<CallOutline[]> {
@@ -125,11 +162,10 @@ function ownerFilter(
   return isOther ? undefined : sight;
 }
 
-function whatFilter({ tool, status, cursor }: InvocationListQuery): Partial<CallFilter> {
+function whatFilter({ tool, status }: InvocationListQuery): Partial<CallFilter> {
   return {
     ...(tool !== undefined && { tool }),
     ...(status !== undefined && stageFilter(status)),
-    ...(cursor !== undefined && { before: cursor }),
   };
 }
 

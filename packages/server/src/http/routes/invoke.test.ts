@@ -2,6 +2,7 @@ import { failure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { OPERATOR, ORIGIN, refusal } from "./fixtures/ask.ts";
 import { type FixtureTool, plainEngine, SUM } from "./fixtures/door.ts";
+import { gatedTool } from "./fixtures/gated-tool.ts";
 import { opening } from "./fixtures/opening.ts";
 
 const open = opening();
@@ -68,6 +69,41 @@ describe("POST /v1/tools/invoke", () => {
       status: 429,
       headers: { "retry-after": "3" },
     });
+  });
+});
+
+describe("what the headers of an answer say", () => {
+  it("is how to show a credential, when the call's token did not hold [L3-API-1]", async () => {
+    const { parts, ask } = await open();
+    const { call } = plainEngine(parts);
+    parts.engine = {
+      ...plainEngine(parts),
+      call: async (request) => {
+        const { status: _status, ...answer } = await call({ ...request, tool: "none" });
+        return { ...answer, status: "permission_denied", error: failure("E3202") };
+      },
+    };
+    expect(await ask("invokeTool", { body: CALL })).toMatchObject({
+      status: 401,
+      headers: { "www-authenticate": 'Bearer realm="sallyport", error="invalid_token"' },
+    });
+  });
+
+  it("is that an accepted call was accepted before [L3-API-1] [L3-EXE-5]", async () => {
+    const tool = gatedTool();
+    const { ask } = await open([tool]);
+    const sent = {
+      body: { tool_id: "gated", parameters: {} },
+      headers: { prefer: "respond-async", "idempotency-key": "k-1" },
+    };
+    const first = await ask("invokeTool", sent);
+    await tool.begun;
+    const again = await ask("invokeTool", sent);
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect(again.json.invocation_id).toBe(first.json.invocation_id);
+    expect(first.headers).not.toHaveProperty("idempotent-replayed");
+    expect(again.headers).toMatchObject({ "idempotent-replayed": "true" });
+    tool.finish();
   });
 });
 

@@ -56,8 +56,10 @@ async function invoke(
   }
   // Accepted is promised to run, whether or not the client is still there.
   const { signal: _signal, ...lasting } = request;
+  const { origin } = asked;
+  const askedAt = parts.clock.now();
   const end = await parts.engine.accept(lasting);
-  const reply = isAccepted(end) ? acceptedReply(end, asked.origin) : callReply(end, asked.origin);
+  const reply = isAccepted(end) ? acceptedReply(end, { origin, askedAt }) : callReply(end, origin);
   if (!isPreferred || reply.status !== 202) return reply;
   return { ...reply, headers: { ...reply.headers, "preference-applied": "respond-async" } };
 }

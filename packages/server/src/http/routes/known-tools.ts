@@ -1,5 +1,12 @@
 import type { ToolRecord } from "@sallyport/engine";
-import { type Failure, failure, nearestNames, SallyportError } from "@sallyport/protocol";
+import {
+  type Failure,
+  failure,
+  isFailure,
+  nearestNames,
+  SallyportError,
+  type ToolManifest,
+} from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import { mayKnowAll } from "./call-request.ts";
 import type { DoorParts } from "./parts.ts";
@@ -31,6 +38,14 @@ export function recordsOf(tool: string, principal: Principal, parts: DoorParts):
     (id) => strangerTo(id, principal, parts) === undefined,
   );
   throw new SallyportError(unknownTool(tool, known));
+}
+
+/** Whether calls reach a version's code: not while the operator has switched the tool off, nor before it is loaded. */
+export function isAtHand({ id, version, operations }: ToolManifest, parts: DoorParts): boolean {
+  if (parts.isSwitchedOff?.(id)) return false;
+  const operation = Object.keys(operations)[0] ?? "";
+  const found = parts.engine.tools.resolve({ tool: id, version, operation });
+  return isFailure(found) || found.implementation !== undefined;
 }
 
 function unknownTool(tool: string, known: readonly string[]): Failure {

@@ -1,6 +1,6 @@
 import { type Engine, hmacSigner } from "@sallyport/engine";
 import { describe, expect, it } from "vitest";
-import { agent, OPERATOR, refusal } from "./fixtures/ask.ts";
+import { agent, OPERATOR, refusal, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
 
@@ -124,6 +124,25 @@ describe("/v1/audit", () => {
     expect(broken.json.chains).toMatchObject([
       { findings: expect.arrayContaining([expect.objectContaining({ sequence: 2 })]) },
     ]);
+  });
+});
+
+describe("GET /v1/audit:verify", () => {
+  it("finds nothing to check for a tenant that has no chain, and is not content with that", async () => {
+    const { ask } = await open();
+    const verified = refused(ask("verifyAudit", { query: { tenant: "typo" } }));
+    expect(await verified).toMatchObject({ code: "E3917", message: expect.stringContaining("typo") });
+  });
+
+  it("still checks a chain of which only the newest link is remembered", async () => {
+    const { ask, parts } = await open();
+    parts.audit = {
+      tenants: async () => [],
+      head: async () => ({ sequence: 3, hash: "h" }),
+      read: async () => [],
+    };
+    const { json } = await ask("verifyAudit", { query: { tenant: "local" } });
+    expect(json).toMatchObject({ verified: false, chains: [{ findings: [{ problem: "truncated" }] }] });
   });
 });
 

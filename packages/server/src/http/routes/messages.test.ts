@@ -1,6 +1,6 @@
 import { decode, failure, mcxErrorField } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { type Ask, agent, ORIGIN } from "./fixtures/ask.ts";
+import { type Ask, agent, OPERATOR, ORIGIN } from "./fixtures/ask.ts";
 import { type FixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
 import type { DoorParts } from "./parts.ts";
@@ -63,6 +63,10 @@ describe("POST /v1/messages", () => {
     const reply = await ask("sendMessage", { body: message() });
     expect(reply.status).toBe(202);
     expect(reply.headers?.location).toMatch(new RegExp(`^${ORIGIN}/v1/invocations/mcx-[0-9a-f]{64}$`));
+    expect(Object(reply.json.payload).execution).toMatchObject({
+      status: "failure",
+      error: { details: { pending: true } },
+    });
   });
 
   it("is one call for each agent and message, and says nothing of another's [MCX-4]", async () => {
@@ -129,5 +133,36 @@ describe("POST /v1/messages", () => {
     };
     await sent(ask, message({ security: { token: "token-of-bob" }, source: "bob" }));
     expect(caller).toEqual({ tenant: "acme", agent: "bob", session: "s-1" });
+  });
+
+  it("takes an empty token for none [MCX-4]", async () => {
+    const { ask } = await open();
+    const { status, payload } = await sent(ask, message({ security: { token: "" } }));
+    expect([status, payload.execution?.status]).toEqual([200, "success"]);
+    const asking = await open({ callers: "token" });
+    expect(await sent(asking.ask, message({ security: { token: "" } }))).toMatchObject({
+      status: 401,
+      error: { details: { code: "E3938" } },
+    });
+  });
+
+  it("names places as the message has them [MCX-6]", async () => {
+    const { ask } = await open({ callers: "token" });
+    const body = message({ security: { token: "another" } });
+    const shown = await ask("sendMessage", { body, principal: agent("bob") });
+    expect(shown.json.error).toMatchObject({ details: { parameter: "payload/security/token" } });
+    const operator = await ask("sendMessage", { body, principal: OPERATOR });
+    expect(operator.status).toBe(400);
+    expect(operator.json.error).toMatchObject({ details: { parameter: "payload/security/token" } });
+    expect(JSON.stringify([shown.json, operator.json])).not.toMatch(/capability_token|agent_context/);
+  });
+
+  it("says when the answer comes from the record [MCX-5]", async () => {
+    const { ask } = await open();
+    const asked = { headers: { "idempotency-key": "k-1" } };
+    const first = await ask("sendMessage", { ...asked, body: message({ messageId: "m-1" }) });
+    const again = await ask("sendMessage", { ...asked, body: message({ messageId: "m-2" }) });
+    expect(first.headers).not.toHaveProperty("idempotent-replayed");
+    expect(again).toMatchObject({ status: 200, headers: { "idempotent-replayed": "true" } });
   });
 });

@@ -22,10 +22,20 @@ import { problemHeaders } from "../kernel/problem.ts";
 import type { Principal } from "../principal.ts";
 import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
-import { callRequestOf } from "./call-request.ts";
+import { replayedHeader } from "./call-reply.ts";
+import { type CallPlaces, callRequestOf } from "./call-request.ts";
 import type { DoorParts } from "./parts.ts";
 
 const SOURCE = "sallyport";
+
+/** A message has no place for a tenant, so a token in it has to be what its sender is known by. */
+const PLACES: CallPlaces = {
+  token: "/payload/security/token",
+  unnamed: {
+    place: "/payload/security/token",
+    reason: "does not count beside another credential, and the message cannot say for which tenant it is",
+  },
+};
 
 /** Described as a request, and taken as it comes: what is wrong with it is answered in the envelope's own words. */
 const body: Field<unknown> = fieldOf(mcxRequestField.schema, (_value): _value is unknown => true);
@@ -49,10 +59,14 @@ export function messageRoutes(parts: DoorParts): Route[] {
         200: {
           description: "The execution has ended.",
           schema: mcxResponseField,
-          headers: { "Content-Location": "The call that the message became." },
+          headers: {
+            "Content-Location": "The call that the message became.",
+            "Idempotent-Replayed": "`true` when the answer comes from the record and nothing ran this time.",
+          },
         },
         202: {
-          description: "The execution waits for a person's approval.",
+          description:
+            "The execution waits for a person's approval: its status is `failure`, and its error has `details.pending`.",
           schema: mcxResponseField,
           headers: { Location: "Where to ask how it stands." },
         },
@@ -75,14 +89,16 @@ async function exchange(asked: Asked<undefined, undefined, unknown>, parts: Door
   const principal = senderOf(request, asked.principal, parts);
   if (isFailure(principal)) return refusal(principal, asked.body, parts);
   const { headers, signal } = asked;
-  const call = refusable(() => callRequestOf(callFromMcx(request), { principal, headers, signal }, parts));
+  const sent = { principal, headers, signal, places: PLACES };
+  const call = refusable(() => callRequestOf(callFromMcx(request), sent, parts));
   if (isFailure(call)) return refusal(call, asked.body, parts);
   const answer = await parts.engine.call({ ...call, callId: callIdOf(request, call) });
   const message = mcxResponse(answer, request, stampOf(parts));
   const location = invocationUrl(asked.origin, answer.callId);
+  const replayed = replayedHeader(answer);
   if (answer.status !== "pending_approval")
-    return { status: 200, headers: { "content-location": location }, body: message };
-  return { status: 202, headers: { location, "retry-after": "5" }, body: message };
+    return { status: 200, headers: { "content-location": location, ...replayed }, body: message };
+  return { status: 202, headers: { location, "retry-after": "5", ...replayed }, body: message };
 }
 
 /**

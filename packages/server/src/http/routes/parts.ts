@@ -14,7 +14,7 @@ import type {
   TokenRules,
   ToolShelf,
 } from "@sallyport/engine";
-import type { Caller, Failure } from "@sallyport/protocol";
+import type { Caller, Failure, JsonObject } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 
 /** A call's news, as far as a reader needs them. */
@@ -22,7 +22,7 @@ export type Feed = Pick<LiveFeed, "last" | "ended" | "after" | "next">;
 
 /** What the routes use of the engine. */
 export interface DoorEngine
-  extends Pick<Engine, "call" | "accept" | "standing" | "cancelCall" | "resume" | "revokeToken"> {
+  extends Pick<Engine, "call" | "accept" | "standing" | "running" | "cancelCall" | "resume" | "revokeToken"> {
   watch(callId: string): Feed | undefined;
   readonly tools: Pick<ToolShelf, "list" | "definitions" | "resolve">;
   readonly approvals: Pick<ApprovalBook, "list" | "get" | "approve" | "deny" | "edit">;
@@ -34,6 +34,14 @@ export interface ReadinessCheck {
   name: string;
   /** What is missing; undefined when nothing is. A rejection, or no answer in time, counts as missing. */
   check(): string | undefined | Promise<string | undefined>;
+}
+
+/** A call to try the door with. */
+export interface ExampleCall {
+  tool: string;
+  /** Left out where the tool has only one. */
+  operation?: string;
+  input: JsonObject;
 }
 
 /** The readings for a Prometheus server. */
@@ -50,6 +58,10 @@ export interface DoorParts {
   audit: AuditReader;
   /** Says which tools a caller may know of. */
   authority: Pick<Authority, "stranger">;
+  /** Whether the operator lets nobody call a tool for now. Left out: none is switched off. */
+  isSwitchedOff?(tool: string): boolean;
+  /** A call that would be allowed now, for a page to show; undefined when there is none. */
+  example?(): Promise<ExampleCall | undefined>;
   /** `open`: whoever reaches the door is believed to be the agent it says. `token`: each needs a capability token. */
   callers: "open" | "token";
   /** Whom an open door serves when the request does not say. */

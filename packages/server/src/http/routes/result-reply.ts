@@ -23,19 +23,26 @@ interface AskedFor {
 
 /** There is no answer yet, or nobody knows it. */
 export function openReply(standing: CallStanding, { callId, origin, now }: AskedFor): Reply {
-  const startedAt = standing.record?.startedAt ?? now;
-  const accepted = {
-    status: "running" as const,
-    callId,
-    tool: standing.of.tool,
-    version: standing.record?.version ?? "",
-    operation: standing.record?.operation ?? "",
-    acceptedAt: startedAt,
-  };
+  const { version = "", operation = "", startedAt = now } = standing.record ?? runningFacts(standing);
+  const { tool } = standing.of;
+  const accepted = { status: "running" as const, callId, tool, version, operation, acceptedAt: startedAt };
   const body = acceptedResponse(accepted, { statusUrl: invocationUrl(origin, callId) });
   if (standing.status === "unknown") return { status: 200, body: unknownOutcome(body) };
-  return { status: 202, headers: { "retry-after": "1" }, body: { ...body, status: standing.status } };
+  const sofar = standing.status === "running" ? Math.max(0, now - startedAt) : 0;
+  const execution_metadata = { ...body.execution_metadata, duration_ms: sofar };
+  return {
+    status: 202,
+    headers: { "retry-after": "1" },
+    body: { ...body, status: standing.status, execution_metadata },
+  };
 }
+
+/** What is known of a call that runs, also before the journal has it; nothing of any other. */
+export function runningFacts(standing: CallStanding): Partial<RunningFacts> {
+  return ("now" in standing && standing.now) || {};
+}
+
+type RunningFacts = NonNullable<Extract<CallStanding, { now?: unknown }>["now"]>;
 
 function unknownOutcome({ polling_info: _polling, ...rest }: ToolInvokeResponse): ToolInvokeResponse {
   return { ...rest, status: "error", error: toolError(failure("E3909")) };

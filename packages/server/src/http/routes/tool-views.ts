@@ -7,26 +7,40 @@ import {
   type ToolDeprecation,
   type ToolManifest,
   type ToolOperation,
+  type ToolStatus,
   type ToolSummary,
   type ToolVersion,
 } from "@sallyport/protocol";
 import { iso, isoIfAny } from "./iso-time.ts";
-import type { DoorEngine } from "./parts.ts";
+import { isAtHand } from "./known-tools.ts";
+import type { DoorParts } from "./parts.ts";
 
 /** Whether a call can get this version now. */
-export function isCallable({ manifest, retirement, quarantine }: ToolRecord, now: number): boolean {
-  return manifest.status === "active" && !quarantine && lifecycleAt(retirement, now) !== "removed";
+function isCallable(record: ToolRecord, now: number, parts: DoorParts): boolean {
+  const { retirement, quarantine } = record;
+  return statusOf(record, parts) === "active" && !quarantine && lifecycleAt(retirement, now) !== "removed";
+}
+
+/** What an active tool says of itself counts only while calls can reach it. */
+function statusOf({ manifest }: ToolRecord, parts: DoorParts): ToolStatus {
+  return manifest.status !== "active" || isAtHand(manifest, parts) ? manifest.status : "inactive";
 }
 
 /** A tool in a list: its newest version that can be called, and which others can. */
-export function toolSummary(current: ToolManifest, records: readonly ToolRecord[], now: number): ToolSummary {
+export function toolSummary(
+  current: ToolManifest,
+  records: readonly ToolRecord[],
+  parts: DoorParts,
+): ToolSummary {
+  const now = parts.clock.now();
+  const callable = records.filter((record) => isCallable(record, now, parts));
   const operations = Object.values(current.operations);
   return {
     tool_id: current.id,
     tool_name: current.name,
     description: current.description,
     category: current.category,
-    versions: records.filter((record) => isCallable(record, now)).map(({ manifest }) => manifest.version),
+    versions: callable.map(({ manifest }) => manifest.version),
     latest_version: current.version,
     tags: [...current.tags],
     requires_approval: operations.some((one) => one.requiresApproval ?? current.requiresApproval),
@@ -34,8 +48,9 @@ export function toolSummary(current: ToolManifest, records: readonly ToolRecord[
 }
 
 /** One version with everything a caller has to know to use it. */
-export function toolVersion(record: ToolRecord, tools: DoorEngine["tools"], now: number): ToolVersion {
+export function toolVersion(record: ToolRecord, parts: DoorParts): ToolVersion {
   const { manifest, retirement, quarantine } = record;
+  const { tools } = parts.engine;
   const operations = Object.entries(manifest.operations).map(([name, operation]) => {
     const found = tools.resolve({ tool: manifest.id, version: manifest.version, operation: name });
     const conduct = isFailure(found) ? manifest : found.conduct;
@@ -43,8 +58,8 @@ export function toolVersion(record: ToolRecord, tools: DoorEngine["tools"], now:
   });
   return {
     version: manifest.version,
-    lifecycle: lifecycleAt(retirement, now),
-    status: manifest.status,
+    lifecycle: lifecycleAt(retirement, parts.clock.now()),
+    status: statusOf(record, parts),
     ...(quarantine && { quarantine: { at: iso(quarantine.at), reason: quarantine.reason } }),
     ...defined({ deprecation: deprecationOf(retirement) }),
     operations: Object.fromEntries(operations),

@@ -80,6 +80,15 @@ describe("GET /v1/tools", () => {
     expect((await ask("listTools")).json.tools).toMatchObject([{ tool_id: "sum" }]);
   });
 
+  it("does not show what the operator has switched off, nor a tool whose code is not loaded [L3-API-2]", async () => {
+    const { ask, engine } = await open([SUM, READ, MAIL], { isSwitchedOff: (tool) => tool === "mail.read" });
+    await shelve(engine, { id: "codeless", codeless: true });
+    expect((await ask("listTools")).json).toMatchObject({
+      total_count: 2,
+      tools: [{ tool_id: "mail.send" }, { tool_id: "sum" }],
+    });
+  });
+
   it("shows an agent with a token only what it may know of, and operators everything", async () => {
     const { ask } = await open([SUM, MAIL, READ], NARROW);
     const known = await ask("listTools", { principal: agent("bob") });
@@ -105,6 +114,20 @@ describe("GET /v1/tools/{tool_id}", () => {
     expect(mail.json.current).toMatchObject({
       operations: { run: { risk: "medium", requires_approval: true } },
     });
+  });
+
+  it("says that a tool is switched off, and that no version of it can be called [L3-API-2]", async () => {
+    const { ask } = await open([SUM, READ], { isSwitchedOff: (tool) => tool === "sum" });
+    const params = { tool_id: "sum" };
+    expect((await ask("getTool", { params })).json).toMatchObject({
+      versions: [],
+      latest_version: "1.0.0",
+      current: { status: "inactive", lifecycle: "active" },
+    });
+    const { json } = await ask("listToolVersions", { params });
+    expect(json.versions).toMatchObject([{ status: "inactive" }]);
+    const other = await ask("getTool", { params: { tool_id: "mail.read" } });
+    expect(other.json).toMatchObject({ versions: ["1.0.0"], current: { status: "active" } });
   });
 
   it("names near ones when there is no such tool, and only those that may be known", async () => {

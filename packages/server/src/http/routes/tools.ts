@@ -12,7 +12,7 @@ import {
 } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
-import { recordsOf, strangerTo } from "./known-tools.ts";
+import { isAtHand, recordsOf, strangerTo } from "./known-tools.ts";
 import type { DoorParts } from "./parts.ts";
 import { searchTools } from "./search-tools.ts";
 import { toolSummary, toolVersion } from "./tool-views.ts";
@@ -29,7 +29,8 @@ function listRoute(parts: DoorParts): Route {
     path: "/v1/tools",
     tag: "Tools",
     summary: "List the tools that can be called",
-    description: "tool.list. A caller with a token sees the tools it may know of, and no others.",
+    description:
+      "tool.list. A caller with a token sees the tools it may know of, and no others; one that is switched off is not listed.",
     access: "caller",
     query: toolListQueryField,
     answers: { 200: { description: "A page of tools.", schema: toolListResponseField } },
@@ -38,16 +39,17 @@ function listRoute(parts: DoorParts): Route {
 }
 
 function listTools(query: ToolListQuery, principal: Principal, parts: DoorParts): ToolListResponse {
-  const found = matching(query, parts).filter(({ id }) => strangerTo(id, principal, parts) === undefined);
+  const found = matching(query, parts)
+    .filter((manifest) => isAtHand(manifest, parts))
+    .filter(({ id }) => strangerTo(id, principal, parts) === undefined);
   const page = Number(query.page ?? 1);
   const size = Number(query.page_size ?? 50);
   const records = parts.engine.tools.list();
-  const now = parts.clock.now();
   const tools = found.slice((page - 1) * size, page * size).map((manifest) =>
     toolSummary(
       manifest,
       records.filter((record) => record.manifest.id === manifest.id),
-      now,
+      parts,
     ),
   );
   return { tools, total_count: found.length, page, page_size: size };
@@ -72,7 +74,8 @@ function detailRoute(parts: DoorParts): Route {
     path: "/v1/tools/{tool_id}",
     tag: "Tools",
     summary: "Show one tool",
-    description: "With the version that a call gets when it names none: its operations and their schemas.",
+    description:
+      "With the version that a call gets when it names none: its operations and their schemas. `status` is `inactive` while the operator has switched it off.",
     access: "caller",
     params: toolParamsField,
     answers: { 200: { description: "The tool.", schema: toolDetailField } },
@@ -81,9 +84,8 @@ function detailRoute(parts: DoorParts): Route {
       const current = currentOf(params.tool_id, parts);
       const record = records.find(({ manifest }) => manifest.version === current?.version);
       if (!current || !record) throw new SallyportError(noVersion(params.tool_id));
-      const now = parts.clock.now();
-      const version = toolVersion(record, parts.engine.tools, now);
-      return { status: 200, body: { ...toolSummary(current, records, now), current: version } };
+      const version = toolVersion(record, parts);
+      return { status: 200, body: { ...toolSummary(current, records, parts), current: version } };
     },
   });
 }
@@ -102,13 +104,12 @@ function versionsRoute(parts: DoorParts): Route {
     handle: ({ params, principal }) => {
       const records = recordsOf(params.tool_id, principal, parts);
       const latest = currentOf(params.tool_id, parts)?.version;
-      const now = parts.clock.now();
       return {
         status: 200,
         body: {
           tool_id: params.tool_id,
           ...(latest !== undefined && { latest_version: latest }),
-          versions: records.map((record) => toolVersion(record, parts.engine.tools, now)),
+          versions: records.map((record) => toolVersion(record, parts)),
         },
       };
     },

@@ -26,6 +26,11 @@ export async function visibleCall(
   throw new SallyportError(failure("E3917", { message: `There is no call ${callId.slice(0, 128)}.` }));
 }
 
+/** Whether the asker may know of a call. */
+export function seesCall(principal: Principal, { of }: CallStanding, parts: DoorParts): boolean {
+  return sees(sightOf(principal, parts), of);
+}
+
 function sees(sight: Sight, of: { tenant: string; agent: string }): boolean {
   return sight === "everything" || (sight.tenant === of.tenant && sight.agent === of.agent);
 }

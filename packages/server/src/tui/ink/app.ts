@@ -30,9 +30,9 @@ export function App({ store, desk, talk, info }: AppProps): Drawn {
   const items = useMemo(() => [...state.entries], [state.entries]);
   const { columns, rows } = useWindowSize();
   useInput((input, key) => {
-    for (const press of pressesOf(input, key)) desk.press(press);
+    for (const press of pressesOf(input, key)) desk.arrives({ kind: "press", press });
   });
-  usePaste((text) => desk.paste(text));
+  usePaste((text) => desk.arrives({ kind: "paste", text }));
   return h(
     Box,
     { flexDirection: "column" },
@@ -41,7 +41,7 @@ export function App({ store, desk, talk, info }: AppProps): Drawn {
       items,
       // Outside the flow nothing bounds the width but this.
       children: (entry, index) =>
-        h(Box, { key: index, width: columns, flexDirection: "column" }, h(EntryView, { entry })),
+        h(Box, { key: index, width: columns, flexDirection: "column" }, h(EntryView, { entry, columns })),
     }),
     h(LiveView, {
       state,
@@ -51,7 +51,7 @@ export function App({ store, desk, talk, info }: AppProps): Drawn {
       columns,
       rows,
       showsRows: (count) => desk.showsRows(count),
-      showsDetail: (detail) => desk.showsDetail(detail),
+      draws: (drawn) => desk.draws(drawn),
     }),
   );
 }

@@ -13,12 +13,12 @@ const KEYS = [
 ] as const;
 
 /** What the keys of the prompt do. */
-export function ApprovalHelp(): Drawn {
+export function ApprovalHelp({ rows }: { rows: number }): Drawn {
   const { paint } = useLook();
   return h(
     Box,
-    { flexDirection: "column" },
-    ...KEYS.map(([key, what]) =>
+    { flexDirection: "column", flexShrink: 0 },
+    ...KEYS.slice(0, rows).map(([key, what]) =>
       h(Text, { key, wrap: "truncate-end" }, h(Text, paint("accent"), key.padEnd(12)), what),
     ),
   );

@@ -5,45 +5,75 @@ import { promptHints } from "../keys/prompt-hints.ts";
 import { DraftView } from "./draft-view.ts";
 import { type Drawn, h, useLook } from "./element.ts";
 import { KeyHints } from "./key-hints.ts";
+import type { PromptLayout } from "./prompt-layout.ts";
+import { scopeRows } from "./task-rows.ts";
+
+const ASKED_WHY = "Why not? ";
+
+interface TaskProps {
+  prompt: ApprovalPrompt;
+  layout: PromptLayout;
+  columns: number;
+  armed: boolean;
+}
 
 /** Below the prompt: what the person is asked for, and which keys there are. */
-export function ApprovalTask({ prompt, columns }: { prompt: ApprovalPrompt; columns: number }): Drawn {
+export function ApprovalTask({ prompt, layout, columns, armed }: TaskProps): Drawn {
   const { paint } = useLook();
   const { doing, hint } = prompt;
   const problem = doing.task === "edit" ? doing.problem : undefined;
+  const width = columns - 2;
   return h(
     Box,
-    { flexDirection: "column", paddingX: 1 },
-    hint === undefined ? null : h(Text, { ...paint("careful"), wrap: "truncate-end" }, hint),
-    doing.task === "reason" ? h(ReasonLine, { draft: doing.draft, columns }) : null,
-    doing.task === "scope" ? h(ScopeList, doing) : null,
-    problem === undefined ? null : h(Text, { ...paint("bad"), wrap: "truncate-end" }, problem),
-    h(KeyHints, { hints: promptHints(prompt), width: columns - 2 }),
+    { flexDirection: "column", paddingX: 1, flexShrink: 0 },
+    layout.hint
+      ? h(Text, { ...paint(problem ? "bad" : "careful"), wrap: "truncate-end" }, problem ?? hint)
+      : null,
+    doing.task === "reason" ? h(ReasonLine, { draft: doing.draft, width }) : null,
+    doing.task === "scope" ? h(ScopeList, { doing, width, rows: layout.task }) : null,
+    h(KeyHints, { hints: promptHints(prompt), width, most: layout.keys, armed }),
   );
 }
 
-function ReasonLine({ draft, columns }: { draft: Draft; columns: number }) {
+function ReasonLine({ draft, width }: { draft: Draft; width: number }) {
   const { paint } = useLook();
   return h(
     Box,
-    null,
-    h(Box, { flexShrink: 0 }, h(Text, paint("careful"), "Why not? ")),
-    h(DraftView, { draft, width: columns - 12, height: 1 }),
+    { flexShrink: 0 },
+    h(Box, { flexShrink: 0 }, h(Text, paint("careful"), ASKED_WHY)),
+    h(DraftView, { draft, width: width - ASKED_WHY.length, height: 1 }),
   );
 }
 
-function ScopeList({ scopes, at }: Extract<PromptTask, { task: "scope" }>) {
+interface ScopesProps {
+  doing: Extract<PromptTask, { task: "scope" }>;
+  width: number;
+  rows: number;
+}
+
+/** The scopes, or as many rows of them as there are from the current one on. */
+function ScopeList({ doing: { scopes, at }, width, rows }: ScopesProps) {
   const { glyphs, paint } = useLook();
+  const all = scopeRows(scopes, width).flatMap((lines, scope) =>
+    lines.map((text, line) => ({ text: `${scope === at && line === 0 ? glyphs.here : " "} ${text}`, scope })),
+  );
+  const headed = rows > all.length;
+  const first = all.findIndex(({ scope }) => scope === at);
+  const from = Math.max(0, Math.min(first, all.length - rows));
   return h(
     Box,
-    { flexDirection: "column" },
-    h(Text, paint("careful"), "Allow from now on, without asking:"),
-    ...scopes.map(({ label }, index) =>
-      h(
-        Text,
-        { key: label, ...paint(index === at ? "accent" : undefined), wrap: "truncate-end" },
-        `${index === at ? glyphs.here : " "} ${index + 1} ${label}`,
+    { flexDirection: "column", flexShrink: 0 },
+    headed
+      ? h(Text, { ...paint("careful"), wrap: "truncate-end" }, "Allow from now on, without asking:")
+      : null,
+    ...all
+      .slice(from, from + rows)
+      .map(({ text, scope }, index) =>
+        h(
+          Text,
+          { key: from + index, ...paint(scope === at ? "accent" : undefined), wrap: "truncate-end" },
+          text,
+        ),
       ),
-    ),
   );
 }

@@ -1,17 +1,22 @@
-import { Box, Text } from "ink";
+import { Box } from "ink";
 import type { Draft } from "../keys/draft.ts";
+import { Heading } from "./detail-view.ts";
 import { DraftView } from "./draft-view.ts";
-import { type Drawn, h, useLook } from "./element.ts";
+import { type Drawn, h } from "./element.ts";
+
+interface EditorProps {
+  draft: Draft;
+  width: number;
+  height: number;
+  headed: boolean;
+}
 
 /** A small editor of several lines. */
-export function EditorView({ draft, width, height }: { draft: Draft; width: number; height: number }): Drawn {
-  const { glyphs, paint } = useLook();
-  const line = `${glyphs.rule.repeat(2)} Edit the arguments `;
-  const rule = glyphs.rule.repeat(Math.max(0, width - line.length));
+export function EditorView({ draft, width, height, headed }: EditorProps): Drawn {
   return h(
     Box,
-    { flexDirection: "column" },
-    h(Text, { ...paint("accent"), wrap: "truncate-end" }, line + rule),
+    { flexDirection: "column", flexShrink: 0 },
+    headed ? h(Heading, { title: "Edit the arguments", more: "", width }) : null,
     h(DraftView, { draft, width, height }),
   );
 }

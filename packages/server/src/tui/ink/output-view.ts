@@ -10,7 +10,7 @@ export function OutputView({ ring, rows, name }: { ring: OutputRing; rows: numbe
   const hint =
     below > 0
       ? `${glyphs.down} ${below} more ${below === 1 ? "line" : "lines"} below (PgDn)`
-      : `${ring.total} lines${ring.total > rows ? `, PgUp scrolls` : ""}`;
+      : `${ring.total} ${ring.total === 1 ? "line" : "lines"}${ring.total > rows ? `, PgUp scrolls` : ""}`;
   return h(
     Box,
     { flexDirection: "column", borderStyle: border, borderDimColor: true, paddingX: 1, marginLeft: 2 },

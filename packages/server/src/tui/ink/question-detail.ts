@@ -1,37 +1,42 @@
-import { Text } from "ink";
 import { useMemo } from "react";
-import { type ApprovalPrompt, currentOf, type ShownDetail } from "../keys/approval-prompt.ts";
+import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
 import { argumentRows, changeRows, type DetailRow } from "../state/detail-rows.ts";
+import { ApprovalHelp } from "./approval-help.ts";
 import { DetailView } from "./detail-view.ts";
 import { EditorView } from "./editor-view.ts";
-import { type Drawn, h, useLook } from "./element.ts";
+import { type Drawn, h } from "./element.ts";
+import type { PromptLayout } from "./prompt-layout.ts";
 
 interface DetailProps {
   prompt: ApprovalPrompt;
-  width: number;
-  height: number;
-  showsDetail: (detail: ShownDetail) => void;
+  layout: PromptLayout;
+  rows: readonly DetailRow[];
 }
 
 /** What the current question is about: the changes, the arguments, or the arguments being edited. */
-export function QuestionDetail({ prompt, width, height, showsDetail }: DetailProps): Drawn {
-  const { paint, glyphs } = useLook();
-  const current = currentOf(prompt);
+export function QuestionDetail({ prompt, layout, rows }: DetailProps): Drawn {
   const { view, doing } = prompt;
-  const rows = useMemo(() => rowsOf(current, view, width), [current, view, width]);
-  showsDetail({ page: Math.max(1, height - 1), most: Math.max(0, rows.length - height + 1) });
-  if (doing.task === "edit") return h(EditorView, { draft: doing.draft, width, height });
-  if (view === "nothing") return null;
+  const { width, detail } = layout;
+  if (detail.rows === 0) return null;
+  if (doing.task === "help") return h(ApprovalHelp, { rows: detail.rows + (detail.heading ? 1 : 0) });
+  if (doing.task === "edit") {
+    return h(EditorView, { draft: doing.draft, width, height: detail.rows, headed: detail.heading });
+  }
   const title = view === "changes" ? "What would change" : "Arguments";
-  const line = `${glyphs.rule.repeat(2)} ${title} `;
-  return [
-    h(
-      Text,
-      { key: "title", ...paint("faint"), wrap: "truncate-end" },
-      line + glyphs.rule.repeat(Math.max(0, width - line.length)),
-    ),
-    h(DetailView, { key: "rows", rows, height, scroll: prompt.scroll }),
-  ];
+  return h(DetailView, {
+    title: detail.heading ? title : undefined,
+    rows,
+    width,
+    height: detail.rows,
+    scroll: prompt.scroll,
+  });
+}
+
+/** The rows that can be scrolled. */
+export function useDetailRows(prompt: ApprovalPrompt, width: number): readonly DetailRow[] {
+  const current = currentOf(prompt);
+  const { view } = prompt;
+  return useMemo(() => rowsOf(current, view, width), [current, view, width]);
 }
 
 function rowsOf(
@@ -39,7 +44,7 @@ function rowsOf(
   view: ApprovalPrompt["view"],
   width: number,
 ): DetailRow[] {
-  if (current === undefined) return [];
+  if (current === undefined || view === "nothing") return [];
   if (view === "arguments") return argumentRows(current.editable, width);
   const { preview } = current.question;
   if (preview === undefined)

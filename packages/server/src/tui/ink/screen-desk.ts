@@ -1,15 +1,16 @@
-import type { ApprovalDecision } from "@sallyport/engine/loop";
 import type { ChatCommands } from "../chat-commands.ts";
 import { type Interrupted, interruption } from "../interrupt.ts";
-import { type ApprovalPrompt, approvalPrompt, DEAF_MS, type ShownDetail } from "../keys/approval-prompt.ts";
-import { askedQuestions } from "../keys/asked-questions.ts";
+import type { ApprovalPrompt } from "../keys/approval-prompt.ts";
 import { type Draft, EMPTY_DRAFT, edited, typed } from "../keys/draft.ts";
+import { type Arrival, isOneKey, KeyChunks } from "../keys/key-chunks.ts";
+import { KeyGuard } from "../keys/key-guard.ts";
 import { EMPTY_HISTORY, type LineHistory, recalled, remembered } from "../keys/line-history.ts";
 import { isCtrl, letterOf, type Press } from "../keys/press.ts";
-import { promptKey, promptPaste } from "../keys/prompt-keys.ts";
 import type { Asker, Asking } from "../screen-person.ts";
 import type { ScreenStore } from "../screen-store.ts";
 import type { Talk } from "../talk.ts";
+import { PromptDesk } from "./prompt-desk.ts";
+import type { DrawnPrompt } from "./prompt-sight.ts";
 
 interface DeskParts {
   store: ScreenStore;
@@ -26,8 +27,10 @@ export interface Desk {
   /** A passing word about what was just pressed. */
   flash?: string;
   approval?: ApprovalPrompt;
-  /** When the recovery prompt came up; absent without one, or once it is answered. */
-  recoverySince?: number;
+  /** There is a batch to recover, and the person has not said how. */
+  recovering?: true;
+  /** Keys count that answer a question. */
+  armed: boolean;
   /** Changes when the screen is emptied. */
   generation: number;
 }
@@ -35,16 +38,23 @@ export interface Desk {
 /** Turns keys into what happens, and keeps what is being written. Knows nothing of how it is painted. */
 export class ScreenDesk implements Asker {
   readonly #parts: DeskParts;
-  #desk: Desk = { draft: EMPTY_DRAFT, generation: 0 };
+  readonly #guard = new KeyGuard(() => this.#change({ armed: true }));
+  readonly #prompt: PromptDesk;
+  readonly #chunks = new KeyChunks((chunk) => this.#take(chunk));
+  #desk: Desk = { draft: EMPTY_DRAFT, armed: false, generation: 0 };
   #history: LineHistory = EMPTY_HISTORY;
-  #answer: ((decision: ApprovalDecision) => void) | undefined;
   #interrupted: Interrupted | undefined;
   #outputRows = 8;
-  #detail: ShownDetail = { page: 8, most: 0 };
+  #drawsRecovery = false;
   readonly #watchers = new Set<() => void>();
 
   constructor(parts: DeskParts) {
     this.#parts = parts;
+    this.#prompt = new PromptDesk({
+      guard: this.#guard,
+      commands: parts.commands,
+      changed: (approval) => this.#approval(approval),
+    });
     parts.store.watch(() => this.#noticeRecovery());
     this.#noticeRecovery();
   }
@@ -53,7 +63,9 @@ export class ScreenDesk implements Asker {
   #noticeRecovery(): void {
     const { store, talk } = this.#parts;
     const found = store.state.loop.state === "recovery" && !talk.busy;
-    if (found && this.#desk.recoverySince === undefined) this.#change({ recoverySince: Date.now() });
+    if (!found || this.#desk.recovering) return;
+    this.#guard.reset();
+    this.#change({ recovering: true, armed: false });
   }
 
   get desk(): Desk {
@@ -65,16 +77,23 @@ export class ScreenDesk implements Asker {
     return () => void this.#watchers.delete(watcher);
   }
 
-  ask({ questions, refusals, answer }: Asking): void {
-    this.#answer = answer;
-    const asked = askedQuestions(questions, { refusals, commands: this.#parts.commands });
+  ask(asking: Asking): void {
     this.#without("flash");
-    this.#change({ approval: approvalPrompt(asked, Date.now()) });
+    this.#prompt.ask(asking);
   }
 
   withdrawn(): void {
-    this.#answer = undefined;
-    this.#without("approval");
+    this.#prompt.withdraw();
+  }
+
+  #approval(approval: ApprovalPrompt | undefined): void {
+    if (approval === undefined) this.#without("approval");
+    else this.#change({ approval, armed: this.#guard.armed });
+  }
+
+  /** The screen is gone. */
+  close(): void {
+    this.#guard.reset();
   }
 
   /** How many rows the output of a running call has. */
@@ -82,16 +101,41 @@ export class ScreenDesk implements Asker {
     this.#outputRows = rows;
   }
 
-  /** How much of what a question is about can be seen. */
-  showsDetail(detail: ShownDetail): void {
-    this.#detail = detail;
+  /** A question is part of what will be painted next. */
+  draws(drawn: DrawnPrompt | "recovery"): void {
+    if (drawn === "recovery") this.#drawsRecovery = true;
+    else this.#prompt.draws(drawn);
   }
 
-  press(press: Press) {
+  /** What was drawn is on the screen. */
+  painted(): void {
+    if (this.#prompt.isOpen) this.#prompt.painted();
+    else if (this.#desk.recovering && this.#drawsRecovery) this.#guard.painted();
+    // Not at once: this is told in the middle of a painting.
+    if (this.#desk.armed && !this.#guard.armed)
+      queueMicrotask(() => this.#change({ armed: this.#guard.armed }));
+  }
+
+  /** A key, or pasted text. */
+  arrives(arrival: Arrival): void {
+    this.#chunks.add(arrival);
+  }
+
+  /** Of a piece with an answer in it, what follows was not meant for whatever comes next. */
+  #take(chunk: readonly Arrival[]): void {
+    const alone = isOneKey(chunk);
+    const asked = this.#prompt.isOpen;
+    for (const arrival of chunk) {
+      if (asked && !this.#prompt.isOpen) return;
+      if (arrival.kind === "paste") this.#paste(arrival.text);
+      else this.#press(arrival.press, { alone });
+    }
+  }
+
+  #press(press: Press, { alone }: { alone: boolean }) {
     if (isCtrl(press, "c")) return this.#interrupt();
-    const { approval, recoverySince } = this.#desk;
-    if (approval !== undefined) return this.#promptKey(approval, press);
-    if (recoverySince !== undefined) return this.#recoveryKey(recoverySince, press);
+    if (this.#prompt.isOpen) return this.#prompt.press(press, { alone });
+    if (this.#desk.recovering) return this.#recoveryKey(press);
     this.#without("flash");
     if (this.#scrolls(press)) return;
     if (isCtrl(press, "d") && this.#desk.draft.text === "") return this.#parts.leave();
@@ -99,26 +143,17 @@ export class ScreenDesk implements Asker {
     this.#write(press);
   }
 
-  paste(text: string) {
-    const { approval, recoverySince, draft } = this.#desk;
-    if (approval !== undefined) return this.#change({ approval: promptPaste(approval, text) });
-    if (recoverySince === undefined) this.#change({ draft: typed(draft, text) });
+  #paste(text: string) {
+    if (this.#prompt.isOpen) return this.#prompt.paste(text);
+    if (!this.#desk.recovering) this.#change({ draft: typed(this.#desk.draft, text) });
   }
 
-  #promptKey(approval: ApprovalPrompt, press: Press) {
-    const step = promptKey(approval, press, { now: Date.now(), shown: this.#detail });
-    if (step.kind === "prompt") return this.#change({ approval: step.prompt });
-    const answer = this.#answer;
-    this.withdrawn();
-    answer?.(step.decision);
-  }
-
-  #recoveryKey(since: number, press: Press): void {
-    if (Date.now() - since < DEAF_MS) return;
+  #recoveryKey(press: Press): void {
+    if (!this.#guard.counts()) return;
     const letter = letterOf(press);
     if (letter !== "r" && letter !== "d") return;
     const recovered = this.#parts.talk.recover(letter === "r" ? "resume" : "discard");
-    this.#without("recoverySince");
+    this.#without("recovering");
     void recovered.then(() => this.#without("flash"));
   }
 
@@ -193,12 +228,12 @@ export class ScreenDesk implements Asker {
 
   #clear(): void {
     const { store, wipe } = this.#parts;
+    wipe();
     store.take({ kind: "cleared" });
     this.#change({ generation: this.#desk.generation + 1 });
-    wipe();
   }
 
-  #without(field: "flash" | "approval" | "recoverySince"): void {
+  #without(field: "flash" | "approval" | "recovering"): void {
     if (this.#desk[field] === undefined) return;
     const { [field]: _, ...rest } = this.#desk;
     this.#desk = rest;

@@ -3,9 +3,6 @@ import type { Failure } from "@sallyport/protocol";
 import type { StandingScope } from "../standing-scopes.ts";
 import type { Draft } from "./draft.ts";
 
-/** Keys before this much time went by were not meant for the prompt. */
-export const DEAF_MS = 300;
-
 /** What the person does in the prompt at the moment. */
 export type PromptTask =
   | { task: "choose" }
@@ -41,13 +38,25 @@ export interface ApprovalPrompt {
   scroll: number;
   doing: PromptTask;
   hint?: string;
-  shownAt: number;
 }
 
-/** The window over the changes or arguments: rows of a page, and how far it can be scrolled. */
-export interface ShownDetail {
+/** How much of the prompt is on the screen. */
+export interface ShownPrompt {
+  /** False where the window is too small to show what is decided about. */
+  fits: boolean;
+  /** Rows of a page of the changes or arguments, and how far they can be scrolled. */
   page: number;
   most: number;
+  /** How many of the questions have never been on the screen. */
+  unseen: number;
+  /** Which of the scopes that can be chosen are there: those without a place can be reached only by moving. */
+  scopes: "all" | "current" | "none";
+}
+
+/** A key's circumstances. `alone`: it did not come in one piece with others, as pasted keys do. */
+export interface PressedAt {
+  shown: ShownPrompt;
+  alone: boolean;
 }
 
 /** What a key leads to. */
@@ -55,16 +64,21 @@ export type PromptStep =
   | { kind: "prompt"; prompt: ApprovalPrompt }
   | { kind: "decided"; decision: ApprovalDecision };
 
-export function approvalPrompt(asked: readonly AskedQuestion[], shownAt: number): ApprovalPrompt {
+export function approvalPrompt(asked: readonly AskedQuestion[]): ApprovalPrompt {
   const refused = asked.findIndex(({ refusal }) => refusal !== undefined);
   const at = Math.max(0, refused);
   const doing = { task: "choose" } as const;
-  return { asked, at, words: new Map(), view: viewFor(asked[at]), scroll: 0, doing, shownAt };
+  return { asked, at, words: new Map(), view: viewFor(asked[at]), scroll: 0, doing };
 }
 
 /** Changes where there are some, else the arguments. */
 export function viewFor(asked: AskedQuestion | undefined): PromptView {
   return (asked?.question.preview?.files.length ?? 0) > 0 ? "changes" : "arguments";
+}
+
+/** True while keys are text. */
+export function isWriting({ doing }: ApprovalPrompt): boolean {
+  return doing.task === "reason" || doing.task === "edit";
 }
 
 export function currentOf({ asked, at }: ApprovalPrompt): AskedQuestion | undefined {

@@ -3,25 +3,42 @@ import {
   allOf,
   currentOf,
   decisionOf,
+  type PressedAt,
   type PromptStep,
   type PromptView,
-  type ShownDetail,
+  type ShownPrompt,
   viewFor,
 } from "./approval-prompt.ts";
 import { draftOf, EMPTY_DRAFT } from "./draft.ts";
 import { isCtrl, letterOf, type Press } from "./press.ts";
 
-/** A key while the person chooses. */
-export function chooseKey(prompt: ApprovalPrompt, press: Press, shown: ShownDetail): PromptStep {
+/** What is said of a key that approves and did not come by itself. */
+export const TOGETHER = "Keys that come together approve nothing: press it by itself.";
+
+/** A key while the person chooses. Whatever approves something counts only by itself; moving and denying always. */
+export function chooseKey(prompt: ApprovalPrompt, press: Press, { shown, alone }: PressedAt): PromptStep {
   const { hint: _, ...calm } = prompt;
   if (press.key === "escape") return { kind: "decided", decision: { kind: "deny_all" } };
+  if (!alone && approves(press)) return { kind: "prompt", prompt: { ...calm, hint: TOGETHER } };
   if (press.key === "enter") return finished(calm);
   const letter = letterOf(press);
-  if (letter === "a") return { kind: "decided", decision: allOf(calm) };
+  if (letter === "a") return all(calm, shown);
   return {
     kind: "prompt",
     prompt: scrolling(calm, press, shown) ?? moving(calm, press) ?? lettered(calm, letter),
   };
+}
+
+function approves(press: Press): boolean {
+  const letter = letterOf(press);
+  return press.key === "enter" || (letter !== "" && "aAx ".includes(letter));
+}
+
+/** Nothing is approved that was never on the screen. */
+function all(prompt: ApprovalPrompt, { unseen }: ShownPrompt): PromptStep {
+  if (unseen === 0) return { kind: "decided", decision: allOf(prompt) };
+  const calls = unseen === 1 ? "1 call was" : `${unseen} calls were`;
+  return { kind: "prompt", prompt: { ...prompt, hint: `${calls} not shown yet: j goes on to the next.` } };
 }
 
 /** Enter alone approves nothing. */
@@ -34,7 +51,7 @@ function finished(prompt: ApprovalPrompt): PromptStep {
 function scrolling(
   prompt: ApprovalPrompt,
   press: Press,
-  { page, most }: ShownDetail,
+  { page, most }: ShownPrompt,
 ): ApprovalPrompt | undefined {
   const by = scrollBy(press, page);
   return by === 0 ? undefined : { ...prompt, scroll: Math.max(0, Math.min(most, prompt.scroll) + by) };

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { COMMAND, PATCH } from "../fixtures/questions.ts";
 import { standingScopesFor } from "../standing-scopes.ts";
-import { type ApprovalPrompt, approvalPrompt, DEAF_MS } from "./approval-prompt.ts";
+import { type ApprovalPrompt, approvalPrompt, type ShownPrompt } from "./approval-prompt.ts";
 import { askedQuestions } from "./asked-questions.ts";
 import { EMPTY_DRAFT } from "./draft.ts";
 import type { Press } from "./press.ts";
@@ -22,7 +22,7 @@ const NAMED: Record<string, Press["key"]> = {
 };
 
 function prompt(refusals = new Map()): ApprovalPrompt {
-  return approvalPrompt(askedQuestions([PATCH, COMMAND], { refusals, commands }), 0);
+  return approvalPrompt(askedQuestions([PATCH, COMMAND], { refusals, commands }));
 }
 
 function pressOf(key: string): Press {
@@ -33,10 +33,21 @@ function pressOf(key: string): Press {
     : { key: "text", text: key, ctrl: false, alt: false };
 }
 
-function pressed(keys: readonly string[], from = prompt(), now = DEAF_MS): ApprovalPrompt | ApprovalDecision {
+const SHOWN: ShownPrompt = { fits: true, page: 4, most: 10, unseen: 0, scopes: "all" };
+
+interface Circumstances {
+  from?: ApprovalPrompt;
+  shown?: Partial<ShownPrompt>;
+  alone?: boolean;
+}
+
+function pressed(
+  keys: readonly string[],
+  { from = prompt(), shown, alone = true }: Circumstances = {},
+): ApprovalPrompt | ApprovalDecision {
   let current = from;
   for (const key of keys) {
-    const step = promptKey(current, pressOf(key), { now, shown: { page: 4, most: 10 } });
+    const step = promptKey(current, pressOf(key), { shown: { ...SHOWN, ...shown }, alone });
     if (step.kind === "decided") return step.decision;
     current = step.prompt;
   }
@@ -63,12 +74,55 @@ describe("the approval prompt", () => {
     });
   });
 
-  it("is deaf to what was pressed before it could be read [FR-TUI-01]", () => {
-    const deaf = pressed(["a", " ", "Enter", "Esc"], prompt(), DEAF_MS - 1);
-    expect(deaf).toEqual({ ...prompt(), shownAt: DEAF_MS - 1 });
-    if (!("doing" in deaf)) throw new Error("decided too early");
-    expect(pressed(["a"], deaf, 2 * DEAF_MS - 2)).toMatchObject({ words: new Map() });
-    expect(pressed(["a"], deaf, 2 * DEAF_MS)).toEqual({ kind: "approve_all" });
+  it("approves nothing by keys that come together, whatever they are [FR-TUI-01] [NFR-SEC-05]", () => {
+    const keys = fc.array(fc.constantFrom(..."aAxjkpvedJK?123 yn", "Enter", "Down", "^s", "^x", "^d", "Tab"));
+    fc.assert(
+      fc.property(keys, (some) => {
+        const after = pressed(some, { alone: false });
+        if ("doing" in after) expect(after.words.size).toBe(0);
+        else expect(after.kind).toBe("deny_all");
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("moves and scrolls by keys that come together, in their order [FR-TUI-01]", () => {
+    expect(pressed(["j", "J", "J", "v"], { alone: false })).toMatchObject({ at: 1, view: "nothing" });
+    expect(pressed(["J", "J", "K"], { alone: false })).toMatchObject({ scroll: 1 });
+    expect(pressed(["j", "j", "a"], { alone: false })).toMatchObject({
+      at: 0,
+      hint: expect.stringMatching(/by itself/),
+    });
+    expect(pressed(["d", "n", "o", "Enter"], { alone: false })).toEqual({ kind: "deny_all", reason: "no" });
+  });
+
+  it("can only be denied where it cannot be shown [FR-TUI-01] [NFR-SEC-05]", () => {
+    const keys = fc.array(fc.constantFrom(..."aAxjkpveJK?123 yn", "Enter", "Down", "^s", "^x"));
+    fc.assert(
+      fc.property(keys, (some) => {
+        expect(pressed(some, { shown: { fits: false } })).toEqual(prompt());
+      }),
+    );
+    for (const key of ["d", "Esc"]) {
+      expect(pressed([key], { shown: { fits: false } })).toEqual({ kind: "deny_all" });
+    }
+  });
+
+  it("approves all only when each was on the screen once [FR-TUI-01] [NFR-SEC-05]", () => {
+    expect(pressed(["a"], { shown: { unseen: 2 } })).toMatchObject({
+      words: new Map(),
+      hint: "2 calls were not shown yet: j goes on to the next.",
+    });
+  });
+
+  it("allows from now on only within a scope that is on the screen [FR-TUI-01] [NFR-SEC-05]", () => {
+    expect(pressed(["A", "3"], { shown: { scopes: "current" } })).toMatchObject({ doing: { task: "scope" } });
+    expect(pressed(["A", "Enter"], { shown: { scopes: "none" } })).toMatchObject({
+      doing: { task: "scope" },
+    });
+    expect(pressed(["A", "j", "Enter"], { shown: { scopes: "current" } })).toMatchObject({
+      words: new Map([[0, { kind: "approve", always: { arguments: "exact", agent: "this", tier: "user" } }]]),
+    });
   });
 
   it("never approves what came in one piece, such as a paste [FR-TUI-01]", () => {
@@ -89,11 +143,11 @@ describe("the approval prompt", () => {
 
   it("gives the edited arguments, and shows no stale preview beside them [FR-TUI-01]", () => {
     const empty = { task: "edit", draft: EMPTY_DRAFT } as const;
-    const saved = pressed([...'{"patch":1}', "^s"], { ...prompt(), doing: empty });
+    const saved = pressed([...'{"patch":1}', "^s"], { from: { ...prompt(), doing: empty } });
     expect(saved).toMatchObject({ view: "arguments", asked: [{ editable: '{\n  "patch": 1\n}' }, {}] });
     if (!("doing" in saved)) throw new Error("decided too early");
     expect(saved.asked[0]?.question).not.toHaveProperty("preview");
-    expect(pressed(["Enter"], saved)).toEqual({
+    expect(pressed(["Enter"], { from: saved })).toEqual({
       kind: "each",
       words: new Map([
         [0, { kind: "edit", input: { patch: 1 } }],

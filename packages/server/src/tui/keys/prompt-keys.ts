@@ -5,38 +5,36 @@ import {
   type ApprovalPrompt,
   type AskedQuestion,
   currentOf,
-  DEAF_MS,
+  type PressedAt,
   type PromptStep,
   type PromptTask,
-  type ShownDetail,
 } from "./approval-prompt.ts";
-import { chooseKey } from "./choose-keys.ts";
+import { chooseKey, TOGETHER } from "./choose-keys.ts";
 import { type Draft, edited, typed } from "./draft.ts";
 import { isCtrl, letterOf, type Press } from "./press.ts";
 
-/**
- * A key in the approval prompt. What was pressed before the person can have read it counts for nothing, and one who is
- * in the middle of typing has not read it: the prompt stays deaf until there was silence.
- */
-export function promptKey(
-  prompt: ApprovalPrompt,
-  press: Press,
-  { now, shown }: { now: number; shown: ShownDetail },
-): PromptStep {
-  if (now - prompt.shownAt < DEAF_MS) return same({ ...prompt, shownAt: now });
+/** A key in the approval prompt that counts (`KeyGuard`). Where the question cannot be shown it can only be denied. */
+export function promptKey(prompt: ApprovalPrompt, press: Press, at: PressedAt): PromptStep {
   const { doing } = prompt;
+  if (!at.shown.fits) return crampedKey(prompt, press);
   switch (doing.task) {
     case "choose":
-      return chooseKey(prompt, press, shown);
+      return chooseKey(prompt, press, at);
     case "help":
       return same(choosing(prompt));
     case "reason":
       return reasonKey(prompt, doing.draft, press);
     case "scope":
-      return scopeKey(prompt, doing, press);
+      return scopeKey({ ...prompt, doing }, press, at);
     case "edit":
-      return editKey(prompt, doing.draft, press);
+      return editKey({ ...prompt, doing }, press, at);
   }
+}
+
+function crampedKey(prompt: ApprovalPrompt, press: Press): PromptStep {
+  const denies = press.key === "escape" || letterOf(press) === "d";
+  if (prompt.doing.task === "choose" && denies) return { kind: "decided", decision: { kind: "deny_all" } };
+  return same(press.key === "escape" ? choosing(prompt) : prompt);
 }
 
 /** Pasted text goes into what is being written; it is never an answer. */
@@ -63,25 +61,29 @@ function reasonKey(prompt: ApprovalPrompt, draft: Draft, press: Press): PromptSt
   return same({ ...prompt, doing: { task: "reason", draft: edited(draft, press) ?? draft } });
 }
 
-function scopeKey(
-  prompt: ApprovalPrompt,
-  doing: Extract<PromptTask, { task: "scope" }>,
-  press: Press,
-): PromptStep {
-  const { scopes, at } = doing;
-  if (press.key === "escape") return same(choosing(prompt));
-  const chosen = press.key === "enter" ? at : Number(letterOf(press) || 0) - 1;
-  const scope = scopes[chosen];
-  if (scope !== undefined) return same(worded(prompt, { kind: "approve", always: scope.always }));
+type While<T extends PromptTask["task"]> = ApprovalPrompt & { doing: Extract<PromptTask, { task: T }> };
+
+function scopeKey(prompt: While<"scope">, press: Press, { alone, shown }: PressedAt): PromptStep {
+  const { hint: _, ...calm } = prompt;
+  const { scopes, at } = prompt.doing;
+  if (press.key === "escape") return same(choosing(calm));
   const letter = letterOf(press);
+  const numbered = shown.scopes === "all" ? scopes[Number(letter || 0) - 1] : undefined;
+  const chosen = press.key === "enter" ? scopes[at] : numbered;
+  const scope = shown.scopes === "none" ? undefined : chosen;
+  if (scope !== undefined && !alone) return same({ ...prompt, hint: TOGETHER });
+  if (scope !== undefined) return same(worded(calm, { kind: "approve", always: scope.always }));
   const by =
     press.key === "downArrow" || letter === "j" ? 1 : press.key === "upArrow" || letter === "k" ? -1 : 0;
-  return same({ ...prompt, doing: { ...doing, at: (at + by + scopes.length) % scopes.length } });
+  return same({ ...calm, doing: { ...prompt.doing, at: (at + by + scopes.length) % scopes.length } });
 }
 
-function editKey(prompt: ApprovalPrompt, draft: Draft, press: Press): PromptStep {
+function editKey(prompt: While<"edit">, press: Press, { alone }: PressedAt): PromptStep {
+  const { draft } = prompt.doing;
   if (press.key === "escape") return same(choosing(prompt));
-  if (isCtrl(press, "s") || isCtrl(press, "x")) return same(saved(prompt, draft));
+  if (isCtrl(press, "s") || isCtrl(press, "x")) {
+    return same(alone ? saved(prompt, draft) : { ...prompt, doing: { ...prompt.doing, problem: TOGETHER } });
+  }
   const next = edited(draft, press.key === "enter" ? { ...press, key: "newline" } : press);
   return same({ ...prompt, doing: { task: "edit", draft: next ?? draft } });
 }

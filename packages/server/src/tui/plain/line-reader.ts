@@ -1,5 +1,6 @@
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 
 /** Reads lines as they are entered. After the end of the input there are none. */
 export class LineReader {
@@ -34,8 +35,12 @@ export class LineReader {
     });
   }
 
-  /** Forgets what was entered before: it cannot have been meant for a question that comes now. */
-  forget(): void {
+  /**
+   * Forgets what was entered before: it cannot have been meant for a question that comes now. What waited unread while
+   * the machine was busy was entered before too, so it may come in first.
+   */
+  async forget(): Promise<void> {
+    for (let turn = 0; turn < 2; turn += 1) await setImmediate();
     this.#queue.length = 0;
   }
 

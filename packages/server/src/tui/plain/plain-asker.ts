@@ -32,7 +32,6 @@ export class PlainAsker implements Asker {
     const asked = askedQuestions(questions, { refusals, commands: this.#parts.commands });
     const asking = new AbortController();
     this.#asking = asking;
-    this.#parts.reader.forget();
     void this.#each(asked, asking.signal).then(answer);
   }
 
@@ -44,6 +43,7 @@ export class PlainAsker implements Asker {
   /** One question after the other; "all" answers for the rest too. */
   async #each(asked: readonly AskedQuestion[], signal: AbortSignal): Promise<ApprovalDecision> {
     const words = new Map<number, PersonsWord>();
+    await this.#parts.reader.forget();
     const all = asked.map(({ question: { name, risk } }) => `${name} (${risk} risk)`).join(", ");
     this.#parts.say(`Approval needed for ${asked.length} ${asked.length === 1 ? "call" : "calls"}: ${all}.`);
     for (const [at, one] of asked.entries()) {

@@ -1,21 +1,21 @@
-import type { OpenBatch } from "@sallyport/engine/loop";
+import type { InterruptedBatch } from "@sallyport/engine/loop";
 import { introOf } from "../recovery-text.ts";
 import { cleanLine } from "../state/clean.ts";
 import type { Dialogue } from "./plain-asker.ts";
 
 /** Asks what to do with an interrupted batch (FR-RES-05); undefined when the person leaves instead. */
 export async function plainRecovery(
-  batch: OpenBatch,
+  batch: InterruptedBatch,
   { reader, say, prompt, signal }: Dialogue,
 ): Promise<"resume" | "discard" | undefined> {
   say("This conversation was interrupted.");
   say(introOf(batch));
-  for (const { name, id, result } of batch.calls) {
+  for (const { name, id, summary, result } of batch.calls) {
     const what = result === undefined ? "no result: it may have run, or not" : cleanLine(result.content);
-    say(`  ${cleanLine(name)} ${cleanLine(id)}: ${what}`);
+    say(`  ${cleanLine(name)} ${cleanLine(summary ?? id)}: ${what}`);
   }
   say("Nothing runs again, whatever you choose.");
-  reader.forget();
+  await reader.forget();
   for (;;) {
     prompt("[r]esume with these results, or [d]iscard them, so that every call counts as failed? ");
     const line = (await reader.next(signal))?.trim().toLowerCase();

@@ -1,8 +1,8 @@
 import type { LoopEvent, PlannedView } from "@sallyport/engine/loop";
 import { changedFiles } from "./changed-files.ts";
 import { cleanLine } from "./clean.ts";
-import { emptyRing, ringLines, withChunk } from "./output-ring.ts";
-import type { CallStanding, ScreenState, ShownCall } from "./screen-state.ts";
+import { emptyRing, ringLines, withChunk, withRewrite } from "./output-ring.ts";
+import type { CallStanding, OutputEvent, ScreenState, ShownCall } from "./screen-state.ts";
 
 /** Lines of its output that stay with a finished call. */
 const TAIL_LINES = 4;
@@ -39,9 +39,9 @@ export function started(state: ScreenState, event: Of<"started">): ScreenState {
 }
 
 /** Output of a call. Of calls that run side by side the one that wrote last is shown. */
-export function wrote(state: ScreenState, { index, chunk }: Of<"stdout" | "stderr">): ScreenState {
+export function wrote(state: ScreenState, { index, chunk, restarts }: OutputEvent): ScreenState {
   const ring = state.output?.index === index ? state.output : emptyRing(index);
-  return { ...state, output: withChunk(ring, chunk) };
+  return { ...state, output: restarts ? withRewrite(ring, chunk) : withChunk(ring, chunk) };
 }
 
 export function completed(state: ScreenState, event: Of<"completed">): ScreenState {

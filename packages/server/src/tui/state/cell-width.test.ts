@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutCells, textCells, wrapCells } from "./cell-width.ts";
+import { cutCells, textCells, wrapCells, wrapWords } from "./cell-width.ts";
 
 describe("widths in a terminal", () => {
   it.each([
@@ -26,6 +26,26 @@ describe("widths in a terminal", () => {
           for (const row of rows) expect(textCells(row)).toBeLessThanOrEqual(width);
         },
       ),
+    );
+  });
+
+  it("a line that is broken between words loses none and fits", () => {
+    expect(wrapWords("    if (a) return b;", 12)).toEqual(["    if (a)", "return b;"]);
+    expect(wrapWords("these arguments, in every folder", 12)).toEqual([
+      "these",
+      "arguments,",
+      "in every",
+      "folder",
+    ]);
+    const words = fc.array(fc.string({ unit: fc.constantFrom("a", "é", "漢", "👍🏽"), maxLength: 15 }), {
+      minLength: 1,
+    });
+    fc.assert(
+      fc.property(words, fc.integer({ min: 2, max: 20 }), (some, width) => {
+        const rows = wrapWords(some.join(" "), width);
+        expect(rows.join("").replaceAll(" ", "")).toBe(some.join(""));
+        for (const row of rows) expect(textCells(row)).toBeLessThanOrEqual(width);
+      }),
     );
   });
 

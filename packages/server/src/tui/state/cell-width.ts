@@ -42,6 +42,35 @@ export function wrapCells(line: string, width: number): string[] {
   return [...rows, row];
 }
 
+/** Text whose lines are broken between words where that is possible. */
+export function wrapText(text: string, width: number): string {
+  return text
+    .split("\n")
+    .flatMap((line) => wrapWords(line, width))
+    .join("\n");
+}
+
+/** A line broken between words; the blanks at which it is broken are left out, those it begins with stay. */
+export function wrapWords(line: string, width: number): string[] {
+  if (textCells(line) <= width) return [line];
+  const rows: string[] = [];
+  let row = "";
+  for (const token of line.match(/ +|[^ ]+/g) ?? []) {
+    if (textCells(row + token) <= width) {
+      row += token;
+      continue;
+    }
+    if (row.trim() !== "") {
+      rows.push(row.trimEnd());
+      row = "";
+    }
+    const pieces = token.startsWith(" ") ? [""] : wrapCells(row + token, width);
+    rows.push(...pieces.slice(0, -1));
+    row = pieces.at(-1) ?? "";
+  }
+  return [...rows, row.trimEnd()];
+}
+
 /** A line that fits the width, with a mark at its end where something was cut. */
 export function cutCells(line: string, width: number, mark = "…"): string {
   if (textCells(line) <= width) return line;

@@ -20,6 +20,16 @@ function stringsIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, held]) => [name, ...stringsIn(held)]);
 }
 
+/** The lines that are shown of a call's output, the incomplete one last. */
+function linesOf(pieces: readonly string[]): string[] {
+  const border = new CleanBorder();
+  const state = pieces.reduce(
+    (screen, piece) => screenState(screen, border.clean({ kind: "stdout", index: 0, id: "a", chunk: piece })),
+    emptyScreen(),
+  );
+  return [...(state.output?.lines ?? []), state.output?.partial ?? ""];
+}
+
 describe("the border of the screen", () => {
   it.each(TERMINAL_ATTACKS)(
     "lets nothing of $name through, in any field [FR-OUT-02] [NFR-SEC-05]",
@@ -54,14 +64,63 @@ describe("the border of the screen", () => {
     expect(shown.map((event) => ("chunk" in event ? event.chunk : "?")).join("")).toBe("abc");
   });
 
-  it("keeps the last state of a line that is written over", () => {
-    const event = new CleanBorder().clean({
-      kind: "stdout",
-      index: 0,
-      id: "a",
-      chunk: "10%\r20%\r30%\ndone\r\n",
-    });
-    expect(event).toMatchObject({ chunk: "30%\ndone\n" });
+  it("keeps the last state of a line that is written over [FR-TUI-03]", () => {
+    expect(linesOf(["10%\r20%\r30%\ndone\r\n"])).toEqual(["30%", "done", ""]);
+  });
+
+  it("shows a rewritten line as one line that changes, whatever piece comes when [FR-TUI-03]", () => {
+    const pieces = [
+      "get ",
+      "10%",
+      "\r",
+      "get 20%\r",
+      "get ",
+      "30%",
+      "\r\u001b[K",
+      "get 40%",
+      "\r",
+      "\n",
+      "next",
+    ];
+    const seen = pieces.map((_, index) => linesOf(pieces.slice(0, index + 1)));
+    expect(seen.slice(0, 9).map((lines) => lines.length)).toEqual(Array(9).fill(1));
+    expect(seen.map((lines) => lines[0])).toEqual([
+      "get ",
+      "get 10%",
+      "get 10%",
+      "get 20%",
+      "get ",
+      "get 30%",
+      "get 30%",
+      ...Array(4).fill("get 40%"),
+    ]);
+    expect(seen.at(-1)).toEqual(["get 40%", "next"]);
+  });
+
+  it("gives the same lines wherever the output is cut, between CR and LF too [FR-TUI-03]", () => {
+    const output = fc.string({ unit: fc.constantFrom("a", "b", "\r", "\r\n", "\n"), maxLength: 40 });
+    fc.assert(
+      fc.property(output, fc.array(fc.nat(80), { maxLength: 10 }), (text, cuts) => {
+        const places = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length].sort((a, b) => a - b);
+        const pieces = places.slice(1).map((place, index) => text.slice(places[index], place));
+        expect(linesOf(pieces)).toEqual(linesOf([text]));
+        expect(linesOf([text]).length).toBe(text.split("\n").length);
+      }),
+    );
+  });
+
+  it("follows what each stream of each call has written so far, also while another begins [FR-TUI-03]", () => {
+    const border = new CleanBorder();
+    border.clean({ kind: "stdout", index: 0, id: "a", chunk: "half \u001b]0;PW" });
+    border.clean({ kind: "started", index: 1, id: "b", name: "other" });
+    const rest = border.clean({ kind: "stdout", index: 0, id: "a", chunk: "NED\u0007done" });
+    expect(rest).toMatchObject({ chunk: "done" });
+  });
+
+  it("knows a line break that is cut between two pieces of what the model says", () => {
+    const border = new CleanBorder();
+    const said = ["one\r", "\ntwo", "\u001b[3", "1m!"].map((delta) => border.clean({ kind: "text", delta }));
+    expect(said.map((event) => ("delta" in event ? event.delta : "?")).join("")).toBe("one\ntwo!");
   });
 
   it("keeps printable text", () => {

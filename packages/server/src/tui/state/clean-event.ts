@@ -1,30 +1,46 @@
 import { type LoopEvent, TerminalSanitizer } from "@sallyport/engine/loop";
 import { cleanDeep, withoutTabs } from "./clean.ts";
+import { RewrittenLines } from "./rewritten-lines.ts";
 import type { ScreenEvent } from "./screen-state.ts";
+
+type Output = Extract<LoopEvent, { kind: "stdout" | "stderr" }>;
+type Speech = Extract<LoopEvent, { kind: "text" | "reasoning" }>;
 
 /** The one border where events enter the screen: afterwards no string of them can act on a terminal (NFR-SEC-05). */
 export class CleanBorder {
   /** A sequence may be cut between two chunks; the one who reads them has to know what came before. */
-  readonly #streams = new Map<string, TerminalSanitizer>();
+  readonly #outputs = new Map<string, { sanitizer: TerminalSanitizer; lines: RewrittenLines }>();
+  #speech: { kind: Speech["kind"]; sanitizer: TerminalSanitizer } | undefined;
 
   clean(event: ScreenEvent): ScreenEvent {
-    if (event.kind === "stdout" || event.kind === "stderr") return this.#chunk(event);
-    if (event.kind === "started" || event.kind === "ended") this.#streams.clear();
+    if (event.kind === "stdout" || event.kind === "stderr") return this.#output(event);
+    if (event.kind === "text" || event.kind === "reasoning") return this.#spoken(event);
+    this.#speech = undefined;
+    if (event.kind === "started") this.#forget(event.index);
+    if (event.kind === "ended") this.#outputs.clear();
     return cleanDeep(event);
   }
 
-  #chunk(event: Extract<LoopEvent, { kind: "stdout" | "stderr" }>): ScreenEvent {
+  #output(event: Output): ScreenEvent {
     const name = `${event.kind} ${event.index}`;
-    const stream = this.#streams.get(name) ?? new TerminalSanitizer();
-    this.#streams.set(name, stream);
-    const chunk = withoutTabs(stream.write(withoutOverwritten(event.chunk)));
-    return { ...cleanDeep({ ...event, chunk: "" }), chunk };
+    const stream = this.#outputs.get(name) ?? newStream();
+    this.#outputs.set(name, stream);
+    const { text, restarts } = stream.lines.take(stream.sanitizer.write(event.chunk));
+    return { ...cleanDeep({ ...event, chunk: "" }), chunk: withoutTabs(text), ...(restarts && { restarts }) };
+  }
+
+  #spoken(event: Speech): ScreenEvent {
+    if (this.#speech?.kind !== event.kind) {
+      this.#speech = { kind: event.kind, sanitizer: new TerminalSanitizer() };
+    }
+    return { kind: event.kind, delta: withoutTabs(this.#speech.sanitizer.write(event.delta)) };
+  }
+
+  #forget(index: number): void {
+    for (const kind of ["stdout", "stderr"]) this.#outputs.delete(`${kind} ${index}`);
   }
 }
 
-/** Of a line that is written over again and again, as a progress bar is, the last state stays. */
-function withoutOverwritten(chunk: string): string {
-  if (!chunk.includes("\r")) return chunk;
-  const lines = chunk.replaceAll("\r\n", "\n").split("\n");
-  return lines.map((line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1)).join("\n");
+function newStream() {
+  return { sanitizer: new TerminalSanitizer({ returns: "keep" }), lines: new RewrittenLines() };
 }

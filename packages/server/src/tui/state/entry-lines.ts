@@ -28,9 +28,13 @@ function callLines(call: ShownCall): string[] {
   return [`Tool ${call.name}: ${endOf(call)}`, ...files, ...more];
 }
 
+/** What calls are said to be that were open when the turn ended: these say it all. */
+const LEFT_OPEN: ReadonlySet<string> = new Set(["stopped", "not run"]);
+
 function endOf({ standing, lineCount }: ShownCall): string {
   const wrote = lineCount > 0 ? `, ${lineCount} lines of output` : "";
   if (standing.state === "completed")
     return standing.isError ? `failed: ${standing.said}` : `finished${wrote}`;
-  return standing.state === "resolved" ? `not run: ${standing.reason}` : "not finished";
+  if (standing.state !== "resolved") return "not finished";
+  return LEFT_OPEN.has(standing.reason) ? standing.reason : `not run: ${standing.reason}`;
 }

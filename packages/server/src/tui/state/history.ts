@@ -5,11 +5,16 @@ import type { Entry, ShownCall } from "./screen-state.ts";
 const SHOWN_TURNS = 100;
 const LONGEST_SUMMARY = 200;
 
-/** What was said before, as entries; a call stands where the model made it, with what it came to. */
-export function historyEntries(turns: readonly Turn[]): Entry[] {
+/**
+ * What was said before, as entries; a call stands where the model made it, with what it came to. Calls that somebody is
+ * asked about right now, because they were interrupted, are left to that question.
+ */
+export function historyEntries(turns: readonly Turn[], asked: ReadonlySet<string> = new Set()): Entry[] {
   const hidden = Math.max(0, turns.length - SHOWN_TURNS);
   const results = new Map(turns.flatMap((turn) => (turn.kind === "tool_result" ? [[turn.id, turn]] : [])));
-  const entries = turns.slice(hidden).flatMap((turn, index) => turnEntries(turn, index, results));
+  const isAsked = (turn: Turn) => turn.kind === "tool_use" && asked.has(turn.id) && !results.has(turn.id);
+  const told = turns.slice(hidden).filter((turn) => !isAsked(turn));
+  const entries = told.flatMap((turn, index) => turnEntries(turn, index, results));
   if (hidden === 0) return entries;
   return [{ kind: "notice", level: "info", text: `${hidden} earlier entries are not shown.` }, ...entries];
 }

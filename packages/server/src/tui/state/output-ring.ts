@@ -18,6 +18,11 @@ export function emptyRing(index: number): OutputRing {
   return { index, lines: [], partial: "", total: 0 };
 }
 
+/** The same where the chunk begins with what replaces the line that is not complete yet. */
+export function withRewrite(ring: OutputRing, chunk: string): OutputRing {
+  return withChunk({ ...ring, partial: "" }, chunk);
+}
+
 /** Takes in a chunk; its size never adds to what is kept. */
 export function withChunk(ring: OutputRing, chunk: string): OutputRing {
   const breaks = countBreaks(chunk);

@@ -1,4 +1,4 @@
-import type { LoopEvent, LoopState, TurnEnd } from "@sallyport/engine/loop";
+import type { LoopState, TurnEnd } from "@sallyport/engine/loop";
 import { allSettled, arrived, completed, planned, resolved, started, wrote } from "./calls.ts";
 import { cleanLine } from "./clean.ts";
 import { scrolled } from "./output-ring.ts";
@@ -28,7 +28,9 @@ export function screenState(state: ScreenState, event: ScreenEvent): ScreenState
   }
 }
 
-function afterLoop(state: ScreenState, event: LoopEvent): ScreenState {
+type HappeningEvent = Exclude<ScreenEvent, { kind: "said" | "ended" | "entries" | "scrolled" | "cleared" }>;
+
+function afterLoop(state: ScreenState, event: HappeningEvent): ScreenState {
   switch (event.kind) {
     case "state":
       return withEntries({ ...state, loop: event.state }, waitingEntries(state, event.state));

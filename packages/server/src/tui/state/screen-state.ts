@@ -57,9 +57,13 @@ export interface ScreenState {
   loop: LoopState;
 }
 
+/** What a call wrote. `restarts`: it begins with what replaces the line that was not complete. */
+export type OutputEvent = Extract<LoopEvent, { kind: "stdout" | "stderr" }> & { restarts?: true };
+
 /** What changes the screen: the loop's events, and what the person did. All of it is clean already. */
 export type ScreenEvent =
-  | LoopEvent
+  | Exclude<LoopEvent, { kind: "stdout" | "stderr" }>
+  | OutputEvent
   | { kind: "said"; text: string }
   | { kind: "ended"; end: TurnEnd }
   | { kind: "entries"; entries: readonly Entry[] }

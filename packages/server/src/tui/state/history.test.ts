@@ -1,0 +1,24 @@
+import type { Turn } from "@sallyport/engine/loop";
+import { describe, expect, it } from "vitest";
+import { historyEntries } from "./history.ts";
+
+const at = 1;
+const TURNS: Turn[] = [
+  { kind: "user", text: "go", at },
+  { kind: "tool_use", id: "a", name: "read_file", arguments: "{}", at },
+  { kind: "tool_result", id: "a", name: "read_file", content: "done", isError: false, at },
+  { kind: "tool_use", id: "b", name: "write_file", arguments: "{}", at },
+];
+
+describe("what an earlier conversation shows", () => {
+  const callsIn = (asked?: ReadonlySet<string>) =>
+    historyEntries(TURNS, asked).flatMap((entry) => (entry.kind === "call" ? [entry.call.id] : []));
+
+  it("has every call, where nobody is asked about one", () => {
+    expect(callsIn()).toEqual(["a", "b"]);
+  });
+
+  it("leaves interrupted calls to the question about them, and keeps those that have a result [FR-RES-05]", () => {
+    expect(callsIn(new Set(["a", "b"]))).toEqual(["a"]);
+  });
+});
