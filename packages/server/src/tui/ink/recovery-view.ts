@@ -1,7 +1,7 @@
 import type { InterruptedBatch } from "@sallyport/engine/loop";
 import { Box, Text } from "ink";
 import { hintLines, type KeyHint } from "../keys/prompt-hints.ts";
-import { introOf } from "../recovery-text.ts";
+import { interruptedCall, introOf } from "../recovery-text.ts";
 import { cleanLine } from "../state/clean.ts";
 import { type Drawn, h, useLook } from "./element.ts";
 import { KeyHints } from "./key-hints.ts";
@@ -47,7 +47,7 @@ export function RecoveryView({ batch, rows, columns, armed }: RecoveryProps): Dr
 
 function RecoveredCall({ call }: { call: InterruptedBatch["calls"][number] }) {
   const { glyphs, paint } = useLook();
-  const { result, name, id, summary } = call;
+  const { result } = call;
   const mark = result === undefined ? glyphs.refused : result.isError ? glyphs.failed : glyphs.done;
   const tone = result === undefined ? "careful" : result.isError ? "bad" : "good";
   const what = result === undefined ? "no result: it may have run, or not" : cleanLine(result.content);
@@ -55,8 +55,8 @@ function RecoveredCall({ call }: { call: InterruptedBatch["calls"][number] }) {
     Text,
     { wrap: "truncate-end" },
     h(Text, paint(tone), `${mark} `),
-    h(Text, paint("strong"), cleanLine(name)),
-    h(Text, paint("faint"), ` ${cleanLine(summary ?? id)}  `),
+    h(Text, paint("strong"), interruptedCall(call)),
+    "  ",
     what,
   );
 }

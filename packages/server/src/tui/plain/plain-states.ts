@@ -1,5 +1,5 @@
 import type { InterruptedBatch } from "@sallyport/engine/loop";
-import { introOf } from "../recovery-text.ts";
+import { interruptedCall, introOf } from "../recovery-text.ts";
 import { cleanLine } from "../state/clean.ts";
 import type { Dialogue } from "./plain-asker.ts";
 
@@ -10,9 +10,10 @@ export async function plainRecovery(
 ): Promise<"resume" | "discard" | undefined> {
   say("This conversation was interrupted.");
   say(introOf(batch));
-  for (const { name, id, summary, result } of batch.calls) {
+  for (const call of batch.calls) {
+    const { result } = call;
     const what = result === undefined ? "no result: it may have run, or not" : cleanLine(result.content);
-    say(`  ${cleanLine(name)} ${cleanLine(summary ?? id)}: ${what}`);
+    say(`  ${interruptedCall(call)}: ${what}`);
   }
   say("Nothing runs again, whatever you choose.");
   await reader.forget();
