@@ -88,7 +88,7 @@ export class InFlight {
     return running !== undefined;
   }
 
-  rely(callId: string, reliance: Reliance | undefined): void {
+  rely(callId: string, reliance: Reliance): void {
     const running = this.#calls.get(callId);
     if (running) running.reliance = reliance;
   }
