@@ -80,8 +80,8 @@ export const QUERIES: HostileCase[] = [
   ...refused("/v1/tools", tools),
   ...refused("/v1/invocations", calls),
   ...managed.flatMap(([path, ...queries]) => refused(path, queries, OPERATOR)),
-  hostile("query: a cursor that nobody gave out", get("/v1/invocations?cursor=..%2f..%2fetc"), 200),
-  hostile("query: a cursor with quotes", get("/v1/invocations?cursor=%27%20OR%201=1--"), 200),
+  hostile("query: a cursor that nobody gave out", get("/v1/invocations?cursor=..%2f..%2fetc"), 400),
+  hostile("query: a cursor with quotes", get("/v1/invocations?cursor=%27%20OR%201=1--"), 400),
   hostile("query: words with patterns in them", get("/v1/tools?capability_query=(a%2B)%2B%24%25*"), 200),
   hostile("query: an empty one", get("/v1/tools?"), 200),
   hostile(
