@@ -52,7 +52,10 @@ export class DeskLine {
     const ask = this.#last;
     const cancel = () => this.#say({ cancel: ask });
     const answered = new Promise<JsonValue | undefined>((resolve, reject) => {
-      if (this.#isGone) reject(broken());
+      if (this.#isGone) {
+        reject(broken());
+        return;
+      }
       this.#asked.set(ask, { resolve, reject });
       this.#say({ ask, method, given });
       signal?.addEventListener("abort", cancel, { once: true });

@@ -173,9 +173,15 @@ describe("the desk of a house that is open elsewhere", () => {
 
   it("refuses to talk to another version of itself", async () => {
     await opened?.close();
-    const other = createServer((socket) => socket.end('{"sallyport":"9.0.0","desk":99}\n'));
+    const hungUp = Promise.withResolvers<void>();
+    const other = createServer((socket) => {
+      socket.write('{"sallyport":"9.0.0","desk":99}\n');
+      socket.resume().once("close", () => hungUp.resolve());
+    });
     await new Promise<void>((resolve) => other.listen(socketPath(), resolve));
     await expect(reachDesk(folder)).rejects.toThrow("held by Sallyport 9.0.0");
+    // A line that stays open would keep the command from ending.
+    await hungUp.promise;
     await new Promise((resolve) => other.close(resolve));
   });
 });

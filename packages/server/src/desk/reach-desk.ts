@@ -20,7 +20,12 @@ export async function reachDesk(stateFolder: string): Promise<ReachedDesk | unde
   const socket = path === undefined ? undefined : await connected(path);
   if (!socket) return undefined;
   const line = new DeskLine(socket);
-  checkVersion(await line.greeting);
+  try {
+    checkVersion(await line.greeting);
+  } catch (error) {
+    line.close();
+    throw error;
+  }
   return deskOver(line);
 }
 
