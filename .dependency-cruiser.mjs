@@ -1,5 +1,5 @@
-/** The house's arrows (docs/decisions/0002-packages-and-arrows.md). A wrong one, or a cycle, fails the check. */
-const ROOMS = "admit|approve|audit|authorise|effects|execute|journal|registry|telemetry|validate";
+/** The arrows between packages and modules (docs/decisions/0002-packages-and-arrows.md). A wrong one, or a cycle, fails the check. */
+const MODULES = "admit|audit|authorise|effects|execute|registry|telemetry|validate";
 
 export default {
   forbidden: [
@@ -12,19 +12,28 @@ export default {
     {
       name: "protocol-depends-on-nothing",
       severity: "error",
-      from: { path: "^packages/protocol/src", pathNot: "\\.test\\.ts$" },
+      from: { path: "^packages/protocol/src", pathNot: "\\.test\\.ts$|/fixtures/" },
       to: { pathNot: "^packages/protocol/src" },
     },
     {
       name: "engine-depends-on-protocol",
       severity: "error",
       from: { path: "^packages/engine" },
+      to: { path: "^packages/(loop|adapters|server|worker|client)" },
+    },
+    {
+      name: "loop-depends-on-engine",
+      severity: "error",
+      from: { path: "^packages/loop" },
       to: { path: "^packages/(adapters|server|worker|client)" },
     },
     {
       name: "engine-has-no-network-and-no-driver",
       severity: "error",
-      from: { path: "^packages/engine/src", pathNot: "\\.test\\.ts$|-contract\\.ts$|/testing/|/fixtures/" },
+      from: {
+        path: "^packages/(engine|loop)/src",
+        pathNot: "\\.test\\.ts$|-contract\\.ts$|/testing/|/fixtures/",
+      },
       to: { path: "^(node:)?(http|https|http2|net|tls|dgram|dns|sqlite|child_process|fs)(/|$)" },
     },
     {
@@ -34,21 +43,25 @@ export default {
       to: { path: "^packages/server" },
     },
     {
-      name: "only-call-sees-every-room",
+      name: "only-the-passage-sees-every-module",
       comment:
-        "A room knows itself, the ports, and how names are matched and secrets redacted; what several rooms need together is put together in call/.",
+        "A module knows itself, the ports, the shared data structures and timers, and how names are matched and secrets redacted; passage, journal, approvals, queue, running and admin put modules together.",
       severity: "error",
-      from: { path: `^packages/engine/src/(${ROOMS})/`, pathNot: "\\.test\\.ts$" },
+      from: { path: `^packages/engine/src/(${MODULES})/`, pathNot: "\\.test\\.ts$" },
       to: {
         path: "^packages/engine/src/",
-        pathNot: ["^packages/engine/src/(ports|match|redact)/", "^packages/engine/src/$1/"],
+        pathNot: [
+          "^packages/engine/src/(ports|match|redact)/",
+          "^packages/engine/src/(lru-map|map-methods|wait-until|timeouts)\\.ts$",
+          "^packages/engine/src/$1/",
+        ],
       },
     },
     {
       name: "tests-stay-out-of-the-product",
       severity: "error",
       from: { path: "^packages/.*/src", pathNot: "\\.test\\.ts$|-contract\\.ts$|/testing/|/fixtures/" },
-      to: { path: "\\.test\\.ts$|/engine/src/testing/|/fixtures/" },
+      to: { path: "\\.test\\.ts$|/(engine|loop)/src/testing/|/fixtures/" },
     },
   ],
   options: {

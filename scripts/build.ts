@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { NATIVE_TSC } from "./check-steps.ts";
 
 /*
  * Compiles each package into its dist/, with declarations and a package.json of its own: `npm publish packages/x/dist`.
@@ -15,7 +16,7 @@ interface PackageJson {
   [key: string]: unknown;
 }
 
-const ORDER = ["protocol", "engine", "adapters", "server"];
+const ORDER = ["protocol", "engine", "loop", "adapters", "server"];
 
 function compiled(path: string): string {
   return path.replace(/\.ts$/, ".js");
@@ -57,7 +58,7 @@ function compile(folder: string): void {
   const file = join(folder, "tsconfig.build.json");
   writeFileSync(file, JSON.stringify(config));
   try {
-    execFileSync("tsc", ["-p", file], { stdio: "inherit" });
+    execFileSync("node", [NATIVE_TSC, "-p", file], { stdio: "inherit" });
   } finally {
     rmSync(file);
   }

@@ -1,9 +1,9 @@
 import { STATIC_CHECKS } from "./check-steps.ts";
-import { runSteps } from "./run-steps.ts";
+import { runSteps, runTogether } from "./run-steps.ts";
 
 /** The quick check before every commit. */
-const results = await runSteps([
-  ...STATIC_CHECKS,
+const checks = await runTogether(STATIC_CHECKS);
+const tests = await runSteps([
   { name: "unit tests", command: "vitest", args: ["run", "--project", "unit", "--reporter", "dot"] },
 ]);
-process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
+process.exitCode = [...checks, ...tests].every(({ ok }) => ok) ? 0 : 1;

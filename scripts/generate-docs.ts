@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { renderErrorsDoc } from "../packages/protocol/src/errors/errors-doc.ts";
 import { configJsonSchema, renderConfigDoc } from "../packages/server/src/config/config-doc.ts";
 import { renderOpenApiDocument } from "../packages/server/src/http/openapi/render-document.ts";
+import { renderErrorsDoc } from "./errors-doc.ts";
 
 /** Documents that are written from the code. With `--check` nothing is written, and a difference fails. */
 const DOCUMENTS: Record<string, () => string> = {

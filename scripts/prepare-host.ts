@@ -11,7 +11,7 @@ import { delimiter, join } from "node:path";
 const PROGRAMS: Readonly<Record<string, string>> = {
   bwrap: "bubblewrap",
   crun: "crun",
-  runc: "runc",
+  go: "golang-go",
   cc: "gcc libc6-dev",
   python3: "python3",
   curl: "curl",
@@ -58,5 +58,6 @@ if (process.exitCode !== 1) {
     "scripts/build-launcher.ts",
     ...(isRequired ? [] : ["--if-possible"]),
   ]);
-  process.exitCode = built ? 0 : 1;
+  const fetched = !isRequired || run(process.execPath, ["scripts/services.ts"]);
+  process.exitCode = built && fetched ? 0 : 1;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { STATIC_CHECKS } from "./check-steps.ts";
-import { runStep, runSteps, type Step } from "./run-steps.ts";
+import { runStep, runSteps, runTogether, type Step } from "./run-steps.ts";
 
 /*
  * Everything, with the count in the last line. A static check counts as one test each. Nothing has to be installed or
@@ -27,11 +27,16 @@ function readReport(file: string): Report | undefined {
 const folder = mkdtempSync(join(tmpdir(), "sallyport-test-"));
 const reportFile = join(folder, "report.json");
 const host: Step = { name: "host", command: "node", args: ["scripts/prepare-host.ts"] };
-const checks = await runSteps([host, ...STATIC_CHECKS]);
+const checks = [...(await runSteps([host])), ...(await runTogether(STATIC_CHECKS))];
 const tests = await runStep({
   name: "tests",
   command: "vitest",
-  args: ["run", "--reporter", "default", "--reporter", "json", "--outputFile", reportFile],
+  args: [
+    "run",
+    ...["default", "./scripts/time-reporter.ts", "json"].flatMap((name) => ["--reporter", name]),
+    "--outputFile",
+    reportFile,
+  ],
 });
 const report = readReport(reportFile);
 rmSync(folder, { recursive: true, force: true });

@@ -17,7 +17,7 @@ export const calculator = defineTool({
   sideEffects: "none",
   deterministic: true,
   idempotent: true,
-  limits: { timeoutMs: 5_000, memoryBytes: 64 * 1024 * 1024 },
+  limits: { timeoutMs: 30_000, memoryBytes: 64 * 1024 * 1024 },
   operations: {
     add: { description: "a + b", input: operands, output: result, run: ({ a, b }) => ({ result: a + b }) },
     subtract: {

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
 import {
   type AuthorityRequest,
+  ConfiguredAuthority,
   compilePolicy,
-  createTokenChecker,
-  HouseAuthority,
   keySetOf,
   mintToken,
+  TokenChecker,
 } from "@sallyport/engine";
 import { isFailure } from "@sallyport/protocol";
 import { type Contender, measure, median, type Reading } from "./measure.ts";
@@ -61,10 +61,10 @@ export function authoriseContender(): Contender {
     operations: ["*"],
     capabilities: [],
   };
-  const authority = new HouseAuthority({
+  const authority = new ConfiguredAuthority({
     grants: [grant],
     policies: [policy],
-    tokens: { checker: createTokenChecker({ keys }), required: true },
+    tokens: { checker: new TokenChecker({ keys }), required: true },
   });
   const input = { a: 2, b: 3, amount: 10 };
   const call = () => {

@@ -1,6 +1,6 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { FileStaging, Sandbox, Workspaces } from "@sallyport/engine";
 import { runInside } from "./sandbox-orders.ts";
 import { type Racer, type RaceSize, race } from "./sandbox-race.ts";
@@ -36,6 +36,79 @@ export async function raceCommits(
     ],
     unavailable: git ? [] : ["git: it is not on PATH"],
   });
+}
+
+const MANY = 8_000;
+const FOLDERS = 400;
+const DEPTH = 8;
+const MANY_PLAIN = "the files written and fsynced, one after the other";
+const MANY_STAGED = "apply + keep";
+
+/** The commit of a call that made many files, deep in new folders. */
+export async function raceNewFiles(
+  { workspaces, folder }: { workspaces: Workspaces; folder: string },
+  size: RaceSize,
+): Promise<RaceReport> {
+  const places = Array.from({ length: FOLDERS }, (_, index) => [`d${index}`, ...Array(DEPTH - 1).fill("d")]);
+  const paths = Array.from(
+    { length: MANY },
+    (_, index) => `${places[index % FOLDERS]?.join("/")}/${nameOf(index)}`,
+  );
+  const timings = await race(
+    [newPlainRacer(folder, paths), newStagedRacer({ workspaces, folder }, paths)],
+    size,
+  );
+  return report(`Keeping ${MANY} new files of ${BYTES} bytes in ${FOLDERS * DEPTH} new folders`, timings, {
+    aims: [{ what: "commit", of: MANY_STAGED, against: MANY_PLAIN, as: "ratio", most: 3 }],
+  });
+}
+
+function newPlainRacer(folder: string, paths: readonly string[]): Racer {
+  let root = "";
+  return {
+    name: MANY_PLAIN,
+    ready: async () => {
+      root = mkdtempSync(join(folder, "new-plain-"));
+    },
+    run: async () => {
+      for (const path of new Set(paths.map(dirname))) mkdirSync(join(root, path), { recursive: true });
+      for (const path of paths) await writeSynced(join(root, path), fresh());
+    },
+    settle: async () => rmSync(root, { recursive: true }),
+  };
+}
+
+function newStagedRacer(
+  { workspaces, folder }: { workspaces: Workspaces; folder: string },
+  paths: readonly string[],
+): Racer {
+  let root = "";
+  let staging: FileStaging | undefined;
+  return {
+    name: MANY_STAGED,
+    ready: async () => {
+      root = mkdtempSync(join(folder, "new-staged-"));
+      staging = begin(workspaces, root);
+      const { files } = staging;
+      for (const path of newFolders(paths)) await files.makeFolder(path);
+      for (const path of paths) await files.write(path, fresh());
+    },
+    run: async () => {
+      const committed = await staging?.apply();
+      if (!committed?.ok) throw new Error(`nothing was committed: ${JSON.stringify(committed)}`);
+      await staging?.keep();
+    },
+    settle: async () => {
+      await workspaces.expire();
+      rmSync(root, { recursive: true });
+    },
+  };
+}
+
+/** Every folder on the way to the paths, outer ones first. */
+function newFolders(paths: readonly string[]): Set<string> {
+  const parts = [...new Set(paths.map(dirname))].map((path) => path.split("/"));
+  return new Set(parts.flatMap((all) => all.map((_, index) => all.slice(0, index + 1).join("/"))));
 }
 
 const nameOf = (index: number) => `file-${index}.txt`;
@@ -97,7 +170,7 @@ async function gitRacer(root: string): Promise<Racer> {
 
 function begin(workspaces: Workspaces, root: string): FileStaging {
   const rules = { root, writable: true, denied: [] };
-  return workspaces.begin({ callId: crypto.randomUUID(), rules, maxBytes: 10_000_000 });
+  return workspaces.begin({ callId: crypto.randomUUID(), rules, maxBytes: 100_000_000 });
 }
 
 async function commit(staging: FileStaging | undefined): Promise<void> {

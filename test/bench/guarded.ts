@@ -76,7 +76,7 @@ export function forgetful(): Store {
   const commit: Store["commit"] = async (unit) => {
     if (unit.tools) return await store.commit(unit);
     sequence += unit.events.length;
-    return { ok: true, links: [{ sequence, hash: "" }] };
+    return { ok: true, link: { sequence, hash: "" } };
   };
   return { ...store, commit };
 }

@@ -1,10 +1,11 @@
 import { relayOutbox } from "@sallyport/engine";
+import { countOf } from "../counts.ts";
 import { guardedContender, inMemory } from "./guarded.ts";
 import { MANY_CALLERS, measure } from "./measure.ts";
 
 /* Is memory flat? Takes readings while a great many calls pass; what is kept of them is bounded. */
 
-const CALLS = Number(process.env.SALLYPORT_SOAK_CALLS ?? 100_000);
+const CALLS = countOf("SALLYPORT_SOAK_CALLS");
 const STEPS = 10;
 const MIB = 2 ** 20;
 

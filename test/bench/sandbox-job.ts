@@ -20,6 +20,8 @@ export function sumJob(moduleUrl: string = SUBJECT): Job {
       tenant: "bench",
       agent: "bench",
       deadlineAt: Date.now() + limits.wallMs,
+      maxOutputBytes: 1_000_000,
+      availableBytes: 65_536,
     },
     host: NO_HOST,
     timeoutMs: limits.wallMs,
@@ -41,6 +43,7 @@ const NO_HOST: ToolHost = {
   keys: unused,
   use: unused,
   progress: () => undefined,
+  output: async () => true,
   files: {
     read: unused,
     write: unused,

@@ -3,7 +3,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSandbox } from "@sallyport/adapters/sandbox";
 import { openWorkspaces } from "@sallyport/adapters/workspace";
-import { raceCommits } from "./effects.ts";
+import { raceCommits, raceNewFiles } from "./effects.ts";
 import { raceCold } from "./sandbox-cold.ts";
 import { raceGuarded } from "./sandbox-guarded.ts";
 import { printReport, type RaceReport } from "./sandbox-report.ts";
@@ -12,7 +12,7 @@ import { raceWarm } from "./sandbox-warm.ts";
 
 /*
  * Isolation and effects: how long things take against references in the same run, in interleaved rounds. Nothing here
- * passes or fails. Runs by itself too: `node test/bench/sandbox.ts [cold|warm|commits|views|guarded …]`.
+ * passes or fails. Runs by itself too: `node test/bench/sandbox.ts [cold|warm|commits|new-files|views|guarded …]`.
  */
 
 const ROUNDS = Number(process.env.SALLYPORT_BENCH_ROUNDS ?? 8);
@@ -29,6 +29,7 @@ const RACES: Record<string, (ground: Ground) => Promise<RaceReport>> = {
   warm: ({ sandbox, folder }) =>
     raceWarm({ sandbox, folder: join(folder, "script") }, { rounds: ROUNDS, runs: 4 }),
   commits: (ground) => raceCommits(ground, { rounds: ROUNDS, runs: 3 }),
+  "new-files": (ground) => raceNewFiles(ground, { rounds: 1, runs: 1 }),
   views: (ground) => raceViews(ground, { rounds: ROUNDS, runs: 6 }),
   guarded: ({ folder, ...ground }) =>
     raceGuarded({ ...ground, folder: join(folder, "guarded") }, { rounds: ROUNDS, runs: 5 }),

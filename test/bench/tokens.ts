@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import { isFailure } from "@sallyport/protocol";
 import {
-  createTokenChecker,
   type KeySet,
   keySetOf,
   mintToken,
+  TokenChecker,
   type TokenQuery,
   verifyToken,
 } from "../../packages/engine/src/authorise/token/index.ts";
@@ -73,7 +73,7 @@ function bare(tokens: readonly string[], publicKey: KeyObject): Contender {
 }
 
 function checking(keys: KeySet, cacheSize: number): Contender {
-  const checker = createTokenChecker({ keys, cacheSize });
+  const checker = new TokenChecker({ keys, cacheSize });
   return (token) => !isFailure(checker.check(token, QUERY));
 }
 

@@ -32,6 +32,10 @@ export class Ledger {
     return [...this.#sent.values()].filter(({ key }) => !this.answered.has(key) && !this.accepted.has(key));
   }
 
+  get hasSuccess(): boolean {
+    return [...this.answered.values()].some(({ status }) => status === "success");
+  }
+
   get lastNumber(): number {
     return Math.max(0, ...[...this.#sent.keys()].map((key) => Number(key.slice(1))));
   }

@@ -153,7 +153,7 @@ for (const tool of [pay, later, transfer, count, look]) {
   const registered = await engine.tools.add(tool);
   if (isFailure(registered)) throw new SallyportError(registered);
 }
-await engine.takeUp();
+await engine.claimQueued();
 const unknown = verdicts.filter(({ verdict }) => verdict === "outcome_unknown").length;
 say({ report: "ready", unknown, undone: verdicts.length - unknown });
 

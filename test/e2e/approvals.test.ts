@@ -1,6 +1,7 @@
 import { cpSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { eventually } from "../fixtures/tmux-terminal/index.ts";
 import { Shell } from "./shell.ts";
 
 const REFUNDS = fileURLToPath(new URL("../../examples/refunds", import.meta.url));
@@ -69,11 +70,10 @@ describe("a call that needs approval, at the command line", () => {
   it("waits for somebody else with --on-approval wait, while they can write to the folder", async () => {
     using shell = refunds();
     const waiting = shell.start(refund(80, "--on-approval", "wait"));
-    let id = "";
-    for (let tries = 0; tries < 100 && id === ""; tries += 1) {
+    const id = await eventually("the question", async () => {
       const [question] = await shell.json<{ approvalId: string }[]>(["approvals", "list"]);
-      id = question?.approvalId ?? "";
-    }
+      return question?.approvalId;
+    });
     expect((await shell.run(["approvals", "approve", id])).code).toBe(0);
     const { code, stdout } = await waiting.done;
     expect(JSON.parse(stdout)).toEqual({ order: "A-1", refunded: 80 });
@@ -177,6 +177,8 @@ describe("token revoke", () => {
       expect(code).not.toBe(0);
     }
     expect(await shell.json<unknown[]>(["token", "revoked"])).toEqual([]);
+    expect((await shell.run(["token", "revoke", "agent.2026.01", "--reason", "x"])).code).toBe(0);
+    expect(await shell.json(["token", "revoked"])).toMatchObject([{ jti: "agent.2026.01" }]);
   });
 });
 

@@ -120,11 +120,9 @@ describe("sallyport audit", () => {
 });
 
 describe("sallyport", () => {
-  it("tells a newcomer what a call goes through, in a moment", async () => {
+  it("tells a newcomer what a call goes through", async () => {
     using shell = new Shell();
-    const started = performance.now();
     const { code, stderr, stdout } = await shell.run(["demo"]);
-    expect(performance.now() - started).toBeLessThan(90_000);
     for (const state of [
       "DECLARED",
       "VALIDATED",

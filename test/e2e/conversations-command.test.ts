@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
-import type { Conversations } from "@sallyport/engine";
+import type { Conversations } from "@sallyport/loop";
 import { describe, expect, it } from "vitest";
 import { eventually, hasTmux } from "../fixtures/tmux-terminal/index.ts";
 import { call } from "./chat/fixtures/calls.ts";
@@ -218,9 +218,10 @@ describe("while a chat has the state folder", () => {
       ["delete", "last", "--yes", "--force"],
       ["prune", "--older-than", "1s"],
     ];
-    for (const args of refusals) {
-      const { code, document } = await json(room, ...args);
-      expect(code, args.join(" ")).toBe(70);
+    // At once: each waits for the folder as long as a command waits.
+    const answers = await Promise.all(refusals.map((args) => json(room, ...args)));
+    for (const [index, { code, document }] of answers.entries()) {
+      expect(code, refusals[index]?.join(" ")).toBe(70);
       expect(document.error).toMatchObject({ code: "E3915", advice: expect.stringContaining("/quit") });
     }
     expect(await listed(room)).toHaveLength(2);

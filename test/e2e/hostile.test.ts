@@ -194,12 +194,12 @@ function shellWithModule(prelude: string): Shell {
 describe("hostile use of the command line", () => {
   it("a module that ends the process is no success", async () => {
     using shell = shellWithModule("process.exit(0);");
-    expect((await shell.run(["call", "x", "--json"])).code).not.toBe(0);
+    expect((await shell.runAlone(["call", "x", "--json"])).code).not.toBe(0);
   });
 
   it("what a module prints while it loads stays out of the JSON document", async () => {
     using shell = shellWithModule("console.log('loading');");
-    const { stdout } = await shell.run(["call", "x", "--json"]);
+    const { stdout } = await shell.runAlone(["call", "x", "--json"]);
     expect(stdout.trimStart()[0]).toBe("{");
   });
 

@@ -23,7 +23,7 @@ chmodSync(folder, 0o755);
 function install(): void {
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@sallyport"), { recursive: true });
-  for (const name of ["protocol", "engine", "adapters"]) {
+  for (const name of ["protocol", "engine", "loop", "adapters"]) {
     cpSync(join(ROOT, "packages", name, "dist"), join(modules, "@sallyport", name), { recursive: true });
   }
   cpSync(join(ROOT, "packages/server/dist"), join(modules, "sallyport"), { recursive: true });
@@ -88,6 +88,7 @@ describe("the published packages", () => {
       "@sallyport/engine",
       "@sallyport/engine/tool",
       "@sallyport/engine/chain",
+      "@sallyport/engine/ports",
     ];
     const adapters = [
       "@sallyport/adapters/sqlite",

@@ -1,11 +1,11 @@
-import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Ran, Shell, standardConfig } from "./shell.ts";
+import type { Ran, Running } from "../fixtures/command-line.ts";
+import { Shell, standardConfig } from "./shell.ts";
 
 let shell: Shell;
 beforeEach(() => {
@@ -24,16 +24,15 @@ interface Report {
 
 /** A server that is open, and what it has logged. */
 class Server {
-  readonly child: ChildProcess;
+  readonly #running: Running;
   readonly done: Promise<Ran>;
   #logged = "";
   #onLine: () => void = () => undefined;
 
-  constructor(args: string[]) {
-    const { child, done } = shell.start(["serve", "--port", "0", "--json", ...args]);
-    this.child = child;
-    this.done = done;
-    child.stderr?.on("data", (chunk: Buffer) => {
+  constructor(running: Running) {
+    this.#running = running;
+    this.done = running.done;
+    running.stderr.on("data", (chunk: Buffer) => {
       this.#logged += chunk.toString();
       this.#onLine();
     });
@@ -43,7 +42,7 @@ class Server {
   report(): Promise<Report> {
     return new Promise((resolve, reject) => {
       let text = "";
-      this.child.stdout?.on("data", (chunk: Buffer) => {
+      this.#running.stdout.on("data", (chunk: Buffer) => {
         text += chunk.toString();
         if (text.endsWith("}\n")) resolve(JSON.parse(text));
       });
@@ -69,14 +68,28 @@ class Server {
     });
   }
 
+  kill(signal: NodeJS.Signals): void {
+    this.#running.kill(signal);
+  }
+
   async stop(): Promise<Ran> {
-    this.child.kill("SIGTERM");
+    this.kill("SIGTERM");
     return await this.done;
   }
 }
 
+const OPEN = ["--port", "0", "--json"];
+
 async function open(...args: string[]): Promise<{ server: Server; report: Report }> {
-  const server = new Server(args);
+  const server = new Server(shell.serve([...OPEN, ...args]));
+  return { server, report: await server.report() };
+}
+
+/** In a process of its own. */
+async function openAlone(): Promise<{ server: Server; report: Report }> {
+  const { child, done } = shell.start(["serve", ...OPEN]);
+  const { stdout, stderr } = child;
+  const server = new Server({ stdout, stderr, kill: (signal) => child.kill(signal), done });
   return { server, report: await server.report() };
 }
 
@@ -96,9 +109,40 @@ function bodyOf(curl: string): object {
 
 const adding = { tool_id: "calculator", operation: "add", parameters: { a: 2, b: 3 } };
 
+/** Its timer throws while its call waits. */
+const TIMER_BOMB = `import { defineTool } from ${JSON.stringify(import.meta.resolve("@sallyport/engine/tool"))};
+const input = { $schema: "https://json-schema.org/draft/2020-12/schema" };
+export const bomb = defineTool({ id: "bomb", version: "1.0.0", description: "Throws in a timer.", sideEffects: "none",
+  input, output: input, run: () => new Promise(() => setTimeout(() => { throw new Error("in a timer"); }, 20)) });
+export const calm = defineTool({ id: "calm", version: "1.0.0", description: "Answers.", sideEffects: "none",
+  input, output: input, run: () => "calm" });
+`;
+
+describe("an inline tool that throws in a timer", () => {
+  beforeEach(() => {
+    writeFileSync(shell.path("bomb.mjs"), TIMER_BOMB);
+    const config = 'tools: [{ module: bomb.mjs, runner: inline }]\ngrants: [{ id: g, tools: ["*"] }]\n';
+    writeFileSync(shell.path("sallyport.yaml"), config);
+  });
+
+  it("ends its call and not the command [FR-EXE-04b]", async () => {
+    const { code, stdout } = await shell.runAlone(["call", "bomb", "{}", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { message: "Tool panicked: in a timer" } });
+    expect(code).not.toBe(70);
+  });
+
+  it("ends its call and not the server [FR-EXE-04b]", async () => {
+    const { server, report } = await openAlone();
+    const ask = (tool_id: string) => invoke(report.url, { tool_id, parameters: {} });
+    expect(await ask("bomb")).toMatchObject({ error: { message: "Tool panicked: in a timer" } });
+    expect(await ask("calm")).toMatchObject({ result: "calm" });
+    expect(await server.stop()).toMatchObject({ code: 0 });
+  });
+});
+
 describe("sallyport serve", () => {
   it("says where it is, serves, and prints a call that works [L3-API-1]", async () => {
-    const { server, report } = await open();
+    const { server, report } = await openAlone();
     expect(report.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(report.curl).toContain(`curl -s ${report.url}/v1/tools/invoke`);
     expect(await invoke(report.url, bodyOf(report.curl ?? ""))).toMatchObject({ status: "success" });
@@ -200,7 +244,7 @@ describe("a server that is told to stop", () => {
     const { server, report } = await open();
     const answer = invoke(report.url, slowly(1_500));
     await begun();
-    server.child.kill("SIGTERM");
+    server.kill("SIGTERM");
     await server.logged(/Stopping/);
     const late = await fetch(`${report.url}/healthz`).then(
       ({ status }) => status,
@@ -213,15 +257,15 @@ describe("a server that is told to stop", () => {
   });
 
   it("ends them, on record, when it is told again", async () => {
-    const { server, report } = await open();
-    const answer = invoke(report.url, slowly(40_000)).catch(() => undefined);
+    // Without the second order both would go on for longer than this test may take.
+    writeFileSync(shell.path("sallyport.yaml"), `${standardConfig()}http: { shutdownSeconds: 600 }\n`);
+    const { server, report } = await openAlone();
+    const answer = invoke(report.url, slowly(600_000)).catch(() => undefined);
     await begun();
-    server.child.kill("SIGTERM");
+    server.kill("SIGTERM");
     await server.logged(/Stopping/);
-    const told = performance.now();
-    server.child.kill("SIGTERM");
+    server.kill("SIGTERM");
     expect(await server.done).toMatchObject({ code: 0, signal: null });
-    expect(performance.now() - told).toBeLessThan(30_000);
     await answer;
     const calls = await shell.json<{ status: string }[]>(["calls", "list"]);
     expect(JSON.stringify(calls)).toContain("cancelled");
@@ -235,13 +279,13 @@ describe("a server that gets SIGHUP", () => {
       shell.path("sallyport.yaml"),
       standardConfig().replace("tools: [calculator]", "tools: [none]"),
     );
-    server.child.kill("SIGHUP");
+    server.kill("SIGHUP");
     expect(await server.logged(/was reloaded/)).toMatchObject({ context: { applied: ["grants"] } });
     expect(await invoke(report.url, adding)).toMatchObject({ status: "permission_denied" });
     writeFileSync(shell.path("sallyport.yaml"), `${standardConfig()}htpp: {}\n`);
-    server.child.kill("SIGHUP");
+    server.kill("SIGHUP");
     const { level, context } = await server.logged(/What was in force stays/);
-    expect(level).toBe("error");
+    expect(level).toBe("warn");
     expect(JSON.stringify(context)).toMatch(/sallyport\.yaml:\d+:1 unknown key.*did you mean/);
     expect(await invoke(report.url, adding)).toMatchObject({ status: "permission_denied" });
     expect(await server.stop()).toMatchObject({ code: 0 });

@@ -1,25 +1,26 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import {
+  type Ran,
+  type Running,
+  runHere,
+  type Started,
+  startHere,
+  startProcess,
+} from "../fixtures/command-line.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/server/bin/sallyport.ts", import.meta.url));
 const TOOLS = fileURLToPath(new URL("./fixtures/tools.ts", import.meta.url));
 const CALCULATOR = fileURLToPath(new URL("../../examples/calculator/calculator.ts", import.meta.url));
 const COUNTER = fileURLToPath(new URL("../../examples/counter/counter.ts", import.meta.url));
 
-export interface Ran {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-  stdout: string;
-  stderr: string;
-}
-
-/** A folder of its own with a configuration, and the command line to use in it. */
+/** A folder of its own with a configuration, and the command line to use in it: in this process unless a test asks for another. */
 export class Shell {
   readonly folder = mkdtempSync(join(tmpdir(), "sallyport-e2e-"));
   readonly #children = new Set<ChildProcess>();
+  readonly #running = new Set<Running>();
 
   constructor(config?: string) {
     writeFileSync(join(this.folder, "sallyport.yaml"), config ?? standardConfig());
@@ -29,8 +30,14 @@ export class Shell {
     return join(this.folder, name);
   }
 
-  run(args: string[], options: { stdin?: string } = {}): Promise<Ran> {
-    return this.start(args, options).done;
+  /** Runs a command in this process. */
+  run(args: string[], { stdin }: { stdin?: string } = {}): Promise<Ran> {
+    return runHere(args, { cwd: this.folder, stdin });
+  }
+
+  /** Runs a command in a process of its own, for what only a process shows. */
+  runAlone(args: string[]): Promise<Ran> {
+    return this.start(args).done;
   }
 
   /** The parsed JSON document a command prints with --json. */
@@ -44,32 +51,24 @@ export class Shell {
     }
   }
 
-  start(args: string[], { stdin }: { stdin?: string } = {}): { child: ChildProcess; done: Promise<Ran> } {
-    const child = spawn(process.execPath, [BIN, ...args], {
-      cwd: this.folder,
-      stdio: "pipe",
-      env: { ...process.env, NO_COLOR: "1" },
-    });
+  start(args: string[]): Started {
+    const started = startProcess(args, { cwd: this.folder });
+    const { child } = started;
     this.#children.add(child);
-    const ran: Ran = { code: null, signal: null, stdout: "", stderr: "" };
-    child.stdout.on("data", (chunk: Buffer) => {
-      ran.stdout += chunk.toString();
-    });
-    child.stderr.on("data", (chunk: Buffer) => {
-      ran.stderr += chunk.toString();
-    });
-    child.stdin.end(stdin ?? "");
-    const done = new Promise<Ran>((resolve, reject) => {
-      child.once("error", reject);
-      child.once("close", (code, signal) => {
-        this.#children.delete(child);
-        resolve({ ...ran, code, signal });
-      });
-    });
-    return { child, done };
+    child.once("close", () => this.#children.delete(child));
+    return started;
+  }
+
+  /** A server in this process. */
+  serve(args: string[]): Running {
+    const running = startHere(["serve", ...args], { cwd: this.folder });
+    this.#running.add(running);
+    return running;
   }
 
   [Symbol.dispose](): void {
+    // Once to stop, once not to wait; nothing hears it of a server that has stopped.
+    for (const { kill } of this.#running) for (const signal of ["SIGTERM", "SIGTERM"] as const) kill(signal);
     for (const child of this.#children) child.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   }

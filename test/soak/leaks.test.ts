@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createSandbox } from "@sallyport/adapters/sandbox";
 import { afterEach, describe, expect, it } from "vitest";
+import { countOf } from "../counts.ts";
 import { growthOf, inWords, type Memory } from "./memory.ts";
 import { KINDS, TURN } from "./mix.ts";
 import type { LifePlan, LifeReport } from "./protocol.ts";
@@ -11,7 +12,7 @@ import { filesIn } from "./readings.ts";
 import { makeFolder, type StartedLife, startLife, type Who } from "./start-life.ts";
 import { type Traces, tracesOf } from "./traces.ts";
 
-const RUNS = Number(process.env.SALLYPORT_SANDBOX_RUNS ?? 500);
+const RUNS = countOf("SALLYPORT_SANDBOX_RUNS");
 const AT_ONCE = 4;
 const IS_ROOT = process.getuid?.() === 0;
 /** A root host has somebody without rights do a part of it. */

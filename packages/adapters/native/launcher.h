@@ -101,7 +101,7 @@ bool attach_tree(int tree, const char *target);
 
 /* ---- supervise-options.c */
 
-enum { MAX_MOUNTS = 16, MAX_FOLDERS = 8, MAX_SYSCALL = 1024 };
+enum { MAX_MOUNTS = 256, MAX_FOLDERS = 8, MAX_SYSCALL = 1024 };
 
 struct supervise_options {
   int report_fd; /* -1: nobody wants to know */
@@ -117,7 +117,8 @@ struct supervise_options {
   size_t bind_count;
   const char *cgroups[MAX_FOLDERS];
   size_t cgroup_count;
-  uint64_t wall_ms, watch_ms, watch_memory, watch_cpu_ms, watch_processes, watch_disk; /* 0: not limited */
+  uint64_t wall_ms, watch_ms, watch_idle_ms, watch_memory, watch_cpu_ms, watch_processes, watch_disk; /* 0: not limited */
+  bool no_shared_memory; /* the command cannot have any, but for a map of /dev/zero, which is over the memory limit */
   const char *disk_paths[MAX_FOLDERS];
   size_t disk_path_count;
   bool fatal[MAX_SYSCALL];
@@ -164,6 +165,8 @@ bool tree_collect(struct tree *tree);
 void signal_seen(const struct process *seen, int number);
 void tree_free(struct tree *tree);
 bool read_process(pid_t pid, struct process *process);
+/* The folder in /proc of a task that has memory: the first one may have ended before the others. */
+bool task_with_memory(const struct process *process, char *path, size_t size);
 /* True for the first process of a pid namespace below ours: when it dies, the kernel ends all others in it. */
 bool is_namespace_init(pid_t pid);
 
@@ -220,9 +223,13 @@ enum disk_answer disk_answer(struct disk_job *job, uint64_t *bytes);
 
 struct unlinked {
   uint64_t disk_bytes, memory_bytes;
+  uint64_t unseen; /* descriptors under way in sockets, and files on disk that are mapped: how large they are nobody says */
+  uint64_t shared_maps; /* of the command: anonymous shared memory, which stays when a process lets go of its pages */
 };
-/* Files without a name that the tree still holds open: they take room that no folder shows. */
-struct unlinked unlinked_files(const struct tree *tree);
+/* Files without a name that the tree still holds: they take room that no folder shows. */
+struct unlinked unlinked_files(const struct tree *tree, pid_t init);
+/* True for what the command started; the tree is sorted by pid. */
+bool is_below(const struct tree *tree, const struct process *process, pid_t init);
 
 /* A set of (device, inode), or of any two numbers of which the second is never 0. */
 struct inodes {

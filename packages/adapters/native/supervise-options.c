@@ -49,6 +49,7 @@ static bool take_limit(struct args *args, struct supervise_options *options) {
   } limits[] = {
       {"--wall-ms", &options->wall_ms, MAX_MS},
       {"--watch-ms", &options->watch_ms, MAX_MS},
+      {"--watch-idle-ms", &options->watch_idle_ms, MAX_MS},
       {"--watch-memory", &options->watch_memory, INT64_MAX},
       {"--watch-cpu-ms", &options->watch_cpu_ms, MAX_MS},
       {"--watch-processes", &options->watch_processes, INT32_MAX},
@@ -91,6 +92,8 @@ static bool take_option(struct args *args, struct supervise_options *options) {
     *next_folder(options->cgroups, &options->cgroup_count, "--cgroup") = args_take(args, "--cgroup");
   } else if (args_next_is(args, "--disk-path")) {
     *next_folder(options->disk_paths, &options->disk_path_count, "--disk-path") = args_take(args, "--disk-path");
+  } else if (args_next_is(args, "--no-shared-memory")) {
+    options->no_shared_memory = true;
   } else if (args_next_is(args, "--fatal")) {
     take_fatal(args, options);
   } else {

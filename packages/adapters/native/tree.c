@@ -183,6 +183,29 @@ void tree_free(struct tree *tree) {
   memset(tree, 0, sizeof *tree);
 }
 
+static bool has_memory(const char *folder) {
+  char path[96], text[256];
+  snprintf(path, sizeof path, "%s/statm", folder);
+  return read_small_file(path, text, sizeof text) > 0 && strncmp(text, "0 ", 2) != 0;
+}
+
+bool task_with_memory(const struct process *process, char *path, size_t size) {
+  snprintf(path, size, "/proc/%d", (int)process->pid);
+  if (process->threads <= 1 || has_memory(path)) return true;
+  char folder[64];
+  snprintf(folder, sizeof folder, "/proc/%d/task", (int)process->pid);
+  DIR *tasks = opendir(folder);
+  if (tasks == NULL) return false;
+  bool found = false;
+  for (struct dirent *task = readdir(tasks); task != NULL && !found; task = readdir(tasks)) {
+    if (!is_number(task->d_name)) continue;
+    snprintf(path, size, "%s/%.16s", folder, task->d_name);
+    found = has_memory(path);
+  }
+  closedir(tasks);
+  return found;
+}
+
 /* The pids of a process in each namespace, outermost first: the last one is its own view of itself. */
 static size_t namespace_depth(const char *path, unsigned long *innermost) {
   char text[4096];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /*
@@ -13,11 +14,16 @@ struct watch {
   const struct supervise_options *options;
   bool wanted;
   struct reaper *reaper;
+  pid_t init; /* 0 until it has said so */
   int64_t next_at, disk_next_at, disk_started_at;
   struct tree now, before; /* sorted by pid */
+  struct unlinked unlinked; /* of `now`, once it was asked for */
+  bool unlinked_known;
   uint64_t user_ticks, system_ticks; /* summed up over looks, so that children nobody waits for are not lost */
   struct disk_job disk;
   unsigned disk_failures; /* in a row */
+  uint64_t free_before; /* on the disk, when nothing was out of sight */
+  uint64_t pause_ms, cpu_before; /* of the last look */
 };
 
 struct watch *watch_new(const struct supervise_options *options, struct reaper *reaper) {
@@ -77,10 +83,17 @@ static void look(struct watch *watch) {
   struct tree old = watch->before;
   watch->before = watch->now;
   watch->now = old;
+  watch->unlinked_known = false;
   watch->now.most = most_of_interest(watch->options);
   tree_collect(&watch->now);
   leave_out(&watch->now, watch->reaper->helper);
   if (watch->now.count > 1) qsort(watch->now.items, watch->now.count, sizeof *watch->now.items, by_pid);
+}
+
+static struct unlinked unlinked_now(struct watch *watch) {
+  if (!watch->unlinked_known) watch->unlinked = unlinked_files(&watch->now, watch->init);
+  watch->unlinked_known = true;
+  return watch->unlinked;
 }
 
 /* ---- processor time */
@@ -119,14 +132,18 @@ static uint64_t kilobytes(const char *status, const char *field) {
   return line == NULL ? 0 : strtoull(line + strlen(field), NULL, 10) * 1024;
 }
 
-static uint64_t tree_memory(const struct watch *watch) {
-  uint64_t private = 0, shared = 0, nameless = unlinked_files(&watch->now).memory_bytes;
-  char path[64], status[4096];
+static uint64_t tree_memory(struct watch *watch) {
+  struct unlinked unlinked = unlinked_now(watch);
+  if (watch->options->no_shared_memory && unlinked.shared_maps > 0) return watch->options->watch_memory + 1;
+  uint64_t private = 0, shared = 0, nameless = unlinked.memory_bytes;
+  char folder[64], path[96], status[4096];
   for (size_t i = 0; i < watch->now.count; i++) {
-    snprintf(path, sizeof path, "/proc/%d/status", (int)watch->now.items[i].pid);
+    if (!task_with_memory(&watch->now.items[i], folder, sizeof folder)) continue;
+    snprintf(path, sizeof path, "%s/status", folder);
     if (read_small_file(path, status, sizeof status) <= 0) continue;
     /* Page tables too: a tree can fill memory with them alone. */
-    private += kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nVmSwap:") + kilobytes(status, "\nVmPTE:");
+    private += kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nVmSwap:") + kilobytes(status, "\nVmPTE:") +
+               kilobytes(status, "\nHugetlbPages:");
     shared += kilobytes(status, "\nRssShmem:");
   }
   /* A memory file may be held without being mapped; mapped it is counted already. */
@@ -135,7 +152,7 @@ static uint64_t tree_memory(const struct watch *watch) {
 
 /* ---- processes: tasks below init, as the kernel's own limits count them */
 
-static bool is_below(const struct tree *tree, const struct process *process, pid_t init) {
+bool is_below(const struct tree *tree, const struct process *process, pid_t init) {
   pid_t parent = process->parent;
   for (size_t steps = 0; steps < 1024; steps++) {
     if (parent == init) return true;
@@ -160,6 +177,24 @@ static uint64_t tree_tasks(const struct watch *watch, pid_t init, pid_t forwarde
 
 static const unsigned MOST_DISK_FAILURES = 20;
 
+static uint64_t free_bytes(const char *path) {
+  struct statfs system;
+  return statfs(path, &system) == 0 ? (uint64_t)system.f_bfree * (uint64_t)system.f_bsize : 0;
+}
+
+/*
+ * Files that are only mapped, or under way in a socket, cannot be measured. While there are any, what the disk loses
+ * counts as theirs.
+ */
+static uint64_t with_unlinked(struct watch *watch, uint64_t named) {
+  struct unlinked unlinked = unlinked_now(watch);
+  uint64_t now_free = free_bytes(watch->options->disk_paths[0]);
+  if (unlinked.unseen == 0 || watch->free_before == 0) watch->free_before = now_free;
+  uint64_t seen = named + unlinked.disk_bytes;
+  uint64_t lost = watch->free_before > now_free ? watch->free_before - now_free : 0;
+  return lost > seen ? lost : seen;
+}
+
 static bool disk_exceeded(struct watch *watch, uint64_t *value) {
   const struct supervise_options *options = watch->options;
   int64_t now = now_ms();
@@ -176,14 +211,25 @@ static bool disk_exceeded(struct watch *watch, uint64_t *value) {
   /* Without a pid namespace the command can kill the helper; it cannot get away with that for long. */
   if (answer == DISK_FAILED) return ++watch->disk_failures > MOST_DISK_FAILURES;
   watch->disk_failures = 0;
-  if (*value <= options->watch_disk) *value += unlinked_files(&watch->now).disk_bytes;
+  if (*value <= options->watch_disk) *value = with_unlinked(watch, *value);
   return *value > options->watch_disk;
+}
+
+/* A tree that uses no processor time is looked at less and less often, where a cgroup holds what grows fast. */
+static void set_pause(struct watch *watch, uint64_t cpu_ms) {
+  const struct supervise_options *options = watch->options;
+  bool idle = cpu_ms == watch->cpu_before && watch->pause_ms != 0;
+  uint64_t longer = watch->pause_ms * 2 < options->watch_idle_ms ? watch->pause_ms * 2 : options->watch_idle_ms;
+  watch->pause_ms = idle && longer > options->watch_ms ? longer : options->watch_ms;
+  watch->cpu_before = cpu_ms;
 }
 
 static enum watch_limit measured(struct watch *watch, pid_t init, pid_t forwarder, uint64_t *value) {
   const struct supervise_options *options = watch->options;
+  watch->init = init;
   look(watch);
   *value = tree_cpu_ms(watch);
+  set_pause(watch, *value);
   if (watch->now.cut && options->watch_processes != 0) {
     *value = watch->now.count;
     return LIMIT_PROCESSES;
@@ -200,7 +246,7 @@ enum watch_limit watch_tick(struct watch *watch, pid_t init, pid_t forwarder, ui
   bool due = now_ms() >= watch->next_at;
   if (due) {
     enum watch_limit limit = measured(watch, init, forwarder, value);
-    watch->next_at = now_ms() + (int64_t)watch->options->watch_ms;
+    watch->next_at = now_ms() + (int64_t)watch->pause_ms;
     if (limit != LIMIT_NONE) return limit;
   }
   if (watch->options->watch_disk == 0 || (!due && watch->disk.result < 0)) return LIMIT_NONE;

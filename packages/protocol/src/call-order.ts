@@ -13,20 +13,6 @@ export const ON_APPROVAL = ["deny", "wait", "pending"] as const;
  */
 export type OnApproval = (typeof ON_APPROVAL)[number];
 
-/** How often a resumable call saves its progress. */
-export interface CheckpointOrder {
-  enabled: boolean;
-  intervalMs: number;
-}
-
-/** The documents a call wants beside its input. */
-export interface DocumentOrder {
-  refs: string[];
-  /** Every reference keeps the version it had when the call began. */
-  pinVersions: boolean;
-  query?: string;
-}
-
 /**
  * What a caller asks for, in no door's dialect. Everything here is a claim: the engine resolves, checks and
  * authorises it, and the door fills in the caller fields its own authentication vouches for.
@@ -45,7 +31,7 @@ export interface CallOrder {
   /** The same key with the same order is answered from the record; with another order it is refused (E3904). */
   idempotencyKey?: string;
   token?: string;
-  /** The permissions the caller says the call needs; asking for them grants nothing. */
+  /** Capabilities that bound the call: it is refused when it needs another one (E3228). They grant nothing. */
   permissions?: string[];
   priority?: Priority;
   /** Demands approval even where policy would not; false never waives one. */
@@ -61,8 +47,4 @@ export interface CallOrder {
   callbackUrl?: string;
   /** May only tighten what the tool and the caller are allowed. */
   limits?: Partial<ResourceLimits>;
-  /** The checkpoint to go on from. */
-  resumeFrom?: string;
-  checkpoints?: CheckpointOrder;
-  documents?: DocumentOrder;
 }

@@ -33,3 +33,16 @@ export type TerminalState = {
 export function isTerminal(state: LifecycleState): state is TerminalState {
   return LIFECYCLE_EDGES[state].length === 0;
 }
+
+export const CALL_STATUSES = [
+  "pending",
+  "running",
+  "success",
+  "error",
+  "timeout",
+  "cancelled",
+  "permission_denied",
+  "pending_approval",
+] as const;
+/** How a call stands, in L3's words. */
+export type CallStatus = (typeof CALL_STATUSES)[number];

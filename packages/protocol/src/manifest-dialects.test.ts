@@ -1,14 +1,15 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_LIMITS } from "./manifest.ts";
+import { DEFAULT_LIMITS, MANIFEST_SCHEMA } from "./manifest.ts";
 import {
   fromL3Manifest,
   fromR1Declaration,
+  L3_MANIFEST_SCHEMA,
   type L3Manifest,
   manifestDialect,
+  R1_DECLARATION_SCHEMA,
   type R1Declaration,
 } from "./manifest-dialects.ts";
-import { L3_MANIFEST_SCHEMA, MANIFEST_SCHEMA, R1_DECLARATION_SCHEMA } from "./manifest-schema.ts";
 
 const ajv = new Ajv2020({ strict: true, allErrors: true });
 const isCanonical = ajv.compile(MANIFEST_SCHEMA);
@@ -91,18 +92,19 @@ describe("fromR1Declaration", () => {
       },
       deterministic: true,
       idempotent: true,
+      // A declaration cannot rule them out.
+      sideEffects: "external",
       source: { type: "native", metadata: { team: "storage" } },
     });
   });
 
-  it.each(R1_DECLARATION_SCHEMA.required)("is refused by its schema without %s [R1-4.1]", (name) => {
-    expect(isR1({ ...DECLARATION, [name]: undefined })).toBe(false);
-    expect(isR1.errors?.map(({ params }) => params.missingProperty)).toEqual([name]);
-  });
-
-  it("assumes side effects, which a declaration cannot rule out", () => {
-    expect(fromR1Declaration(DECLARATION).sideEffects).toBe("external");
-  });
+  it.each(R1_DECLARATION_SCHEMA.required as string[])(
+    "is refused by its schema without %s [R1-4.1]",
+    (name) => {
+      expect(isR1({ ...DECLARATION, [name]: undefined })).toBe(false);
+      expect(isR1.errors?.map(({ params }) => params.missingProperty)).toEqual([name]);
+    },
+  );
 
   it("gives a manifest that fits the canonical schema, also when the optional limits are left out", () => {
     const { metadata: _, ...bare } = DECLARATION;
@@ -116,6 +118,7 @@ describe("fromR1Declaration", () => {
 describe("fromL3Manifest", () => {
   it("keeps everything a manifest says, in milliseconds and bytes [L3-REG-1]", () => {
     expect(isL3(L3)).toBe(true);
+    expect(isCanonical(fromL3Manifest(L3))).toBe(true);
     expect(fromL3Manifest(L3)).toMatchObject({
       id: "analyze_code",
       version: "2.0.0",
@@ -157,10 +160,6 @@ describe("fromL3Manifest", () => {
     expect(manifest.requiresApproval).toBe(false);
     expect(manifest.description).toBe("Tool");
     expect(Object.hasOwn(manifest.operations.run ?? {}, "outputSchema")).toBe(false);
-  });
-
-  it("gives a manifest that fits the canonical schema", () => {
-    expect(isCanonical(fromL3Manifest(L3))).toBe(true);
   });
 
   it.each([

@@ -1,10 +1,52 @@
-import type { CallStatus } from "./call-status.ts";
-import type { FileEffects } from "./effects.ts";
-import type { Failure } from "./errors/failure.ts";
+import type { Failure } from "./errors/catalogue.ts";
 import type { JsonValue } from "./json.ts";
-import type { LifecycleState } from "./lifecycle.ts";
+import type { CallStatus, LifecycleState } from "./lifecycle.ts";
 
-export { CALL_STATUSES, type CallStatus } from "./call-status.ts";
+/** What a file, folder or link is like at one moment. */
+export interface FileState {
+  type: "file" | "folder" | "symlink";
+  /** Permission bits, such as 0o644. */
+  mode: number;
+  /** Of a file: its size. */
+  bytes?: number;
+  /** Of a file: over its content. */
+  sha256?: string;
+  /** Of a symlink: where it leads, as written in it. */
+  target?: string;
+}
+
+export const FILE_CHANGES = ["added", "edited", "deleted", "renamed", "mode", "replaced"] as const;
+/** `mode`: only the permission bits changed. `replaced`: it became something of another type. */
+export type FileChange = (typeof FILE_CHANGES)[number];
+
+/** One path that a call changed, or would change. */
+export interface FileEffect {
+  /** Relative to the workspace, with `/` between its parts. */
+  path: string;
+  change: FileChange;
+  /** Of a rename: where it was before. */
+  from?: string;
+  before?: FileState;
+  after?: FileState;
+  /** Of a text: unified diff, secrets redacted; left out for binary content and where the whole became too long. */
+  diff?: string;
+  /** Anything a person should know about it, such as that a hard link was cut. */
+  note?: string;
+}
+
+/** Everything a call changed in its workspace, as it was committed or would be. */
+export interface FileEffects {
+  /** The workspace. */
+  root: string;
+  /** Sorted by path; at most as many as the record holds. */
+  files: FileEffect[];
+  /** How many more there are than listed. */
+  omitted: number;
+  /** True when a diff was left out or cut because all together became too long. */
+  diffsCut: boolean;
+  /** SHA-256 over the canonical list of every path with its before and after states, the omitted ones included. */
+  digest: string;
+}
 
 /** On whose behalf a call is made. Never defaulted by the engine: a door says who it serves. */
 export interface Caller {
@@ -25,7 +67,7 @@ export interface ResourceUsage {
 export const ISOLATION_LEVELS = ["LEVEL_0", "LEVEL_1", "LEVEL_2"] as const;
 export type IsolationLevel = (typeof ISOLATION_LEVELS)[number];
 
-/** The isolation really in force while the tool ran, never the one that was wished for. */
+/** The isolation that was in force while the tool ran, not the one that was asked for. */
 export interface Isolation {
   level: IsolationLevel;
   runner: string;
@@ -47,7 +89,7 @@ export type LimitName = (typeof LIMIT_NAMES)[number];
 /** What held a limit: the kernel per group or per process, a supervisor that measures, or the egress proxy. */
 export type Enforcer = "cgroup" | "rlimit" | "watch" | "tmpfs" | "proxy" | "none";
 
-/** Which mechanism held each limit of a run, so that nobody has to believe more than was done. */
+/** Which mechanism held each limit of a run. */
 export type Enforcement = Partial<Record<LimitName, Enforcer>>;
 
 /** Something a process tried that its sandbox does not allow. */
@@ -74,13 +116,22 @@ export interface Receipt {
   effectsHash?: string;
 }
 
-/** Proof that nothing a failed call did to the transactional state is left. */
+/** What can outlive a rollback unseen: files that were not staged, requests to others, processes. */
+export const UNSEEN_EFFECTS = ["other_files", "network", "processes"] as const;
+export type UnseenEffect = (typeof UNSEEN_EFFECTS)[number];
+
+/** Proof that nothing is left of what a failed call did to its state and its staged files, and to nothing else. */
 export interface RollbackProof {
+  /** About what `covers` names. */
   verified: boolean;
   snapshotHash: string;
   discardedMutations: number;
   /** Of a call with a workspace: the same for its files. */
   files?: { verified: boolean; hash: string; discarded: number };
+  /** On an answer: what was compared with what it had been. */
+  covers?: ("state" | "files")[];
+  /** On an answer: what the tool could have done that its isolation does not show; empty when there is nothing. */
+  unseen?: UnseenEffect[];
 }
 
 /** The approval a call ran by, or waits for. */
@@ -110,7 +161,7 @@ interface AnswerCommon {
   completedAt: number;
   usage: ResourceUsage;
   isolation?: Isolation;
-  /** Of a sandboxed run: which mechanism held each limit. */
+  /** Of a tool that ran: which mechanism held each limit; `none` where nothing did. */
   enforcement?: Enforcement;
   /** Of a sandboxed run: what it tried and was refused. */
   violations?: Violation[];

@@ -1,5 +1,16 @@
 #!/usr/bin/env node
-import { main } from "../src/cli/main.ts";
+// Only what an old Node understands stands before this check; everything else is imported after it.
+const OLDEST_NODE = 24;
+if (Number(process.versions.node.split(".")[0]) < OLDEST_NODE) {
+  process.stderr.write(
+    `Sallyport needs Node ${OLDEST_NODE} or newer; this is Node ${process.versions.node}.\n`,
+  );
+  process.exit(70);
+}
+const { main } = await import("../src/cli/main.ts");
+const { containUncaught } = await import("../src/contain-uncaught.ts");
+
+containUncaught();
 
 const streams = [process.stdout, process.stderr];
 

@@ -1,3 +1,3 @@
 export { main } from "./cli/main.ts";
-export { type OpenHouse, openHouse } from "./compose.ts";
 export { type LoadedConfig, loadConfig } from "./config/load.ts";
+export { openRuntime, type Runtime } from "./runtime/runtime.ts";

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MANY_CALLERS, median, type Reading } from "../measure.ts";
 import type { HttpContender } from "./contender.ts";
-import { houseContender } from "./house.ts";
 import { type LoadReading, load } from "./load.ts";
 import { echoContender, mcpContender } from "./references.ts";
+import { serverContender } from "./served.ts";
 
 const SECONDS = Number(process.env.SALLYPORT_BENCH_SECONDS ?? 3);
 /** Until everything that is ever going to be compiled is: a server runs for weeks. The same for all. */
@@ -24,12 +24,12 @@ interface HttpRow {
 /** The HTTP door against a bare echo and the MCP SDK's server, interleaved in rounds, all warm. */
 export async function benchHttp(rounds: number): Promise<HttpRow[]> {
   const folder = mkdtempSync(join(tmpdir(), "sallyport-bench-http-"));
-  const process = await houseContender({
+  const process = await serverContender({
     name: "Sallyport, durable: process",
     folder: join(folder, "a"),
     durability: "process",
   });
-  const power = await houseContender({
+  const power = await serverContender({
     name: "Sallyport, durable: power",
     folder: join(folder, "b"),
     durability: "power",

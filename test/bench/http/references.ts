@@ -2,12 +2,12 @@ import { fileURLToPath } from "node:url";
 import { startServer } from "./child-server.ts";
 import type { HttpContender } from "./contender.ts";
 
-/** Fastify reading and writing the same JSON as the house: what a request costs before anything is guarded. */
-export async function echoContender(house: HttpContender): Promise<HttpContender> {
-  const answer = await (await fetch(house.url, { method: "POST", ...house.request(0) })).text();
-  if (!house.isRight(answer)) throw new Error(`${house.name} answered: ${answer}`);
+/** Fastify reading and writing the same JSON as the server: what a request costs before anything is guarded. */
+export async function echoContender(server: HttpContender): Promise<HttpContender> {
+  const answer = await (await fetch(server.url, { method: "POST", ...server.request(0) })).text();
+  if (!server.isRight(answer)) throw new Error(`${server.name} answered: ${answer}`);
   const { report, pid, close } = await startServer<{ url: string }>([script("./echo-server.ts"), answer]);
-  return { ...house, name: "Fastify echo of the same JSON", url: report.url, pid, close };
+  return { ...server, name: "Fastify echo of the same JSON", url: report.url, pid, close };
 }
 
 /** The MCP SDK's server with the same tool. */

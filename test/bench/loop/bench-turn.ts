@@ -45,8 +45,7 @@ export async function benchTurn(rounds: number): Promise<TurnRow[]> {
 
 export function printTurn(rows: readonly TurnRow[]): void {
   console.log("A whole turn: model → one tool call → model, with journal and history");
-  if (!hasPeers())
-    console.log("LangGraph is not installed; to compare: npm install --prefix test/bench/peers");
+  if (!hasPeers()) console.log("LangGraph is not installed; to compare: npm ci --prefix test/bench/peers");
   console.table(
     Object.fromEntries(
       rows.map(({ name, p50Ms, ofLangGraph }) => [

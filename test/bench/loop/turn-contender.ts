@@ -1,17 +1,17 @@
 import { mkdirSync } from "node:fs";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { createEngine, HouseAuthority, systemClock, uuidV7 } from "@sallyport/engine";
+import { ConfiguredAuthority, createEngine, systemClock, uuidV7 } from "@sallyport/engine";
 import {
   type AnswerPart,
   asEnginePolicy,
-  CallRooms,
   Conversation,
   DEFAULT_LOOP_SETTINGS,
   loopToolsOf,
+  OutputBudgets,
   type PlanningContext,
   planBatch,
-} from "@sallyport/engine/loop";
+} from "@sallyport/loop";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { pure } from "../subject.ts";
 
@@ -46,7 +46,10 @@ export async function turnContender(folder: string, durability: "process" | "pow
       (tool) => tool,
     ),
   ];
-  const engine = await createEngine({ store, authority: new HouseAuthority({ grants: [GRANT], policies }) });
+  const engine = await createEngine({
+    store,
+    authority: new ConfiguredAuthority({ grants: [GRANT], policies }),
+  });
   const implementation = { kind: "inline" as const, operations: pure.operations };
   const registered = await engine.tools.register(pure.manifest, { implementation });
   if (isFailure(registered)) throw new SallyportError(registered);
@@ -71,7 +74,7 @@ export async function turnContender(folder: string, durability: "process" | "pow
     caller: { tenant: "bench", agent: "bench" },
     tools,
     settings,
-    rooms: new CallRooms(),
+    rooms: new OutputBudgets(),
     clock: systemClock,
     ids: uuidV7(() => Date.now()),
   };

@@ -1,4 +1,4 @@
-import { applySection, isLp1Problem, parsePatch } from "@sallyport/engine/lp1";
+import { applyPatch as applyLp1, isLp1Problem, parsePatch } from "@sallyport/loop/lp1";
 import { applyPatch, createTwoFilesPatch } from "diff";
 
 const FILE_BYTES = 2 ** 20;
@@ -53,9 +53,10 @@ export function printLp1(): Lp1Reading {
 function byLp1(bytes: Buffer, text: string): Buffer {
   const patch = parsePatch(text);
   if (isLp1Problem(patch)) throw new Error(patch.message);
-  const outcome = applySection(bytes, patch.sections[0]?.operations ?? []);
-  if (outcome.kind !== "changed") throw new Error("the benchmark's own patch does not apply");
-  return outcome.content;
+  const outcome = applyLp1(patch, { keyOf: (path) => path, read: () => bytes });
+  const [file] = outcome.kind === "applied" ? outcome.files : [];
+  if (file?.kind !== "modified") throw new Error("the benchmark's own patch does not apply");
+  return file.content;
 }
 
 function timed(after: string, work: () => Buffer): number {

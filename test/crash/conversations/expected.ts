@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Conversations } from "@sallyport/engine";
-import { createMemoryConversations } from "@sallyport/engine";
+import type { Conversations } from "@sallyport/loop";
+import { createMemoryConversations } from "@sallyport/loop";
 import type { Report, Step } from "./protocol.ts";
 import { takeStep } from "./take-step.ts";
 

@@ -1,4 +1,4 @@
-import type { BatchResult, StreamEntry, Turn } from "@sallyport/engine";
+import type { BatchResult, StreamEntry, Turn } from "@sallyport/loop";
 
 /* What the harness and the process it kills say to each other: one JSON line each. */
 

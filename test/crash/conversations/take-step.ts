@@ -1,4 +1,4 @@
-import type { Conversations } from "@sallyport/engine";
+import type { Conversations } from "@sallyport/loop";
 import type { Step } from "./protocol.ts";
 
 /** Takes a step in a conversation; throws unless it is accepted. */

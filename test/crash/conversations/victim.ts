@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
-import type { OpenBatch, Turn } from "@sallyport/engine";
+import type { OpenBatch, Turn } from "@sallyport/loop";
 import type { Plan, Report, Step } from "./protocol.ts";
 import { takeStep } from "./take-step.ts";
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { removeTree } from "../../../packages/adapters/src/workspace/remove-tree.ts";
 import { workload } from "../../../packages/adapters/src/workspace/testing/random-workload.ts";
 import { type Snapshot, snapshot } from "../../../packages/adapters/src/workspace/testing/snapshot.ts";
+import { countOf, seedOf } from "../../counts.ts";
 import { seeded } from "../seeded.ts";
 import { die } from "./death.ts";
 import { layOut, live, openIn, prepare, type Scenario, STORIES } from "./scenario.ts";
@@ -16,8 +17,8 @@ import { layOut, live, openIn, prepare, type Scenario, STORIES } from "./scenari
  * is what it was before or what it should become, to the bit, and nothing else is left anywhere.
  */
 
-const KILLS = Number(process.env.SALLYPORT_EFFECT_KILLS ?? 200);
-const SEED = Number(process.env.SALLYPORT_SEED ?? 20_261_116);
+const KILLS = countOf("SALLYPORT_EFFECT_KILLS");
+const SEED = seedOf();
 const FAMILIES = 2;
 
 interface Outlook {
@@ -125,7 +126,9 @@ describe("a process killed while it changes files", () => {
       const cache = await mkdtemp(join(tmpdir(), "sallyport-effects-cache-"));
       const total: Tally = { kills: 0, before: 0, after: 0, takenBack: 0 };
       try {
-        for (let turn = 0; total.kills < KILLS / FAMILIES; turn += 1) {
+        // Where a kill lands is random: go on, within bounds, until both outcomes were seen.
+        const isShort = () => total.kills < KILLS / FAMILIES || total.before === 0 || total.takenBack === 0;
+        for (let turn = 0; isShort() && turn < 20 * KILLS; turn += 1) {
           const base = await mkdtemp(join(tmpdir(), "sallyport-effects-crash-"));
           const { tree, ops } = workloads[turn % workloads.length] ?? { tree: [], ops: [] };
           const story = STORIES[turn % STORIES.length] ?? "apply";

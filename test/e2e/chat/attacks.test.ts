@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TERMINAL_ATTACKS } from "../../../packages/engine/src/loop/fixtures/terminal-attacks.ts";
+import { TERMINAL_ATTACKS } from "../../../packages/loop/src/fixtures/terminal-attacks.ts";
 import { eventually, hasTmux, type TmuxTerminal } from "../../fixtures/tmux-terminal/index.ts";
 import { call, replaceLine } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";

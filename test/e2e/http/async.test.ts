@@ -1,52 +1,52 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { House } from "./fixtures/house.ts";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { TestServer } from "./fixtures/server.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse();
+const server = sharedServer();
 /** Of an agent's four places one is kept for a call whose caller waits for it. */
 const AT_ONCE = 3;
 const ASYNC = { body: { execution_options: { async_mode: true } } };
 
-function statusOf(at: House, id: string): Promise<string> {
+function statusOf(at: TestServer, id: string): Promise<string> {
   return at.ask({ path: `/v1/invocations/${id}` }).then(({ body }) => body.status);
 }
 
 describe("a call that nobody waits for", () => {
   it("is accepted at once, polled, and its result fetched [L3-EXE-5]", async () => {
-    const gate = house().path("accept.gate");
-    const { status, headers, body } = await house().invoke("courier", { gate }, ASYNC);
+    const gate = server().path("accept.gate");
+    const { status, headers, body } = await server().invoke("courier", { gate }, ASYNC);
     expect(status).toBe(202);
     expect(["pending", "running"]).toContain(body.status);
-    const url = `${house().url}/v1/invocations/${body.invocation_id}`;
+    const url = `${server().url}/v1/invocations/${body.invocation_id}`;
     expect([headers.location, body.polling_info.status_url]).toEqual([url, url]);
     expect(headers["retry-after"]).toMatch(/^[1-9]\d*$/);
     expect(headers["preference-applied"]).toBeUndefined();
     const path = new URL(url).pathname;
-    expect(await house().ask({ path: `${path}/result` })).toMatchObject({
+    expect(await server().ask({ path: `${path}/result` })).toMatchObject({
       status: 202,
       body: { invocation_id: body.invocation_id },
     });
     writeFileSync(gate, "");
-    await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("success");
-    const result = await house().ask({ path: `${path}/result` });
+    await expect.poll(() => statusOf(server(), body.invocation_id), SOON).toBe("success");
+    const result = await server().ask({ path: `${path}/result` });
     expect(result).toMatchObject({ status: 200, body: { status: "success", result: { delivered: true } } });
     expect(result.body).not.toHaveProperty("polling_info");
   });
 
   it("can be wished for by a header too [L3-EXE-5]", async () => {
     const headers = { prefer: "return=minimal, Respond-Async; wait=10" };
-    const { status, headers: answered, body } = await house().invoke("echo", { a: 1 }, { headers });
+    const { status, headers: answered, body } = await server().invoke("echo", { a: 1 }, { headers });
     expect([status, answered["preference-applied"]]).toEqual([202, "respond-async"]);
-    await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("success");
+    await expect.poll(() => statusOf(server(), body.invocation_id), SOON).toBe("success");
   });
 
   it("is said to be accepted before when it is asked for again [L3-API-1] [L3-EXE-5]", async () => {
-    const gate = house().path("again.gate");
+    const gate = server().path("again.gate");
     const headers = { "idempotency-key": "async-again", prefer: "respond-async" };
-    const first = await house().invoke("courier", { gate }, { headers });
-    const again = await house().invoke("courier", { gate }, { headers });
+    const first = await server().invoke("courier", { gate }, { headers });
+    const again = await server().invoke("courier", { gate }, { headers });
     expect([first.status, again.status]).toEqual([202, 202]);
     expect(again.body.invocation_id).toBe(first.body.invocation_id);
     expect([first.headers, again.headers].map((one) => one["idempotent-replayed"])).toEqual([
@@ -54,38 +54,38 @@ describe("a call that nobody waits for", () => {
       "true",
     ]);
     writeFileSync(gate, "");
-    await expect.poll(() => statusOf(house(), first.body.invocation_id), SOON).toBe("success");
+    await expect.poll(() => statusOf(server(), first.body.invocation_id), SOON).toBe("success");
   });
 
   it("is refused at once when it can never run [L3-EXE-5]", async () => {
-    const unknown = await house().invoke("nothing", {}, ASYNC);
+    const unknown = await server().invoke("nothing", {}, ASYNC);
     expect([unknown.status, unknown.body.error.details.code]).toEqual([404, "E3001"]);
-    const denied = await house().invoke("locked", {}, ASYNC);
+    const denied = await server().invoke("locked", {}, ASYNC);
     expect([denied.status, denied.body.status]).toEqual([403, "permission_denied"]);
-    const invalid = await house().invoke("ledger", { file: 1 }, ASYNC);
+    const invalid = await server().invoke("ledger", { file: 1 }, ASYNC);
     expect([invalid.status, invalid.body.error.details.code]).toEqual([400, "E3901"]);
   });
 
   it("keeps the failure it ended with [L3-EXE-5]", async () => {
-    const { body } = await house().invoke("faulty", {}, { body: { ...ASYNC.body, operation: "throw" } });
-    await expect.poll(() => statusOf(house(), body.invocation_id), SOON).toBe("error");
-    const result = await house().ask({ path: `/v1/invocations/${body.invocation_id}/result` });
+    const { body } = await server().invoke("faulty", {}, { body: { ...ASYNC.body, operation: "throw" } });
+    await expect.poll(() => statusOf(server(), body.invocation_id), SOON).toBe("error");
+    const result = await server().ask({ path: `/v1/invocations/${body.invocation_id}/result` });
     expect(result).toMatchObject({ status: 200, body: { error: { code: "tool_execution_error" } } });
   });
 
   it("waits its turn when an agent has as many as may run, and can be cancelled there [L3-EXE-4] [L3-EXE-5]", async () => {
-    const gate = house().path("queue.gate");
+    const gate = server().path("queue.gate");
     const agent_context = { agent_did: "did:agent:busy", tenant_id: "local" };
     const body = { ...ASYNC.body, agent_context };
     const ids: string[] = [];
     for (let call = 0; call < 6; call += 1)
-      ids.push((await house().invoke("courier", { gate }, { body })).body.invocation_id);
-    const standings = () => Promise.all(ids.map((id) => statusOf(house(), id)));
+      ids.push((await server().invoke("courier", { gate }, { body })).body.invocation_id);
+    const standings = () => Promise.all(ids.map((id) => statusOf(server(), id)));
     await expect
       .poll(async () => (await standings()).toSorted(), SOON)
       .toEqual([...Array(3).fill("pending"), ...Array(AT_ONCE).fill("running")]);
     const last = ids.at(-1);
-    const cancelled = await house().ask({ method: "POST", path: `/v1/invocations/${last}:cancel` });
+    const cancelled = await server().ask({ method: "POST", path: `/v1/invocations/${last}:cancel` });
     expect(cancelled).toMatchObject({ status: 200, body: { cancelled: true, status: "cancelled" } });
     writeFileSync(gate, "");
     await expect.poll(standings, SOON).toEqual([...Array(5).fill("success"), "cancelled"]);
@@ -99,7 +99,7 @@ describe("a server that ends while calls are open", () => {
   it.each(["stop", "kill"] as const)(
     "has one outcome for each of them afterwards (%s) [L3-EXE-5]",
     async (how) => {
-      await using restarted = await House.open("http: { shutdownSeconds: 1 }\n");
+      await using restarted = await TestServer.open("http: { shutdownSeconds: 1 }\n");
       const gate = restarted.path("restart.gate");
       const file = restarted.path("restart.txt");
       const accept = async (tool: string, parameters: object) =>

@@ -1,21 +1,21 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { EventReader, type SentEvent } from "./fixtures/event-reader.ts";
-import { House } from "./fixtures/house.ts";
 import { settledHoldings } from "./fixtures/processes.ts";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { TestServer } from "./fixtures/server.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse();
+const server = sharedServer();
 const ASYNC = { headers: { prefer: "respond-async" } };
 
-async function accepted(at: House, tool: string, parameters: object): Promise<string> {
+async function accepted(at: TestServer, tool: string, parameters: object): Promise<string> {
   const { status, body } = await at.invoke(tool, parameters, ASYNC);
   expect(status).toBe(202);
   return `/v1/invocations/${body.invocation_id}`;
 }
 
-function watch(at: House, path: string, lastEventId?: string): Promise<EventReader> {
+function watch(at: TestServer, path: string, lastEventId?: string): Promise<EventReader> {
   return EventReader.open(at.url, `${path}/events`, lastEventId);
 }
 
@@ -25,9 +25,9 @@ const phases = (events: SentEvent[]) => named(events, "progress").map(({ data })
 
 describe("the events of a call", () => {
   it("tell its states and its progress as they happen, and end with it [L3-API-2] [L3-EXE-5]", async () => {
-    const gate = house().path("events.gate");
-    const path = await accepted(house(), "courier", { gate });
-    const reader = await watch(house(), path);
+    const gate = server().path("events.gate");
+    const path = await accepted(server(), "courier", { gate });
+    const reader = await watch(server(), path);
     expect(reader.headers).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
@@ -43,17 +43,17 @@ describe("the events of a call", () => {
     const last = reader.events.at(-1);
     expect(last).toMatchObject({
       event: "ended",
-      data: { status: "success", result_url: `${house().url}${path}/result` },
+      data: { status: "success", result_url: `${server().url}${path}/result` },
     });
     expect(new Set(reader.events.map(({ id }) => id)).size).toBe(reader.events.length);
-    const over = await watch(house(), path, last?.id);
+    const over = await watch(server(), path, last?.id);
     expect([over.status, await over.read()]).toEqual([204, []]);
   });
 
   it("carry what the tool's process writes, without breaking a character [L3-EXE-5]", async (context) => {
-    if (house().report.isolation?.level !== "LEVEL_2")
+    if (server().report.isolation?.level !== "LEVEL_2")
       context.skip("this machine has no sandbox for processes");
-    const reader = await watch(house(), await accepted(house(), "printer", {}));
+    const reader = await watch(server(), await accepted(server(), "printer", {}));
     const events = await reader.read();
     const text = (stream: string) =>
       named(events, stream)
@@ -66,16 +66,16 @@ describe("the events of a call", () => {
   });
 
   it("go on where a cut connection left off, none twice and none missing [L3-API-2]", async () => {
-    const gate = house().path("cut.gate");
-    const path = await accepted(house(), "courier", { gate, steps: 12 });
-    const first = await watch(house(), path);
+    const gate = server().path("cut.gate");
+    const path = await accepted(server(), "courier", { gate, steps: 12 });
+    const first = await watch(server(), path);
     await first.read(isProgress);
     first.cut();
     writeFileSync(gate, "");
-    const second = await watch(house(), path, first.events.at(-1)?.id);
+    const second = await watch(server(), path, first.events.at(-1)?.id);
     await second.read(({ data }) => data.phase === "step 6");
     second.cut();
-    const third = await watch(house(), path, second.events.at(-1)?.id);
+    const third = await watch(server(), path, second.events.at(-1)?.id);
     await third.read();
     const all = [...first.events, ...second.events, ...third.events];
     const steps = Array.from({ length: 12 }, (_, index) => `step ${index + 1}`);
@@ -86,9 +86,9 @@ describe("the events of a call", () => {
   });
 
   it("can be read by many at once", async () => {
-    const gate = house().path("many.gate");
-    const path = await accepted(house(), "courier", { gate, steps: 5 });
-    const readers = await Promise.all(Array.from({ length: 30 }, () => watch(house(), path)));
+    const gate = server().path("many.gate");
+    const path = await accepted(server(), "courier", { gate, steps: 5 });
+    const readers = await Promise.all(Array.from({ length: 30 }, () => watch(server(), path)));
     const reading = readers.map((reader) => reader.read());
     writeFileSync(gate, "");
     const all = await Promise.all(reading);
@@ -98,8 +98,8 @@ describe("the events of a call", () => {
   it.each(["nonsense", "-1", "..", "a.b", "zzzzzzzz.99999999999999999", "record.999999", "\xe4.1"])(
     "are told from the beginning to a reader that claims to be at %j",
     async (place) => {
-      const { body } = await house().invoke("echo", {});
-      const reader = await watch(house(), `/v1/invocations/${body.invocation_id}`, place);
+      const { body } = await server().invoke("echo", {});
+      const reader = await watch(server(), `/v1/invocations/${body.invocation_id}`, place);
       const events = await reader.read();
       expect(reader.status).toBe(200);
       expect([events[0]?.event, events.at(-1)?.event]).toEqual(["reset", "ended"]);
@@ -107,17 +107,17 @@ describe("the events of a call", () => {
   );
 
   it("need not be asked for again by a reader that has had those on record", async () => {
-    const { body } = await house().invoke("echo", {});
+    const { body } = await server().invoke("echo", {});
     const path = `/v1/invocations/${body.invocation_id}`;
-    const events = await (await watch(house(), path, "")).read();
+    const events = await (await watch(server(), path, "")).read();
     expect(events.at(-1)?.event).toBe("ended");
-    const rest = await (await watch(house(), path, events.at(-2)?.id)).read();
+    const rest = await (await watch(server(), path, events.at(-2)?.id)).read();
     expect(rest).toEqual(events.slice(-1));
-    expect((await watch(house(), path, events.at(-1)?.id)).status).toBe(204);
+    expect((await watch(server(), path, events.at(-1)?.id)).status).toBe(204);
   });
 
   it("of a call that is over are those on record, also after a restart", async () => {
-    await using restarted = await House.open();
+    await using restarted = await TestServer.open();
     const gate = restarted.path("record.gate");
     const path = await accepted(restarted, "courier", { gate });
     const reader = await watch(restarted, path);
@@ -138,24 +138,25 @@ describe("the events of a call", () => {
   });
 
   it("end when the server stops, and the reader is let go", async () => {
-    await using closing = await House.open("http: { shutdownSeconds: 1 }\n");
+    await using closing = await TestServer.open("http: { shutdownSeconds: 1 }\n");
     const path = await accepted(closing, "courier", { gate: closing.path("never.gate") });
     const reader = await watch(closing, path);
     await reader.read(isProgress);
     const stopped = closing.stop();
-    await reader.read().catch(() => undefined);
+    const rest = await reader.read();
+    expect(rest.at(-1)).toMatchObject({ event: "ended", data: { status: "cancelled" } });
     await stopped;
   });
 
   it("leave nothing open behind when readers go away", async () => {
-    const gate = house().path("leave.gate");
-    const path = await accepted(house(), "courier", { gate });
-    const { sockets: before } = await settledHoldings(house().server.pid);
-    const readers = await Promise.all(Array.from({ length: 40 }, () => watch(house(), path)));
+    const gate = server().path("leave.gate");
+    const path = await accepted(server(), "courier", { gate });
+    const { sockets: before } = await settledHoldings(server().child.pid);
+    const readers = await Promise.all(Array.from({ length: 40 }, () => watch(server(), path)));
     await Promise.all(readers.map((reader) => reader.read(isProgress)));
-    expect(house().server.holdings.sockets).toBeGreaterThanOrEqual(before + 40);
+    expect(server().child.holdings.sockets).toBeGreaterThanOrEqual(before + 40);
     for (const reader of readers) reader.cut();
-    await expect.poll(() => house().server.holdings.sockets, SOON).toBeLessThanOrEqual(before);
+    await expect.poll(() => server().child.holdings.sockets, SOON).toBeLessThanOrEqual(before);
     writeFileSync(gate, "");
   });
 });

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse(`
+const server = sharedServer(`
 toolLimits:
   - { tools: [printer], enabled: false }
 limits: { queueWaitSeconds: 1 }
@@ -91,7 +91,7 @@ describe("tool.invoke over HTTP", () => {
   it("answers a success with its result and what it took [L3-API-1]", async () => {
     const invocation_id = randomUUID();
     const before = Date.now();
-    const { status, headers, body } = await house().invoke(
+    const { status, headers, body } = await server().invoke(
       "echo",
       { a: [1, "zwei", null] },
       { body: { invocation_id } },
@@ -99,9 +99,12 @@ describe("tool.invoke over HTTP", () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ invocation_id, status: "success", result: { a: [1, "zwei", null] } });
     const { duration_ms, started_at, completed_at, memory_peak_mb } = body.execution_metadata;
-    expect(Date.parse(started_at)).toBeGreaterThanOrEqual(before - 1);
-    // Two clocks, read one after the other: a busy machine may be away for a moment in between.
-    expect(Math.abs(Date.parse(completed_at) - Date.parse(started_at) - duration_ms)).toBeLessThan(2_000);
+    const after = Date.now();
+    const [startedAt, completedAt] = [Date.parse(started_at), Date.parse(completed_at)];
+    expect(startedAt).toBeGreaterThanOrEqual(before - 1);
+    expect(completedAt).toBeGreaterThanOrEqual(startedAt);
+    expect(completedAt).toBeLessThanOrEqual(after + 1);
+    expect(duration_ms).toBeLessThanOrEqual(after - before + 1);
     expect(memory_peak_mb).toBeGreaterThan(0);
     expect(body).not.toHaveProperty("error");
     expect(body).not.toHaveProperty("polling_info");
@@ -109,7 +112,7 @@ describe("tool.invoke over HTTP", () => {
   });
 
   it("measures the time a call really took [L3-API-1]", async () => {
-    const { body } = await house().invoke("faulty", {}, { body: { operation: "hang" } });
+    const { body } = await server().invoke("faulty", {}, { body: { operation: "hang" } });
     expect(body.execution_metadata.duration_ms).toBeGreaterThanOrEqual(150);
     expect(body.execution_metadata.duration_ms).toBeLessThan(30_000);
   });
@@ -117,7 +120,7 @@ describe("tool.invoke over HTTP", () => {
   it.each(WRONGS)(
     "says what is wrong with $what [L3-API-1]",
     async ({ tool, parameters = {}, more = {}, due }) => {
-      const { status, body } = await house().invoke(tool, parameters, { body: more });
+      const { status, body } = await server().invoke(tool, parameters, { body: more });
       expect([status, body.status, body.error.code, body.error.details.code]).toEqual(due);
       expect(body.error.message).not.toMatch(/\.ts:|node_modules|\n/);
       expect(body.error.details.advice).toMatch(/\.$/);
@@ -125,30 +128,30 @@ describe("tool.invoke over HTTP", () => {
     },
   );
 
-  it("logs a tool that failed as the tool's trouble, not the house's [R1-4.4]", async () => {
-    await house().invoke("faulty", {}, { body: { operation: "throw" } });
-    const logged = () => house().server.logged(/broken on purpose/);
+  it("logs a tool that failed as the tool's trouble, not the server's [R1-4.4]", async () => {
+    await server().invoke("faulty", {}, { body: { operation: "throw" } });
+    const logged = () => server().child.logged(/broken on purpose/);
     await expect.poll(logged, SOON).not.toEqual([]);
     for (const line of logged()) expect(line).toContain("A tool failed");
     expect(
-      house()
-        .server.logged(/Something went wrong inside/)
+      server()
+        .child.logged(/Something went wrong inside/)
         .filter((line) => /E3103|E3907/.test(line)),
     ).toEqual([]);
   });
 
   it("does not list a tool that is switched off, and says that it is [L3-API-2]", async () => {
-    const { body: listed } = await house().ask({ path: "/v1/tools" });
+    const { body: listed } = await server().ask({ path: "/v1/tools" });
     const ids = listed.tools.map(({ tool_id }: { tool_id: string }) => tool_id);
     expect([ids.includes("echo"), ids.includes("printer")]).toEqual([true, false]);
-    const { body } = await house().ask({ path: "/v1/tools/printer" });
+    const { body } = await server().ask({ path: "/v1/tools/printer" });
     expect([body.current.status, body.versions]).toEqual(["inactive", []]);
   });
 
   it("refuses documents and checkpoints, which it does not have [L3-API-1]", async () => {
     const document_context = { document_refs: ["doc://spec"] };
     const checkpoint_config = { resume_from_checkpoint_id: "c-1" };
-    const { status, body } = await house().invoke(
+    const { status, body } = await server().invoke(
       "echo",
       {},
       { body: { document_context, checkpoint_config } },
@@ -168,19 +171,19 @@ describe("tool.invoke over HTTP", () => {
       document_context: { document_refs: [] },
       checkpoint_config: { enable_checkpointing: true, checkpoint_interval_seconds: 30 },
     };
-    expect((await house().invoke("echo", {}, { body: nothing })).status).toBe(200);
+    expect((await server().invoke("echo", {}, { body: nothing })).status).toBe(200);
   });
 
   it("names every wrong place of an input [L3-API-1]", async () => {
-    const { body } = await house().invoke("ledger", { file: 7, extra: true });
+    const { body } = await server().invoke("ledger", { file: 7, extra: true });
     const places = body.error.details.issues.map(({ path }: { path: string }) => path);
     expect(places.toSorted()).toEqual(["/extra", "/file", "/line"]);
   });
 
   it("refuses an id that a call has already, and runs nothing [L3-API-1]", async () => {
     const invocation_id = randomUUID();
-    const file = house().path("ids.txt");
-    const call = (line: string) => house().invoke("ledger", { file, line }, { body: { invocation_id } });
+    const file = server().path("ids.txt");
+    const call = (line: string) => server().invoke("ledger", { file, line }, { body: { invocation_id } });
     expect((await call("first")).status).toBe(200);
     const { status, body } = await call("second");
     expect([status, body.error.code, body.error.details.code]).toEqual([
@@ -198,24 +201,24 @@ describe("tool.invoke over HTTP", () => {
       user_did: "did:user:1",
       session_id: "s-1",
     };
-    const named = await house().invoke("echo", {}, { body: { agent_context } });
-    const plain = await house().invoke("echo", {});
-    const who = async (id: string) => (await house().ask({ path: `/v1/invocations/${id}` })).body;
+    const named = await server().invoke("echo", {}, { body: { agent_context } });
+    const plain = await server().invoke("echo", {});
+    const who = async (id: string) => (await server().ask({ path: `/v1/invocations/${id}` })).body;
     expect(await who(named.body.invocation_id)).toMatchObject(agent_context);
     expect(await who(plain.body.invocation_id)).toMatchObject({ agent_did: "http", tenant_id: "local" });
   });
 
   it("waits for a person where the caller asks for that [L3-API-1]", async () => {
     const options = { execution_options: { require_approval: true } };
-    const { status, headers, body } = await house().invoke("echo", {}, { body: options });
+    const { status, headers, body } = await server().invoke("echo", {}, { body: options });
     expect([status, body.status, body.error.details.code]).toEqual([202, "pending_approval", "E3213"]);
     expect(headers.location).toBe(body.polling_info.status_url);
     expect(headers["retry-after"]).toMatch(/^\d+$/);
   });
 
   it("runs four calls of an agent at once, and says when to come again [L3-EXE-4] [L3-API-1]", async () => {
-    const gate = house().path("crowd.gate");
-    const calls = Array.from({ length: 10 }, () => house().invoke("courier", { gate }));
+    const gate = server().path("crowd.gate");
+    const calls = Array.from({ length: 10 }, () => server().invoke("courier", { gate }));
     // Those that found no place have waited for one as long as they may.
     await Promise.any(calls);
     writeFileSync(gate, "");

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse();
+const server = sharedServer();
 
 interface Sent {
   messageId?: string;
@@ -30,7 +30,7 @@ function request({ messageId = randomUUID(), tool = {}, security }: Sent = {}) {
   };
 }
 
-const send = (body: unknown) => house().ask({ path: "/v1/messages", body });
+const send = (body: unknown) => server().ask({ path: "/v1/messages", body });
 
 describe("an MCX request over HTTP", () => {
   it("is answered with a response that names it [MCX-4] [MCX-5]", async () => {
@@ -51,12 +51,12 @@ describe("an MCX request over HTTP", () => {
     expect(execution.execution_time_ms).toBeTypeOf("number");
   });
 
-  it("becomes a call of its source and session, under an id of the house's own [MCX-4]", async () => {
+  it("becomes a call of its source and session, under an id of the server's own [MCX-4]", async () => {
     const { header } = request();
     const { headers } = await send(request({ messageId: header.messageId }));
     const { pathname } = new URL(String(headers["content-location"]));
     expect(pathname).not.toContain(header.messageId);
-    const { body } = await house().ask({ path: pathname });
+    const { body } = await server().ask({ path: pathname });
     expect(body).toMatchObject({
       agent_did: "did:agent:mcx",
       session_id: "s-1",
@@ -84,20 +84,20 @@ describe("an MCX request over HTTP", () => {
   );
 
   it("is answered once a person has to be asked, and goes on by itself [MCX-5]", async () => {
-    const file = house().path("mcx.txt");
+    const file = server().path("mcx.txt");
     const tool = { id: "payment", parameters: { file, amount: 3 } };
     const { status, headers, body } = await send(request({ tool }));
     const { execution } = body.payload;
     expect([status, execution.status, execution.error.details.pending]).toEqual([202, "failure", true]);
     const path = new URL(headers.location ?? "").pathname;
-    const { approval_id } = (await house().ask({ path })).body;
-    await house().operator({ method: "POST", path: `/v1/approvals/${approval_id}:approve` });
-    await expect.poll(async () => (await house().ask({ path })).body.status, SOON).toBe("success");
+    const { approval_id } = (await server().ask({ path })).body;
+    await server().operator({ method: "POST", path: `/v1/approvals/${approval_id}:approve` });
+    await expect.poll(async () => (await server().ask({ path })).body.status, SOON).toBe("success");
   });
 
   it("is answered from the record when it comes again under its key [MCX-5]", async () => {
     const headers = { "idempotency-key": "mcx-again" };
-    const asked = () => house().ask({ path: "/v1/messages", body: request(), headers });
+    const asked = () => server().ask({ path: "/v1/messages", body: request(), headers });
     const [first, again] = [await asked(), await asked()];
     expect([first.status, first.headers["idempotent-replayed"]]).toEqual([200, undefined]);
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);

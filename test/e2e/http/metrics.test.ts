@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse();
+const server = sharedServer();
 
 /** The sum of a reading over every line of its name that has these labels. */
 async function reading(name: string, labels: Record<string, string> = {}): Promise<number> {
-  const { body } = await house().ask({ path: "/metrics" });
+  const { body } = await server().ask({ path: "/metrics" });
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   const lines = String(body).matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)`, "gm"));
   const values = [...lines].filter(([, all = ""]) => wanted.every((label) => all.includes(label)));
@@ -14,18 +14,18 @@ async function reading(name: string, labels: Record<string, string> = {}): Promi
 }
 
 async function buckets(name: string): Promise<string[]> {
-  const { body } = await house().ask({ path: "/metrics" });
+  const { body } = await server().ask({ path: "/metrics" });
   const found = String(body).matchAll(new RegExp(`^${name}_bucket\\{.*le="([^"]+)"`, "gm"));
   return [...new Set([...found].map(([, le = ""]) => le))];
 }
 
 describe("/metrics", () => {
   it("counts what happened, under the names that dashboards know [R1-8.2]", async () => {
-    await house().invoke("echo", {});
-    await house().invoke("echo", {});
-    await house().invoke("faulty", {}, { body: { operation: "throw" } });
-    await house().invoke("locked", {});
-    await house().invoke("ledger", { file: 1 });
+    await server().invoke("echo", {});
+    await server().invoke("echo", {});
+    await server().invoke("faulty", {}, { body: { operation: "throw" } });
+    await server().invoke("locked", {});
+    await server().invoke("ledger", { file: 1 });
     await expect
       .poll(() => reading("tool_invocations_total", { tool_id: "echo", status: "success" }), SOON)
       .toBe(2);
@@ -48,25 +48,26 @@ describe("/metrics", () => {
     await expect.poll(() => reading("tool_executions_active"), SOON).toBe(0);
   });
 
-  it("has the buckets that were asked for [R1-8.2]", async () => {
-    await house().invoke("echo", {});
-    const execution = ["0.1", "0.5", "1", "5", "10", "30", "60", "120", "300", "+Inf"];
+  it("has the buckets that were asked for, and finer ones for fast calls [R1-8.2]", async () => {
+    await server().invoke("echo", {});
+    const fast = ["0.001", "0.005", "0.01", "0.025", "0.05"];
+    const execution = [...fast, "0.1", "0.5", "1", "5", "10", "30", "60", "120", "300", "+Inf"];
     expect(await buckets("tool_execution_duration_seconds")).toEqual(execution);
     const permission = ["0.001", "0.005", "0.01", "0.05", "0.1", "0.5", "1", "+Inf"];
     expect(await buckets("permission_check_duration_seconds")).toEqual(permission);
   });
 
   it("makes no label of what a stranger sends", async () => {
-    await house().ask({ path: "/v1/tools/curious-name" });
-    await house().ask({ path: "/curious-name" });
-    await house().ask({ method: "PROPFIND", path: "/v1/tools" });
-    await house().invoke("curious-name", {});
-    await house().invoke(
+    await server().ask({ path: "/v1/tools/curious-name" });
+    await server().ask({ path: "/curious-name" });
+    await server().ask({ method: "PROPFIND", path: "/v1/tools" });
+    await server().invoke("curious-name", {});
+    await server().invoke(
       "echo",
       {},
       { body: { agent_context: { agent_did: "curious-name", tenant_id: "curious-name" } } },
     );
-    const { headers, body } = await house().ask({ path: "/metrics" });
+    const { headers, body } = await server().ask({ path: "/metrics" });
     expect(headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(body).not.toContain("curious-name");
     await expect
@@ -81,8 +82,8 @@ describe("/metrics", () => {
 
 describe("health", () => {
   it("says that the process answers and that calls can be taken", async () => {
-    expect((await house().ask({ path: "/healthz" })).body.status).toBe("ok");
-    const { status, body } = await house().ask({ path: "/readyz" });
+    expect((await server().ask({ path: "/healthz" })).body.status).toBe("ok");
+    const { status, body } = await server().ask({ path: "/readyz" });
     expect([status, body.status]).toEqual([200, "ready"]);
     expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(
       expect.arrayContaining(["store", "disk", "engine"]),

@@ -2,14 +2,14 @@ import { writeFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import { GeneratedClient, type Sdk } from "./fixtures/generated-client.ts";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse();
+const server = sharedServer();
 
 describe("the description of the API", () => {
   it("is valid OpenAPI 3.1", async () => {
-    const { headers, body } = await house().ask({ path: "/openapi.json" });
+    const { headers, body } = await server().ask({ path: "/openapi.json" });
     expect(headers["content-type"]).toMatch(/^application\/json/);
     const validator = new Validator();
     const { valid, errors } = await validator.validate(structuredClone(body));
@@ -18,7 +18,7 @@ describe("the description of the API", () => {
   });
 
   it("names every operation once, and everything it refers to", async () => {
-    const { body } = await house().ask({ path: "/openapi.json" });
+    const { body } = await server().ask({ path: "/openapi.json" });
     const operations = Object.values(body.paths as Record<string, Record<string, { operationId: string }>>);
     const ids = operations.flatMap((path) => Object.values(path).map(({ operationId }) => operationId));
     expect(new Set(ids).size).toBe(ids.length);
@@ -30,23 +30,23 @@ describe("the description of the API", () => {
   });
 
   it("is also a page to read, with every operation and every error on it", async () => {
-    const { body, headers } = await house().ask({ path: "/docs" });
+    const { body, headers } = await server().ask({ path: "/docs" });
     expect(headers["content-type"]).toMatch(/^text\/html/);
-    for (const path of Object.keys(house().described.document.paths)) expect(body).toContain(path);
-    expect((await house().ask({ path: "/docs/errors" })).body).toContain('id="E3903"');
+    for (const path of Object.keys(server().described.document.paths)) expect(body).toContain(path);
+    expect((await server().ask({ path: "/docs/errors" })).body).toContain('id="E3903"');
   });
 
-  it("is where the bare address leads, and shows a call that this house takes", async () => {
-    const bare = await house().ask({ path: "/" });
+  it("is where the bare address leads, and shows a call that this server takes", async () => {
+    const bare = await server().ask({ path: "/" });
     expect([bare.status, bare.headers.location]).toEqual([303, "/docs"]);
-    const page: string = (await house().ask({ path: "/docs" })).body;
+    const page: string = (await server().ask({ path: "/docs" })).body;
     const [line = ""] = page.replaceAll("&quot;", '"').match(/\{"tool_id":.*\}(?=&#39;)/) ?? [];
     expect(page).not.toContain("calculator");
     const headers = { prefer: "respond-async" };
-    const tried = await house().ask({ path: "/v1/tools/invoke", body: JSON.parse(line), headers });
+    const tried = await server().ask({ path: "/v1/tools/invoke", body: JSON.parse(line), headers });
     expect(tried.status).toBe(202);
     const path = `/v1/invocations/${tried.body.invocation_id}:cancel`;
-    expect((await house().ask({ method: "POST", path })).status).toBe(200);
+    expect((await server().ask({ method: "POST", path })).status).toBe(200);
   });
 });
 
@@ -56,11 +56,11 @@ describe("a client that a public generator makes of it", () => {
   let operator: object;
 
   beforeAll(async () => {
-    const generated = new GeneratedClient(house().folder);
-    await generated.make(house().described.document);
+    const generated = new GeneratedClient(server().folder);
+    await generated.make(server().described.document);
     expect(await generated.complaints()).toBe("");
-    ({ sdk, client } = await generated.load({ baseUrl: house().url }));
-    ({ client: operator } = await generated.load({ baseUrl: house().url, key: house().operatorKey }));
+    ({ sdk, client } = await generated.load({ baseUrl: server().url }));
+    ({ client: operator } = await generated.load({ baseUrl: server().url, key: server().operatorKey }));
   }, 180_000);
 
   const until = async (invocation_id: string, status: string) => {
@@ -79,7 +79,7 @@ describe("a client that a public generator makes of it", () => {
   });
 
   it("calls a tool and does not wait, watches it, and fetches the result [L3-EXE-5]", async () => {
-    const gate = house().path("client.gate");
+    const gate = server().path("client.gate");
     const body = { tool_id: "courier", parameters: { gate }, execution_options: { async_mode: true } };
     const { data } = (await sdk.invokeTool?.({ client, body })) ?? {};
     const path = { invocation_id: data.invocation_id };
@@ -104,7 +104,7 @@ describe("a client that a public generator makes of it", () => {
   it("cancels a call [L3-API-2]", async () => {
     const body = {
       tool_id: "courier",
-      parameters: { gate: house().path("never.gate") },
+      parameters: { gate: server().path("never.gate") },
       execution_options: { async_mode: true },
     };
     const { data } = (await sdk.invokeTool?.({ client, body })) ?? {};
@@ -115,7 +115,7 @@ describe("a client that a public generator makes of it", () => {
   });
 
   it("answers approvals and checks the audit with the operator key", async () => {
-    const parameters = { file: house().path("client.txt"), amount: 5 };
+    const parameters = { file: server().path("client.txt"), amount: 5 };
     const { data } = (await sdk.invokeTool?.({ client, body: { tool_id: "payment", parameters } })) ?? {};
     expect((await sdk.listApprovals?.({ client }))?.response.status).toBe(401);
     const { data: listed } = (await sdk.listApprovals?.({ client: operator })) ?? {};

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { settledHoldings } from "./fixtures/processes.ts";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { type SlowHabit, SlowSender } from "./fixtures/slow-sender.ts";
 import { SOON } from "./fixtures/soon.ts";
 
@@ -11,7 +11,7 @@ const SLACK_SECONDS = 25;
 const SLOW = 200;
 const CONNECTIONS = 300;
 
-const house = sharedHouse(`
+const server = sharedServer(`
 http: { requestSeconds: ${REQUEST_SECONDS}, connections: ${CONNECTIONS} }
 `);
 
@@ -28,7 +28,7 @@ const HABITS: SlowHabit[] = [
 
 function crowd(count: number): SlowSender[] {
   const habit = (index: number) => HABITS[index % HABITS.length] ?? { beginning: "", drip: "" };
-  return Array.from({ length: count }, (_, index) => new SlowSender(house().url, habit(index)));
+  return Array.from({ length: count }, (_, index) => new SlowSender(server().url, habit(index)));
 }
 
 /** Calls one after the other as long as it takes, and says how long each took. */
@@ -40,7 +40,7 @@ async function goodCallsUntil(end: Promise<unknown>): Promise<number[]> {
   });
   while (!isOver) {
     const began = performance.now();
-    const { status } = await house().invoke("echo", { n: waits.length });
+    const { status } = await server().invoke("echo", { n: waits.length });
     expect(status).toBe(200);
     waits.push(performance.now() - began);
     await sleep(20);
@@ -51,10 +51,10 @@ async function goodCallsUntil(end: Promise<unknown>): Promise<number[]> {
 
 describe("two hundred slow senders", () => {
   it("are answered with 408 and dropped in time, while good calls go on", async () => {
-    await house().invoke("echo", {});
-    const { sockets: before } = await settledHoldings(house().server.pid);
+    await server().invoke("echo", {});
+    const { sockets: before } = await settledHoldings(server().child.pid);
     const slow = crowd(SLOW);
-    await expect.poll(() => house().server.holdings.sockets, SOON).toBeGreaterThanOrEqual(before + SLOW);
+    await expect.poll(() => server().child.holdings.sockets, SOON).toBeGreaterThanOrEqual(before + SLOW);
     const over = Promise.all(slow.map((sender) => sender.over));
     const waits = await goodCallsUntil(over);
     const ends = await over;
@@ -62,13 +62,13 @@ describe("two hundred slow senders", () => {
     expect(ends.filter(({ seconds }) => seconds > REQUEST_SECONDS + SLACK_SECONDS)).toEqual([]);
     expect(waits.length).toBeGreaterThan(2);
     expect(Math.max(...waits)).toBeLessThan(15_000);
-    await expect.poll(() => house().server.holdings.sockets, SOON).toBeLessThanOrEqual(before);
+    await expect.poll(() => server().child.holdings.sockets, SOON).toBeLessThanOrEqual(before);
   });
 });
 
 describe("more senders than there is room for", () => {
-  it("are turned away, and the house serves again when they are gone", async () => {
-    const { sockets: before } = await settledHoldings(house().server.pid);
+  it("are turned away, and the server serves again when they are gone", async () => {
+    const { sockets: before } = await settledHoldings(server().child.pid);
     const senders = crowd(CONNECTIONS + 100);
     const ends = await Promise.all(senders.map(({ over }) => over));
     const count = (status: string) => ends.filter((end) => end.status === status).length;
@@ -76,7 +76,7 @@ describe("more senders than there is room for", () => {
       answered: CONNECTIONS,
       dropped: 100,
     });
-    expect((await house().invoke("echo", { n: 1 })).status).toBe(200);
-    await expect.poll(() => house().server.holdings.sockets, SOON).toBeLessThanOrEqual(before);
+    expect((await server().invoke("echo", { n: 1 })).status).toBe(200);
+    await expect.poll(() => server().child.holdings.sockets, SOON).toBeLessThanOrEqual(before);
   });
 });

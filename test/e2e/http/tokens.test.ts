@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { EventReader } from "./fixtures/event-reader.ts";
 import { ServerChild } from "./fixtures/server-child.ts";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse("http: { callers: token }\ntokens: { skewSeconds: 0 }\n", { withKeys: true });
+const server = sharedServer("http: { callers: token }\ntokens: { skewSeconds: 0 }\n", { withKeys: true });
 
 /** Who has which token: the agent's name, the tool it may call, and how long. */
 const WANTED = {
@@ -25,7 +25,7 @@ const tokens = new Map<string, string>();
 beforeAll(async () => {
   const made = Object.entries(WANTED).map(async ([name, [agent, tool, ttl]]) => {
     const options = ["--agent", agent, "--tenant", "acme", "--tool", tool, "--ttl", ttl];
-    tokens.set(name, (await house().command("token", "mint", ...options)).trim());
+    tokens.set(name, (await server().command("token", "mint", ...options)).trim());
   });
   await Promise.all(made);
 }, 180_000);
@@ -43,27 +43,52 @@ async function invoke(
   parameters: object,
   { headers = {}, body = {} }: { headers?: Record<string, string>; body?: object } = {},
 ) {
-  return await house().invoke(tool, parameters, { headers, body });
+  return await server().invoke(tool, parameters, { headers, body });
 }
 
-describe("a house that asks for tokens", () => {
+describe("a server that asks for tokens", () => {
+  it("has who was not let in on record, in no chain that they name", async () => {
+    const forged = { agent_context: { agent_did: "did:agent:a", tenant_id: "victim" } };
+    const refusals = [
+      await invoke("echo", {}),
+      await invoke("echo", {}, { headers: { authorization: "Bearer ey.ey.x" } }),
+      await invoke("echo", {}, { body: { ...forged, capability_token: "ey.ey.x" } }),
+      await server().ask({ path: "/v1/messages", body: mcx() }),
+      await invoke("echo", {}, { headers: bearer("any"), body: forged }),
+    ];
+    expect(refusals.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
+    const chain = async (tenant: string): Promise<{ data: Record<string, unknown> }[]> =>
+      (await server().operator({ path: `/v1/audit?tenant=${tenant}` })).body.events;
+    expect(await chain("victim")).toEqual([]);
+    const unknown = (await chain("sallyport")).filter(({ data }) => data.state === "REFUSED");
+    expect(unknown.map(({ data }) => data.error)).toMatchObject([
+      { code: "E3938" },
+      { code: "E3201" },
+      { code: "E3201" },
+      { code: "E3938" },
+    ]);
+    expect((await chain("acme")).at(-1)?.data).toMatchObject({ state: "REFUSED", claimedTenant: "victim" });
+    expect(server().child.logged(/was not let in/)).toHaveLength(4);
+    expect((await server().operator({ path: "/v1/audit:verify" })).body.verified).toBe(true);
+  });
+
   it("does nothing for nobody [L3-API-1]", async () => {
     const refusals = [
       await invoke("echo", {}),
-      await house().ask({ path: "/v1/tools" }),
-      await house().ask({ path: "/v1/tools/echo" }),
-      await house().ask({ path: "/v1/invocations" }),
-      await house().ask({ path: "/v1/invocations/x" }),
-      await house().ask({ path: "/v1/invocations/x/events" }),
-      await house().ask({ path: "/v1/invocations/x:cancel", method: "POST" }),
+      await server().ask({ path: "/v1/tools" }),
+      await server().ask({ path: "/v1/tools/echo" }),
+      await server().ask({ path: "/v1/invocations" }),
+      await server().ask({ path: "/v1/invocations/x" }),
+      await server().ask({ path: "/v1/invocations/x/events" }),
+      await server().ask({ path: "/v1/invocations/x:cancel", method: "POST" }),
     ];
     for (const { status, headers, body } of refusals) {
       expect([status, body.code]).toEqual([401, "E3938"]);
       expect(headers["www-authenticate"]).toBe('Bearer realm="sallyport"');
     }
-    const message = await house().ask({ path: "/v1/messages", body: mcx() });
+    const message = await server().ask({ path: "/v1/messages", body: mcx() });
     expect([message.status, message.body.header.messageType]).toEqual([401, "error"]);
-    expect((await house().ask({ path: "/healthz" })).status).toBe(200);
+    expect((await server().ask({ path: "/healthz" })).status).toBe(200);
   });
 
   it("takes a token as a header or in the body, for the agent it names [L3-API-1]", async () => {
@@ -71,12 +96,12 @@ describe("a house that asks for tokens", () => {
     expect([byHeader.status, byHeader.body.result]).toEqual([200, { a: 1 }]);
     const inBody = await invoke("echo", { a: 2 }, { body: { capability_token: token("any") } });
     expect([inBody.status, inBody.body.result]).toEqual([200, { a: 2 }]);
-    const { body } = await house().ask({
+    const { body } = await server().ask({
       path: `/v1/invocations/${byHeader.body.invocation_id}`,
       headers: bearer("any"),
     });
     expect(body).toMatchObject({ agent_did: "did:agent:a", tenant_id: "acme" });
-    const sent = await house().ask({ path: "/v1/messages", body: mcx({ token: token("any") }) });
+    const sent = await server().ask({ path: "/v1/messages", body: mcx({ token: token("any") }) });
     expect([sent.status, sent.body.payload?.execution.status]).toEqual([200, "success"]);
   });
 
@@ -86,7 +111,7 @@ describe("a house that asks for tokens", () => {
     expect([other.status, other.body.status]).toEqual([401, "permission_denied"]);
     const ledger = await invoke(
       "ledger",
-      { file: house().path("x"), line: "x" },
+      { file: server().path("x"), line: "x" },
       { headers: bearer("echo") },
     );
     expect(ledger.body.status).toBe("permission_denied");
@@ -99,51 +124,51 @@ describe("a house that asks for tokens", () => {
     const [mine, yours] = [bearer("mine"), bearer("yours")];
     const { body } = await invoke("echo", { secret: 1 }, { headers: mine });
     const path = `/v1/invocations/${body.invocation_id}`;
-    expect((await house().ask({ path, headers: mine })).status).toBe(200);
+    expect((await server().ask({ path, headers: mine })).status).toBe(200);
     for (const more of ["", "/result", "/events"]) {
-      const seen = await house().ask({ path: `${path}${more}`, headers: yours });
-      const never = await house().ask({ path: `/v1/invocations/${"0".repeat(36)}${more}`, headers: yours });
+      const seen = await server().ask({ path: `${path}${more}`, headers: yours });
+      const never = await server().ask({ path: `/v1/invocations/${"0".repeat(36)}${more}`, headers: yours });
       expect([seen.status, seen.body.code]).toEqual([404, "E3917"]);
       expect(seen.body.title).toBe(never.body.title);
     }
-    const cancel = await house().ask({ method: "POST", path: `${path}:cancel`, headers: yours });
+    const cancel = await server().ask({ method: "POST", path: `${path}:cancel`, headers: yours });
     expect([cancel.status, cancel.body.code]).toEqual([404, "E3917"]);
-    const listed = await house().ask({ path: "/v1/invocations", headers: yours });
+    const listed = await server().ask({ path: "/v1/invocations", headers: yours });
     expect(JSON.stringify(listed.body)).not.toContain(body.invocation_id);
-    const asked = await house().ask({ path: "/v1/invocations?agent=did:agent:mine", headers: yours });
+    const asked = await server().ask({ path: "/v1/invocations?agent=did:agent:mine", headers: yours });
     expect(asked.body.invocations).toEqual([]);
-    expect((await house().operator({ path })).status).toBe(200);
+    expect((await server().operator({ path })).status).toBe(200);
   });
 
   it("tells an agent of no tool that nothing lets it use", async () => {
     const headers = bearer("echo");
-    const { body } = await house().ask({ path: "/v1/tools", headers });
+    const { body } = await server().ask({ path: "/v1/tools", headers });
     expect(body.tools.map(({ tool_id }: { tool_id: string }) => tool_id)).toEqual(["echo"]);
-    const hidden = await house().ask({ path: "/v1/tools/payment", headers });
-    const none = await house().ask({ path: "/v1/tools/nothing", headers });
+    const hidden = await server().ask({ path: "/v1/tools/payment", headers });
+    const none = await server().ask({ path: "/v1/tools/nothing", headers });
     expect([hidden.status, hidden.body.code]).toEqual([none.status, none.body.code]);
   });
 
   it("keeps management from agents", async () => {
     const headers = bearer("any");
     for (const path of ["/v1/approvals", "/v1/grants", "/v1/audit", "/v1/audit:verify"])
-      expect(await house().ask({ path, headers })).toMatchObject({ status: 403, body: { code: "E3940" } });
-    const { status } = await house().ask({ path: "/v1/config:reload", method: "POST", headers });
+      expect(await server().ask({ path, headers })).toMatchObject({ status: 403, body: { code: "E3940" } });
+    const { status } = await server().ask({ path: "/v1/config:reload", method: "POST", headers });
     expect(status).toBe(403);
   });
 
   it("refuses a token from the moment it is revoked, also for what runs on it", async () => {
-    const gate = house().path("revoked.gate");
+    const gate = server().path("revoked.gate");
     const { body } = await invoke(
       "courier",
       { gate },
       { headers: { ...bearer("leaked"), prefer: "respond-async" } },
     );
     const path = `/v1/invocations/${body.invocation_id}`;
-    const reader = await EventReader.open(house().url, `${path}/events`);
+    const reader = await EventReader.open(server().url, `${path}/events`);
     expect(reader.status).toBe(401);
     reader.cut();
-    const revoked = await house().operator({
+    const revoked = await server().operator({
       path: "/v1/tokens:revoke",
       body: { token: token("leaked"), reason: "leaked" },
     });
@@ -152,9 +177,9 @@ describe("a house that asks for tokens", () => {
     expect([after.status, after.body.code]).toEqual([401, "E3208"]);
     expect(after.headers["www-authenticate"]).toContain('error="invalid_token"');
     await expect
-      .poll(async () => (await house().operator({ path })).body.status, SOON)
+      .poll(async () => (await server().operator({ path })).body.status, SOON)
       .toBe("permission_denied");
-    expect((await house().operator({ path })).body.error.details.code).toBe("E3217");
+    expect((await server().operator({ path })).body.error.details.code).toBe("E3217");
   });
 
   it("refuses a token that has expired", async () => {
@@ -164,7 +189,7 @@ describe("a house that asks for tokens", () => {
   });
 
   it("lets operators call without a token", async () => {
-    const { status, body } = await house().operator({
+    const { status, body } = await server().operator({
       path: "/v1/tools/invoke",
       body: { tool_id: "echo", parameters: {} },
     });
@@ -190,7 +215,7 @@ function mcx(security?: object): object {
   };
 }
 
-describe("a house that others could reach", () => {
+describe("a server that others could reach", () => {
   it.each(["0.0.0.0", "example.com"])("does not open at %s without asking for tokens", async (host) => {
     const folder = mkdtempSync(join(tmpdir(), "sallyport-wide-"));
     try {

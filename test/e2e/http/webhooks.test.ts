@@ -2,20 +2,20 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { House } from "./fixtures/house.ts";
 import { type Received, Receiver } from "./fixtures/receiver.ts";
-import { sharedHouse } from "./fixtures/shared-house.ts";
+import { TestServer } from "./fixtures/server.ts";
+import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
-const house = sharedHouse("webhooks: { allowPrivate: true }\n");
-const closed = sharedHouse();
+const server = sharedServer("webhooks: { allowPrivate: true }\n");
+const closed = sharedServer();
 
 function callBack(callback_url: string, tool = "echo", more: object = {}) {
-  return house().invoke(tool, { n: 1 }, { body: { execution_options: { callback_url }, ...more } });
+  return server().invoke(tool, { n: 1 }, { body: { execution_options: { callback_url }, ...more } });
 }
 
-/** The body of a callback, for whoever knows the house's secret; throws when it is not genuine. */
-function verified(at: House, { headers, body }: Received): Record<string, unknown> {
+/** The body of a callback, for whoever knows the server's secret; throws when it is not genuine. */
+function verified(at: TestServer, { headers, body }: Received): Record<string, unknown> {
   const secret = readFileSync(join(at.report.stateFolder, "keys", "webhook.secret"), "utf8").trim();
   return new Webhook(secret).verify(body, headers as Record<string, string>) as Record<string, unknown>;
 }
@@ -31,12 +31,14 @@ describe("a callback", () => {
     expect(message.path).toBe("/hook?x=1");
     expect(message.headers).toMatchObject({
       "content-type": "application/json",
-      "webhook-id": body.invocation_id,
+      "webhook-id": expect.stringMatching(`^${body.invocation_id}~[0-9a-f]{16}$`),
     });
-    const told = verified(house(), message);
-    const { body: result } = await house().ask({ path: `/v1/invocations/${body.invocation_id}/result` });
+    const told = verified(server(), message);
+    const { body: result } = await server().ask({ path: `/v1/invocations/${body.invocation_id}/result` });
     expect(told).toEqual(result);
-    expect(() => verified(house(), { ...message, body: message.body.replace("success", "error") })).toThrow();
+    expect(() =>
+      verified(server(), { ...message, body: message.body.replace("success", "error") }),
+    ).toThrow();
   });
 
   it("tells of a failure too", async () => {
@@ -54,7 +56,7 @@ describe("a callback", () => {
     await using receiver = await new Receiver(() => ({ status: 307, location: elsewhere.url })).open();
     const { body } = await callBack(receiver.url);
     const givenUp = new RegExp(`${body.invocation_id}.*given up`);
-    await expect.poll(() => house().server.stderr, SOON).toMatch(givenUp);
+    await expect.poll(() => server().child.stderr, SOON).toMatch(givenUp);
     expect([receiver.received.length, elsewhere.received.length]).toEqual([1, 0]);
   });
 
@@ -62,7 +64,7 @@ describe("a callback", () => {
     await using receiver = await new Receiver((number) =>
       number === 0 ? undefined : { status: 204 },
     ).open();
-    await using restarted = await House.open("webhooks: { allowPrivate: true }\n");
+    await using restarted = await TestServer.open("webhooks: { allowPrivate: true }\n");
     const options = { execution_options: { callback_url: receiver.url } };
     const { body } = await restarted.invoke("echo", { n: 1 }, { body: options });
     await expect.poll(() => receiver.received.length, SOON).toBe(1);
@@ -70,7 +72,8 @@ describe("a callback", () => {
     await restarted.start();
     await expect.poll(() => receiver.received.length, SOON).toBe(2);
     const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
-    expect(ids).toEqual([body.invocation_id, body.invocation_id]);
+    expect(ids[0]).toMatch(`${body.invocation_id}~`);
+    expect(ids[1]).toBe(ids[0]);
     expect(receiver.received.map((message) => verified(restarted, message).status)).toEqual([
       "success",
       "success",
@@ -78,7 +81,7 @@ describe("a callback", () => {
   });
 });
 
-describe("a callback to where the house may not reach", () => {
+describe("a callback to where the server may not reach", () => {
   it.each([
     "http://127.0.0.1:9/",
     "http://localhost/",

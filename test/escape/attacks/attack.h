@@ -48,6 +48,11 @@ void try_read(const char *path);
 /* Tries to write to a file that is there. */
 void try_write(const char *path);
 
+/* A page that children share with their parent. */
+void *shared_page(void);
+/* Sends a descriptor into a socket where nobody takes it, and closes it; false when that is refused. */
+bool send_away(int socket, int fd);
+
 char *joined(const char *first, const char *second);
 bool starts_with(const char *text, const char *start);
 void sleep_ms(long milliseconds);

@@ -44,8 +44,7 @@ ATTACK(fork_many) {
 /* Each child forks on: nobody counts but the kernel. */
 ATTACK(fork_doubling) {
   int64_t end = clock_ms() + 1500;
-  int *living = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (living == MAP_FAILED) broken("mmap");
+  int *living = shared_page();
   while (clock_ms() < end) {
     pid_t child = fork();
     if (child == 0) count_or_escape(__atomic_add_fetch(living, 1, __ATOMIC_SEQ_CST));

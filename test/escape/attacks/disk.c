@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,6 +55,38 @@ static void fill(const char *folder, bool unlinked) {
 ATTACK(fill_folder) { fill(args[0], false); }
 
 ATTACK(fill_with_unlinked_files) { fill(args[0], true); }
+
+/* Files that have no name and no descriptor: on their way through a socket, or only mapped. */
+static void fill_out_of_sight(bool mapped) {
+  char *bytes = megabyte();
+  const char *folder = given("X_WS");
+  size_t mib = 0;
+  int ends[2];
+  signal(SIGXFSZ, SIG_IGN);
+  if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0) broken("socketpair");
+  for (int number = 0; mib < TOO_MUCH_MIB; number++) {
+    int fd = open(joined(folder, "/filler"), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+    if (fd < 0 || unlink(joined(folder, "/filler")) != 0) break;
+    size_t before = mib;
+    for (int part = 0; part < 7 && write(fd, bytes, MIB) == (ssize_t)MIB; part++) mib++;
+    if (mib == before) break;
+    if (mapped) {
+      if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) break;
+      close(fd);
+    } else if (!send_away(ends[0], fd)) {
+      break;
+    }
+    sleep_ms(5);
+  }
+  if (mib >= TOO_MUCH_MIB) escaped("%zu MiB were written to %s", mib, folder);
+  contained("%zu MiB", mib);
+  refused(folder);
+  stay_a_moment();
+}
+
+ATTACK(fill_files_in_flight) { fill_out_of_sight(false); }
+
+ATTACK(fill_files_only_mapped) { fill_out_of_sight(true); }
 
 ATTACK(fill_one_file) {
   char *bytes = megabyte();

@@ -84,10 +84,9 @@ ATTACK(memory_locked) {
 
 ATTACK(memory_children) {
   /* Each stays below the limit; together they do not. Each says when it holds what it wanted. */
-  int *holding = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int *holding = shared_page();
   int alive = 0;
   pid_t children[20];
-  if (holding == MAP_FAILED) broken("mmap");
   for (int i = 0; i < 20; i++) {
     children[i] = fork();
     if (children[i] != 0) continue;
@@ -108,7 +107,10 @@ ATTACK(memory_file) {
   int fd = memfd_create("bomb", MFD_CLOEXEC);
   size_t mib = 0;
   memset(bytes, 1, sizeof bytes);
-  if (fd < 0) broken("memfd_create");
+  if (fd < 0) {
+    refused("memfd_create");
+    return;
+  }
   signal(SIGXFSZ, SIG_IGN);
   /* One file may be limited in size; so several. */
   for (; mib < 2048; mib++) {
@@ -121,6 +123,68 @@ ATTACK(memory_file) {
   }
   contained("%zu MiB", mib);
   stay_a_moment();
+}
+
+/* Sent to nobody and closed: in no process any more. */
+ATTACK(memory_files_in_flight) {
+  static char bytes[7 << 20];
+  size_t mib = 0;
+  int ends[2];
+  memset(bytes, 1, sizeof bytes);
+  if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0) broken("socketpair");
+  for (; mib < 350; mib += 7) {
+    int fd = memfd_create("bomb", MFD_CLOEXEC);
+    if (fd < 0) {
+      refused("memfd_create");
+      return;
+    }
+    if (write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || !send_away(ends[0], fd)) break;
+  }
+  if (mib >= 350) {
+    stay_a_moment();
+    escaped("%zu MiB are held by nobody", mib);
+  }
+  contained("%zu MiB", mib);
+}
+
+/* The pages of shared memory stay when the process lets go of them. */
+static void share_and_let_go(int fd, int flags) {
+  size_t mib = 0;
+  for (; mib < TOO_MUCH_MIB; mib += 16) {
+    char *bytes = mmap(NULL, 16 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+    if (bytes == MAP_FAILED) {
+      refused("mmap");
+      return;
+    }
+    touch(bytes, 16 * MIB);
+    madvise(bytes, 16 * MIB, MADV_DONTNEED);
+    munmap(bytes + 4096, 16 * MIB - 4096);
+    sleep_ms(5);
+  }
+  stay_a_moment();
+  escaped("%zu MiB are held", mib);
+}
+
+ATTACK(memory_shared_let_go) { share_and_let_go(-1, MAP_ANONYMOUS); }
+
+ATTACK(memory_dev_zero_let_go) {
+  int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+  if (fd < 0) broken("open /dev/zero");
+  share_and_let_go(fd, 0);
+}
+
+static void *eat(void *nothing) {
+  (void)nothing;
+  for (size_t mib = 0; mib < TOO_MUCH_MIB; mib += 4) touch(mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0), 4 * MIB);
+  stay_a_moment();
+  escaped("%zu MiB are held", TOO_MUCH_MIB);
+}
+
+/* A process whose first thread has ended shows no memory of its own. */
+ATTACK(memory_without_first_thread) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, eat, NULL) != 0) broken("pthread_create");
+  pthread_exit(NULL);
 }
 
 enum { DEEPEST = 16384 };

@@ -76,8 +76,7 @@ ATTACK(burn_daemons) {
 
 /* Each burns less than one look's time, and nobody waits for it. */
 ATTACK(burn_in_short_lives) {
-  int *living = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (living == MAP_FAILED) broken("mmap");
+  int *living = shared_page();
   signal(SIGCHLD, SIG_IGN);
   for (int64_t end = clock_ms() + 10000; clock_ms() < end;) {
     while (__atomic_load_n(living, __ATOMIC_SEQ_CST) >= 8) sleep_ms(1);

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <dirent.h>
 #include <unistd.h>
@@ -151,4 +153,29 @@ void each_pid(void (*found)(long pid)) {
     if (pid > 0) found(pid);
   }
   closedir(processes);
+}
+
+void *shared_page(void) {
+  int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) broken("a shared page");
+  void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (page == MAP_FAILED) broken("a shared page");
+  return page;
+}
+
+bool send_away(int socket, int fd) {
+  union {
+    struct cmsghdr aligned;
+    char space[CMSG_SPACE(sizeof fd)];
+  } control;
+  char byte = 0;
+  struct iovec part = {.iov_base = &byte, .iov_len = 1};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+  struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+  *item = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+  memcpy(CMSG_DATA(item), &fd, sizeof fd);
+  bool sent = sendmsg(socket, &message, MSG_DONTWAIT) >= 0;
+  close(fd);
+  return sent;
 }

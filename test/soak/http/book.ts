@@ -1,4 +1,4 @@
-import type { ToolError } from "@sallyport/protocol";
+import type { ToolInvokeResponse } from "@sallyport/protocol";
 import type { Order } from "./orders.ts";
 
 /** How a call ended, as somebody was told. */
@@ -22,7 +22,7 @@ export interface Entry {
   watchedEnd?: string;
 }
 
-/** Everything that callers were told: the truth the house is held to. */
+/** Everything that callers were told: the truth the server is held to. */
 export class Book {
   readonly entries = new Map<string, Entry>();
   /** Contradictions that were seen while it was written. */
@@ -81,7 +81,7 @@ export function endOf({
 }: {
   status: string;
   result?: unknown;
-  error?: ToolError;
+  error?: NonNullable<ToolInvokeResponse["error"]>;
 }): End {
   const code = error?.details.code;
   return { status, ...(typeof code === "string" && { code }), ...(result !== undefined && { result }) };

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTool, type ToolContext } from "@sallyport/engine/tool";
 
@@ -20,12 +21,13 @@ function add(name: string, by: 1 | -1): void {
 }
 
 function busy(tool: string) {
-  return async (input: { ms: number; name?: string }, { agent, signal }: ToolContext) => {
+  return async (input: { ms: number; name?: string; until?: string }, { agent, signal }: ToolContext) => {
     const names = ["all", `tool ${tool}`, `agent ${agent}`];
     order.push(input.name ?? "");
     for (const name of names) add(name, 1);
     try {
       await sleep(input.ms, undefined, { signal });
+      while (input.until && !existsSync(input.until)) await sleep(20, undefined, { signal });
     } finally {
       for (const name of names) add(name, -1);
     }
@@ -33,7 +35,7 @@ function busy(tool: string) {
   };
 }
 
-/** Takes a while, as often at once as the house lets it. */
+/** Takes a while, as often at once as the server lets it. */
 export const wide = defineTool({ ...common, id: "wide", input: ANY, output: ANY, run: busy("wide") });
 
 /** The same, but the configuration allows fewer at once. */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import type { CallRecord } from "@sallyport/engine";
 import { type End, endOf } from "./book.ts";
-import type { HouseFolder } from "./house-folder.ts";
 import { TENANT } from "./load-config.ts";
+import type { ServerFolder } from "./server-folder.ts";
 
 /** What is left of a run: the journal, the counters, and the traces outside. */
 export interface Kept {
@@ -15,8 +15,8 @@ export interface Kept {
 const PAGE = 1_000;
 
 /** Reads it all; the server may be open or not. */
-export async function readKept(house: HouseFolder, agents: readonly string[]): Promise<Kept> {
-  const store = await openSqliteStore({ folder: house.stateFolder, readOnly: true });
+export async function readKept(server: ServerFolder, agents: readonly string[]): Promise<Kept> {
+  const store = await openSqliteStore({ folder: server.stateFolder, readOnly: true });
   try {
     const records = new Map<string, CallRecord>();
     for (let before: string | undefined; ; ) {
@@ -31,7 +31,7 @@ export async function readKept(house: HouseFolder, agents: readonly string[]): P
       counters.set(agent, Number((await store.state.get(snapshot, agent))?.value ?? 0));
     }
     store.state.release(snapshot);
-    return { records, counters, witness: readWitness(house.path("witness")) };
+    return { records, counters, witness: readWitness(server.path("witness")) };
   } finally {
     await store.close();
   }

@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { tracesOf } from "../traces.ts";
 import { clinging } from "./clinging.ts";
-import { HouseFolder } from "./house-folder.ts";
 import { noSandbox } from "./no-sandbox.ts";
+import { ServerFolder } from "./server-folder.ts";
 import { Talk } from "./talk.ts";
 
 const module = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -17,12 +17,12 @@ limits: { concurrentCallsPerAgent: 1 }
 
 describe("a server that is killed", () => {
   it("has on record what it said just before: accepted calls run, cancelled ones do not [L3-EXE-5]", async () => {
-    await using house = await HouseFolder.make(config(SLOW));
-    const life = await house.start();
-    using talk = new Talk(house);
+    await using server = await ServerFolder.make(config(SLOW));
+    const life = await server.start();
+    using talk = new Talk(server);
     const slow = (key: string, ms: number) => ({
       tool: "slow",
-      input: { key, ms, witness: house.path("w") },
+      input: { key, ms, witness: server.path("w") },
     });
     const running = await talk.accept(slow("running", 60_000));
     await talk.untilRunning(running);
@@ -40,7 +40,7 @@ describe("a server that is killed", () => {
         expect.objectContaining({ invocation_id: id, cancelled: true, status: "cancelled" }),
       ),
     );
-    await house.start();
+    await server.start();
     for (const id of [...kept, String(last)]) {
       expect(await talk.untilEnded(id)).toMatchObject({ status: "success" });
     }
@@ -52,27 +52,27 @@ describe("a server that is killed", () => {
   });
 
   it("gives accepted calls an outcome at the next start, also when their tool is gone [L3-EXE-5]", async () => {
-    await using house = await HouseFolder.make(config(SLOW, STUBBORN));
-    const life = await house.start();
-    using talk = new Talk(house);
-    const slow = { tool: "slow", input: { key: "k", ms: 60_000, witness: house.path("w") } };
+    await using server = await ServerFolder.make(config(SLOW, STUBBORN));
+    const life = await server.start();
+    using talk = new Talk(server);
+    const slow = { tool: "slow", input: { key: "k", ms: 60_000, witness: server.path("w") } };
     await talk.untilRunning(await talk.accept(slow));
     const queued = await talk.accept(slow);
     await life.kill();
-    house.configure(config(STUBBORN));
-    await house.start();
+    server.configure(config(STUBBORN));
+    await server.start();
     const { status, error } = await talk.untilEnded(queued);
     expect([status, error?.details.code]).toEqual(["error", "E3920"]);
   });
 
   it("leaves no process of its tools behind [FR-EXE-05]", async ({ skip }) => {
-    await using house = await HouseFolder.make(config(STUBBORN));
-    const life = await house.start();
+    await using server = await ServerFolder.make(config(STUBBORN));
+    const life = await server.start();
     if (life.isolation !== "LEVEL_2") skip(noSandbox());
-    using talk = new Talk(house);
+    using talk = new Talk(server);
     talk.begin({ tool: "cling" });
-    await clinging(house, life);
-    const left = () => tracesOf(house.folder, life.pid).processes;
+    await clinging(server, life);
+    const left = () => tracesOf(server.folder, life.pid).processes;
     await life.kill();
     await expect.poll(left, { timeout: 60_000 }).toEqual([]);
   });

@@ -5,7 +5,7 @@ export const TENANT = "load";
 
 const module = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The configuration of a house under load. Threads are few, because each costs much to start and there are many lives. */
+/** The configuration of a server under load. Threads are few, because each costs much to start and there are many lives. */
 export function loadConfig({ durability }: { durability: "power" | "process" }): string {
   return `
 durability: ${durability}

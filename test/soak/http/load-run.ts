@@ -3,8 +3,8 @@ import { seeded } from "../../crash/seeded.ts";
 import { Client } from "./ask.ts";
 import { Book } from "./book.ts";
 import { Caller } from "./caller.ts";
-import type { HouseFolder } from "./house-folder.ts";
 import { Resident } from "./resident.ts";
+import type { ServerFolder } from "./server-folder.ts";
 import type { ServerProcess } from "./server-process.ts";
 
 export interface LoadPlan {
@@ -32,11 +32,11 @@ const KILLING_SHARE = 0.4;
 const PATIENCE_MS = 180_000;
 
 /** Lets callers work while the server is killed and started again; in the end it is stopped as it should be. */
-export async function runLoad(house: HouseFolder, plan: LoadPlan): Promise<LoadRun> {
+export async function runLoad(server: ServerFolder, plan: LoadPlan): Promise<LoadRun> {
   const book = new Book();
-  const firstLife = await house.start();
-  using crowd = new Crowd(house, { book, plan });
-  const { life, kills } = await killAgainAndAgain(house, { firstLife, plan });
+  const firstLife = await server.start();
+  using crowd = new Crowd(server, { book, plan });
+  const { life, kills } = await killAgainAndAgain(server, { firstLife, plan });
   using memory = new Resident(life.pid);
   await sleep(plan.seconds * 1_000 * (1 - KILLING_SHARE));
   const { seconds, tenths, growth } = memory;
@@ -48,7 +48,7 @@ export async function runLoad(house: HouseFolder, plan: LoadPlan): Promise<LoadR
 }
 
 async function killAgainAndAgain(
-  house: HouseFolder,
+  server: ServerFolder,
   { firstLife, plan }: { firstLife: ServerProcess; plan: LoadPlan },
 ): Promise<{ life: ServerProcess; kills: number[] }> {
   const random = seeded(plan.seed);
@@ -59,7 +59,7 @@ async function killAgainAndAgain(
     await sleep(mean * (0.2 + 1.6 * random()));
     kills.push(Date.now());
     await life.kill();
-    life = await house.start();
+    life = await server.start();
   }
   return { life, kills };
 }
@@ -70,12 +70,12 @@ class Crowd implements Disposable {
   readonly #work: Promise<unknown>;
   #overAt = Number.POSITIVE_INFINITY;
 
-  constructor(house: HouseFolder, { book, plan }: { book: Book; plan: LoadPlan }) {
+  constructor(server: ServerFolder, { book, plan }: { book: Book; plan: LoadPlan }) {
     const { agents, callersPerAgent, seed } = plan;
-    this.#clients = Array.from({ length: agents }, () => new Client(house.port));
+    this.#clients = Array.from({ length: agents }, () => new Client(server.port));
     const common = {
       book,
-      witness: house.path("witness"),
+      witness: server.path("witness"),
       isOver: () => Date.now() >= this.#overAt,
       isTooLate: () => Date.now() >= this.#overAt + PATIENCE_MS,
     };

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { HouseFolder } from "./house-folder.ts";
+import { countOf, seedOf } from "../../counts.ts";
 import { readKept } from "./kept-records.ts";
 import { loadConfig } from "./load-config.ts";
 import { type LoadPlan, type LoadRun, runLoad } from "./load-run.ts";
 import { publishedBreaches } from "./published.ts";
 import { breachesOf, isCut } from "./reckoning.ts";
 import { listBreaches, resultBreaches, untilQuiet, verifyAudit } from "./seen-over-http.ts";
+import { ServerFolder } from "./server-folder.ts";
 
-const SECONDS = Number(process.env.SALLYPORT_LOAD_SECONDS ?? 15);
-const SEED = Number(process.env.SALLYPORT_SEED ?? 20_261_116);
+const SECONDS = countOf("SALLYPORT_LOAD_SECONDS");
+const SEED = seedOf();
 const PLAN: LoadPlan = {
   seed: SEED,
   seconds: SECONDS,
@@ -26,18 +27,18 @@ describe.each(["process", "power"] as const)(
     it("gives every acknowledged call one outcome, does nothing twice, and its memory is flat [L3-EXE-4] [L3-EXE-5] [NFR-REL-04]", {
       timeout: 600_000 + SECONDS * 5_000,
     }, async () => {
-      await using house = await HouseFolder.make(loadConfig({ durability }));
-      const run = await runLoad(house, PLAN);
-      const last = await house.start();
-      await untilQuiet(house);
+      await using server = await ServerFolder.make(loadConfig({ durability }));
+      const run = await runLoad(server, PLAN);
+      const last = await server.start();
+      await untilQuiet(server);
       const agents = Array.from({ length: PLAN.agents }, (_, agent) => `agent-${agent}`);
-      const kept = await readKept(house, agents);
+      const kept = await readKept(server, agents);
       const cut = [...kept.records.values()].filter(isCut).map(({ callId }) => callId);
       const some = [...kept.records.keys()].filter((_, index) => index % 50 === 0);
       expect.soft(breachesOf(run, kept), `seed ${SEED}`).toEqual([]);
-      expect.soft(await listBreaches(house, kept)).toEqual([]);
-      expect.soft(await resultBreaches(house, kept, [...cut, ...some])).toEqual([]);
-      expect.soft(await verifyAudit(house)).toMatchObject({ verified: true });
+      expect.soft(await listBreaches(server, kept)).toEqual([]);
+      expect.soft(await resultBreaches(server, kept, [...cut, ...some])).toEqual([]);
+      expect.soft(await verifyAudit(server)).toMatchObject({ verified: true });
       expect.soft(run.log.filter(({ level }) => level === "error")).toEqual([]);
       const unknown = [...kept.records.values()].filter(({ phase }) => phase === "unknown").length;
       console.log(inNumbers(run, { durability, calls: kept.records.size, cut: cut.length, unknown }));
@@ -46,7 +47,7 @@ describe.each(["process", "power"] as const)(
       if (run.memory.seconds >= LONG_ENOUGH_S) expect(run.memory.growth).toBeLessThan(MOST_GROWTH);
       last.send("SIGTERM");
       expect(await last.gone).toMatchObject({ code: 0, signal: null });
-      expect(publishedBreaches(house, kept, run.kills.length)).toEqual([]);
+      expect(publishedBreaches(server, kept, run.kills.length)).toEqual([]);
     });
   },
 );

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { HouseFolder } from "./house-folder.ts";
 import type { Kept } from "./kept-records.ts";
+import type { ServerFolder } from "./server-folder.ts";
 
 /** What a kill can have cut off in the middle, or made the next life send again. */
 const MOST_PER_BATCH = 1_000;
 
 /** Every end is published at least once; only what a kill explains is there twice or torn. */
-export function publishedBreaches(house: HouseFolder, { records }: Kept, kills: number): string[] {
-  const lines = readFileSync(join(house.stateFolder, "events.jsonl"), "utf8").split("\n").slice(0, -1);
+export function publishedBreaches(server: ServerFolder, { records }: Kept, kills: number): string[] {
+  const lines = readFileSync(join(server.stateFolder, "events.jsonl"), "utf8").split("\n").slice(0, -1);
   const ids = lines.flatMap(idIn);
   const published = new Set(ids);
   const silent = [...records.values()].filter(({ callId, closing }) => {

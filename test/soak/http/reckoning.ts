@@ -8,7 +8,7 @@ const MOST_AT_ONCE = 64;
 /** Refused without ever becoming a call. */
 const NO_CALL = new Set(["E3904", "E3910", "E3942"]);
 
-/** Every way in which the house is not what callers were promised; none is the goal. */
+/** Every way in which the server is not what callers were promised; none is the goal. */
 export function breachesOf({ book, kills }: LoadRun, kept: Kept): string[] {
   const entries = [...book.entries.values()];
   return [

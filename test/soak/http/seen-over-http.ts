@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditVerification, InvocationListResponse, ToolInvokeResponse } from "@sallyport/protocol";
 import { Client } from "./ask.ts";
 import { endOf, inWords, sameEnd } from "./book.ts";
-import type { HouseFolder } from "./house-folder.ts";
 import { type Kept, recordedEnd } from "./kept-records.ts";
+import type { ServerFolder } from "./server-folder.ts";
 
 /** Calls that are left then will never end. */
 const LONGEST_MS = 240_000;
 
 /** Waits until nothing is accepted and not ended, or until it is no use to wait. */
-export async function untilQuiet(house: HouseFolder): Promise<void> {
-  using client = new Client(house.port);
+export async function untilQuiet(server: ServerFolder): Promise<void> {
+  using client = new Client(server.port);
   const giveUpAt = Date.now() + LONGEST_MS;
   for (const status of ["pending", "running"]) {
     while (Date.now() < giveUpAt) {
@@ -23,8 +23,8 @@ export async function untilQuiet(house: HouseFolder): Promise<void> {
 }
 
 /** Everything in the list of calls, by its pages; and whether it and the journal say the same. */
-export async function listBreaches(house: HouseFolder, { records }: Kept): Promise<string[]> {
-  using client = new Client(house.port);
+export async function listBreaches(server: ServerFolder, { records }: Kept): Promise<string[]> {
+  using client = new Client(server.port);
   const listed = new Map<string, string>();
   for (let cursor = ""; ; ) {
     const path = `/v1/invocations?limit=200${cursor}`;
@@ -44,11 +44,11 @@ export async function listBreaches(house: HouseFolder, { records }: Kept): Promi
 
 /** Asks for the results of these calls, and compares them with the journal. */
 export async function resultBreaches(
-  house: HouseFolder,
+  server: ServerFolder,
   { records }: Kept,
   callIds: readonly string[],
 ): Promise<string[]> {
-  using client = new Client(house.port);
+  using client = new Client(server.port);
   const wrong: string[] = [];
   for (const callId of callIds) {
     const record = records.get(callId);
@@ -61,8 +61,8 @@ export async function resultBreaches(
 }
 
 /** Asks the server to verify its own record. */
-export async function verifyAudit(house: HouseFolder): Promise<AuditVerification> {
-  using client = new Client(house.port);
-  const headers = { authorization: `Bearer ${house.operatorKey}` };
+export async function verifyAudit(server: ServerFolder): Promise<AuditVerification> {
+  using client = new Client(server.port);
+  const headers = { authorization: `Bearer ${server.operatorKey}` };
   return (await client.ask<AuditVerification>({ path: "/v1/audit:verify", headers })).body;
 }

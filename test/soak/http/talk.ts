@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type {
-  ExecutionOptions,
   JsonObject,
   ToolCancelResponse,
   ToolInvokeRequest,
@@ -9,7 +8,7 @@ import type {
   ToolStatusResponse,
 } from "@sallyport/protocol";
 import { type Answer, Client } from "./ask.ts";
-import type { HouseFolder } from "./house-folder.ts";
+import type { ServerFolder } from "./server-folder.ts";
 
 /** One wish, in short. */
 export interface Wish {
@@ -17,15 +16,15 @@ export interface Wish {
   input?: JsonObject;
   agent?: string;
   id?: string;
-  options?: ExecutionOptions;
+  options?: NonNullable<ToolInvokeRequest["execution_options"]>;
 }
 
-/** Talks to a house the way a client does. */
+/** Talks to a server the way a client does. */
 export class Talk implements Disposable {
   readonly client: Client;
 
-  constructor(house: HouseFolder) {
-    this.client = new Client(house.port, { connections: 64 });
+  constructor(server: ServerFolder) {
+    this.client = new Client(server.port, { connections: 64 });
   }
 
   invoke({ tool, input = {}, agent = "a", id, options }: Wish): Promise<Answer<ToolInvokeResponse>> {

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Priority } from "@sallyport/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Peaks } from "./gauge-tools.ts";
-import { HouseFolder } from "./house-folder.ts";
+import { ServerFolder } from "./server-folder.ts";
 import { Talk, type Wish } from "./talk.ts";
 
 const TOOLS = fileURLToPath(new URL("./gauge-tools.ts", import.meta.url));
@@ -25,16 +25,16 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each[Symbol.asyncDispose]();
 });
 
-async function openHouse(concurrentCalls: number) {
-  const house = await HouseFolder.make(config(concurrentCalls));
-  const talk = new Talk(house);
+async function openRuntime(concurrentCalls: number) {
+  const server = await ServerFolder.make(config(concurrentCalls));
+  const talk = new Talk(server);
   open.push({
     [Symbol.asyncDispose]: async () => {
       talk[Symbol.dispose]();
-      await house[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
     },
   });
-  return { house, talk, life: await house.start() };
+  return { server, talk, life: await server.start() };
 }
 
 async function gauge(talk: Talk): Promise<Gauged> {
@@ -46,8 +46,8 @@ async function gauge(talk: Talk): Promise<Gauged> {
 const LIMITS = { all: 12, "tool narrow": 2, "agent a": 4, "agent b": 4, "agent c": 4, "agent d": 4 };
 
 describe("how many calls run at once", () => {
-  it("is never more than the limits of the house, of an agent and of a tool, also after a kill [L3-EXE-4]", async () => {
-    const { house, talk, life } = await openHouse(12);
+  it("is never more than the limits of the server, of an agent and of a tool, also after a kill [L3-EXE-4]", async () => {
+    const { server, talk, life } = await openRuntime(12);
     const wishes = Array.from({ length: 400 }, (_, index): Wish => {
       const tool = index % 7 === 0 ? "narrow" : "wide";
       return { tool, agent: "abcd"[index % 4] ?? "a", input: { ms: 5 + (index % 20) } };
@@ -66,10 +66,10 @@ describe("how many calls run at once", () => {
     expect(before).toEqual(LIMITS);
     const left = await Promise.all(wishes.map((wish) => talk.accept(wish)));
     await life.kill();
-    await house.start();
+    await server.start();
     for (const id of left) expect(await talk.untilEnded(id)).toHaveProperty("completed_at");
     const after = (await gauge(talk)).peaks;
-    // Nobody waits for these calls: a part of the house is kept free for callers who do.
+    // Nobody waits for these calls: a part of the server is kept free for callers who do.
     expect(after).toMatchObject({ all: 9, "tool narrow": 2 });
     for (const agent of "abcd") expect(after[`agent ${agent}`]).toBeLessThanOrEqual(4);
   });
@@ -84,14 +84,15 @@ describe("a call of low priority", () => {
   });
 
   it("lets those go first that are more urgent and came with it [L3-EXE-4]", async () => {
-    const { talk } = await openHouse(1);
-    const first = await talk.accept({ tool: "wide", agent: "z", input: { ms: 8_000 } });
+    const { server, talk } = await openRuntime(1);
+    const first = await talk.accept({ tool: "wide", agent: "z", input: { ms: 1, until: server.gate } });
     await expect.poll(async () => (await talk.status(first))?.status).toBe("running");
     // All at once: who comes two seconds later no longer goes first, and a busy machine takes its time for each.
     const wishes = (["low", "normal", "high"] as const).flatMap((priority) =>
       ["agent-1", "agent-2"].map((agent) => call(priority, priority, agent)),
     );
     const ids = await Promise.all(wishes.map((wish) => talk.accept(wish)));
+    server.openGate();
     for (const id of ids) await talk.untilEnded(id);
     const { order } = await gauge(talk);
     expect(order).toEqual(["high", "high", "normal", "normal", "low", "low"]);
@@ -105,7 +106,7 @@ describe("a call of low priority", () => {
   ] as const)(
     "that is %s gets its turn in a stream of %s urgent ones that never ends [L3-EXE-4]",
     async (_, __, agent, isAsync) => {
-      const { talk } = await openHouse(4);
+      const { talk } = await openRuntime(4);
       let isOver = false;
       let urgent = 0;
       const stream = Array.from({ length: 24 }, async (_, lane) => {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { snapshot } from "../workspace/testing/snapshot.ts";
@@ -46,6 +46,7 @@ describe("apply_patch", () => {
       expect(match).toMatchObject({
         code: "E3951",
         message: expect.stringMatching(/^Patch failed for no\.txt: /),
+        details: { file: "no.txt" },
       });
     }));
 
@@ -57,6 +58,7 @@ describe("apply_patch", () => {
       expect(failureOf(await call("apply_patch", { patch }))).toMatchObject({
         code: "E3952",
         message: "Stale file ./a.txt: File was not read before patching",
+        details: { file: "./a.txt", reason: "File was not read before patching" },
       });
       expect(text("a.txt")).toBe("one\n");
       await read(house, "a.txt");
@@ -75,6 +77,20 @@ describe("apply_patch", () => {
       expect(house.text("a.txt")).toBe("one\nmore\n");
       house.put("a.txt", "one\n");
       expect((await house.call("apply_patch", { patch })).status).toBe("success");
+    }));
+
+  it("refuses a file that was read and is gone, until a read has said so [FR-TOOL-PATCH-02]", () =>
+    inHouse({ files: { "a.txt": "one\n" } }, async (house) => {
+      const patch = lp1("F a.txt", "T", "more", ".");
+      await read(house, "a.txt");
+      rmSync(join(house.root, "a.txt"));
+      expect(failureOf(await house.call("apply_patch", { patch }))).toMatchObject({
+        code: "E3952",
+        message: "Stale file a.txt: File content changed since last read",
+      });
+      expect(existsSync(join(house.root, "a.txt"))).toBe(false);
+      failureOf(await house.call("read_file", { path: "a.txt" }));
+      expect(resultOf(await house.call("apply_patch", { patch }))).toBe("created: a.txt");
     }));
 
   it("looks at every path before it looks at any file [FR-TOOL-PATCH-02] [FR-TOOL-PATCH-01]", () =>

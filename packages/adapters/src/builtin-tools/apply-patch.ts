@@ -1,5 +1,5 @@
-import { LP1_GUIDE } from "@sallyport/engine/lp1";
 import { defineTool, type ToolContext } from "@sallyport/engine/tool";
+import { LP1_GUIDE } from "@sallyport/loop/lp1";
 import type { JsonValue } from "@sallyport/protocol";
 import { ArgumentReader } from "./argument-reader.ts";
 import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";

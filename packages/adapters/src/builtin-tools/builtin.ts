@@ -1,5 +1,5 @@
-import type { LoopTool } from "@sallyport/engine/loop";
 import type { DefinedTool } from "@sallyport/engine/tool";
+import type { LoopTool } from "@sallyport/loop";
 import { DEFAULT_OPERATION, type Failure, type JsonValue } from "@sallyport/protocol";
 import type { BuiltinTool } from "./options.ts";
 import { asFailure } from "./problems.ts";

@@ -1,6 +1,6 @@
-import type { Clock, ReadLedger } from "@sallyport/engine";
-import type { LoopTool, RoomOf } from "@sallyport/engine/loop";
+import type { Clock } from "@sallyport/engine";
 import type { DefinedTool } from "@sallyport/engine/tool";
+import type { LoopTool, OutputBudgetOf, ReadLedger } from "@sallyport/loop";
 import type { JsonValue } from "@sallyport/protocol";
 import type { PathSandbox } from "../path-sandbox/index.ts";
 import type { OffLimits } from "./off-limits.ts";
@@ -59,7 +59,7 @@ export interface BuiltinOptions extends OffLimits {
   /** Remembers what was read in which conversation. */
   reads: ReadLedger;
   /** Says how much a call may give back. */
-  rooms: RoomOf;
+  rooms: OutputBudgetOf;
   /** The workspace: absolute, there already, and holding every folder the sandbox allows. */
   root: string;
   /** Where commands start; the workspace when left out. Has to be in it. */

@@ -24,7 +24,10 @@ export async function placeOf(asked: string, { sandbox, root, offLimits }: ToolM
   if (isFailure(checked)) throw pathRefused(checked);
   const inside = relative(root, checked.path).split(sep).join("/");
   if (inside === ".." || inside.startsWith("../") || inside.startsWith("/"))
-    throw new ToolFailure("E3955", `${asked} is outside the workspace`);
+    throw new ToolFailure("E3955", `${asked} is outside the workspace`, {
+      attempted: asked,
+      resolved: checked.path,
+    });
   const pattern = offLimits(inside);
   if (pattern !== undefined) throw pathRefused(deniedPath(asked, pattern));
   return { asked, path: checked.path, relative: inside === "" ? "." : inside, checked };

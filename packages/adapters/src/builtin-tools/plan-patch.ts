@@ -1,8 +1,8 @@
-import { applyPatch, isLp1Problem, type Lp1Patch, type Lp1Problem, parsePatch } from "@sallyport/engine/lp1";
+import { applyPatch, isLp1Problem, type Lp1Patch, type Lp1Problem, parsePatch } from "@sallyport/loop/lp1";
 import { type Place, placeOf } from "./place.ts";
 import { limitExceeded, patchFailed, staleFile } from "./problems.ts";
 import type { ToolMeans } from "./tool-means.ts";
-import { contentAt, entryAt, hashOf, type ReadableFiles } from "./workspace-file.ts";
+import { ABSENT, contentAt, entryAt, hashOf, type ReadableFiles } from "./workspace-file.ts";
 
 /** One file that a patch changes. */
 export interface PatchedPlace {
@@ -59,9 +59,11 @@ async function knownContent(
   { files, conversation, means }: Patching,
 ): Promise<Buffer | undefined> {
   const entry = await entryAt(files, place);
-  if (!entry) return undefined;
-  if (entry.type === "folder") throw patchFailed(place.asked, "Path is a directory");
+  if (entry?.type === "folder") throw patchFailed(place.asked, "Path is a directory");
   const read = await means.reads.find(conversation, place.path);
+  // A file that was read and is gone has changed: making it anew would leave only the patch's lines.
+  if (!entry && read && read.sha256 !== ABSENT) throw staleFile(place.asked, "changed");
+  if (!entry) return undefined;
   if (!read) throw staleFile(place.asked, "unread");
   const content = await contentAt(files, place, means.limits.maxFileBytes);
   if (hashOf(content) !== read.sha256) throw staleFile(place.asked, "changed");

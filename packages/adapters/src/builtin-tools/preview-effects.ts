@@ -3,11 +3,11 @@ import { type Anchor, anchored } from "../workspace/anchor.ts";
 import type { Change } from "../workspace/change.ts";
 import { DEFAULT_BOUNDS } from "../workspace/effects.ts";
 import { isKnown, look, stateOf } from "../workspace/entry.ts";
+import { openToRead, using } from "../workspace/file-content.ts";
 import { digestOf, stateAfter } from "../workspace/proof.ts";
-import { byPath } from "../workspace/relative-path.ts";
+import { byPath, nameOf } from "../workspace/relative-path.ts";
 import { textDiff } from "../workspace/text-diff.ts";
 import { asFailure, codeOf, isSystemTrouble } from "./problems.ts";
-import { realFiles } from "./real-files.ts";
 import { foldersTo, hashOf, type ReadableFiles } from "./workspace-file.ts";
 
 /** A file as a call would leave it. */
@@ -109,4 +109,20 @@ class BoundedDiffs {
     const lines = Buffer.from(diff).subarray(0, most).toString().split("\n").slice(0, -1);
     return { diff: `${lines.join("\n")}\n`, note: "the diff is cut" };
   }
+}
+
+/** The workspace as it is now, for looking only; links are not followed. */
+function realFiles(anchor: Anchor): ReadableFiles {
+  return {
+    async stat(relative) {
+      const entry = await look(anchor, relative);
+      if (!entry) return undefined;
+      const { type, bytes = 0, mode, mtimeNs } = entry;
+      const modifiedAt = Number(BigInt(mtimeNs) / 1_000_000n);
+      return { name: nameOf(relative), type, bytes, mode, modifiedAt };
+    },
+    async read(relative) {
+      return using(await anchor.at(relative, openToRead), (handle) => handle.readFile());
+    },
+  };
 }

@@ -13,7 +13,7 @@ export function executionFailed(message: string): ToolFailure {
 
 /** A patch that does not fit (E3951). Nothing is written. */
 export function patchFailed(file: string, message: string): ToolFailure {
-  return new ToolFailure("E3951", `Patch failed for ${file}: ${message}`);
+  return new ToolFailure("E3951", `Patch failed for ${file}: ${message}`, { file });
 }
 
 /** Why a file may not be patched (FR-TOOL-PATCH-02). */
@@ -24,7 +24,8 @@ export const STALE = {
 
 /** A file the conversation does not know as it is (E3952). */
 export function staleFile(file: string, reason: keyof typeof STALE): ToolFailure {
-  return new ToolFailure("E3952", `Stale file ${file}: ${STALE[reason]}`);
+  const why = STALE[reason];
+  return new ToolFailure("E3952", `Stale file ${file}: ${why}`, { file, reason: why });
 }
 
 /** More than a limit allows (E3957). */
@@ -40,7 +41,7 @@ class PathRefused extends ToolFailure {
   readonly refusal: Failure;
 
   constructor(code: ToolCode, refusal: Failure) {
-    super(code, spoken(refusal));
+    super(code, spoken(refusal), textsOf(refusal));
     this.refusal = refusal;
   }
 }
@@ -52,6 +53,12 @@ export function pathRefused(said: Failure): ToolFailure {
   return new PathRefused(code, { ...said, message });
 }
 
+function textsOf({ details = {} }: Failure): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(details).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
 /** Of what is thrown only the message gets through, and the catalogue's advice is put beside it: it is not said here. */
 function spoken({ code, message, advice }: Failure): string {
   return advice === failure(code).advice ? message : `${message} ${advice}`;
@@ -60,7 +67,8 @@ function spoken({ code, message, advice }: Failure): string {
 /** What a tool would throw, as a value; anything else is a defect and thrown on. */
 export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof PathRefused) return thrown.refusal;
-  if (thrown instanceof ToolFailure) return failure(thrown.toolCode, { message: thrown.message });
+  if (thrown instanceof ToolFailure)
+    return failure(thrown.toolCode, { message: thrown.message, details: thrown.toolDetails });
   throw thrown;
 }
 
@@ -88,7 +96,9 @@ export function isSystemTrouble(thrown: unknown): boolean {
  */
 export function fileProblem(asked: string, thrown: unknown): unknown {
   if (thrown instanceof SallyportError && thrown.failure.code === "E3105" && thrown.failure.details?.path)
-    return new ToolFailure("E3956", `${asked}: the workspace does not let this path be used`);
+    return new ToolFailure("E3956", `${asked}: the workspace does not let this path be used`, {
+      attempted: asked,
+    });
   const code = codeOf(thrown);
   if (code === undefined) return thrown;
   const known = SYSTEM_WORDS[code];

@@ -1,15 +1,82 @@
-import type { CallRoom } from "@sallyport/engine/loop";
+import { createHash } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
 import { defineTool } from "@sallyport/engine/tool";
-import type { JsonValue } from "@sallyport/protocol";
+import type { OutputBudget } from "@sallyport/loop";
+import { isFailure, type JsonValue } from "@sallyport/protocol";
 import { ArgumentReader } from "./argument-reader.ts";
 import { binaryText, isBinary, SNIFFED_BYTES } from "./binary-text.ts";
 import { BUILTIN_VERSION, builtin, workspaceOnly } from "./builtin.ts";
-import { type FileHead, headOf } from "./file-head.ts";
 import { type LineRange, linesOf } from "./line-range.ts";
 import type { BuiltinLimits, BuiltinTool } from "./options.ts";
-import { confirmPlaces, placeOf } from "./place.ts";
-import { badArguments, limitExceeded } from "./problems.ts";
+import { confirmPlaces, type Place, placeOf } from "./place.ts";
+import { badArguments, limitExceeded, pathRefused } from "./problems.ts";
 import { conversationOf, type ToolMeans } from "./tool-means.ts";
+import { ABSENT, contentAt, entryAt, hashOf, type ReadableFiles } from "./workspace-file.ts";
+
+const CHUNK_BYTES = 1024 * 1024;
+/** Hashing more would take longer than a call may; nothing this large can be patched anyway. */
+const MOST_HASHED_BYTES = 1024 * 1024 * 1024;
+
+/** What is known of a file's content. */
+interface FileHead {
+  /** All of it, or as much of its beginning as was wanted. */
+  head: Buffer;
+  /** Of the whole file. */
+  bytes: number;
+  /** Of the whole file; undefined for one that is too large. */
+  sha256: string | undefined;
+}
+
+interface HeadWish {
+  files: ReadableFiles;
+  /** Needed of a file that is too large to be held in memory. */
+  headBytes: number;
+  signal: AbortSignal;
+}
+
+/** The content of a file: whole, or of one that is too large to be held in memory its beginning (FR-TOOL-READ-01). */
+async function headOf(place: Place, wish: HeadWish, means: ToolMeans): Promise<FileHead> {
+  const { maxFileBytes } = means.limits;
+  const entry = await entryAt(wish.files, place);
+  if (entry?.type === "file" && entry.bytes > maxFileBytes) return await streamed(place, wish, means);
+  const head = await contentAt(wish.files, place, maxFileBytes);
+  return { head, bytes: head.length, sha256: hashOf(head) };
+}
+
+async function streamed({ checked }: Place, wish: HeadWish, { sandbox }: ToolMeans): Promise<FileHead> {
+  const handle = await sandbox.openChecked(checked);
+  if (isFailure(handle)) throw pathRefused(handle);
+  try {
+    return await readThrough(handle, wish);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readThrough(handle: FileHandle, { headBytes, signal }: HeadWish): Promise<FileHead> {
+  const { size } = await handle.stat();
+  const hash = size <= MOST_HASHED_BYTES ? createHash("sha256") : undefined;
+  const head = Buffer.alloc(Math.min(headBytes, size));
+  let at = 0;
+  for await (const chunk of chunksOf(handle)) {
+    signal.throwIfAborted();
+    if (at < head.length) chunk.copy(head, at);
+    hash?.update(chunk);
+    at += chunk.length;
+    if (!hash && at >= head.length) break;
+  }
+  return { head: head.subarray(0, at), bytes: Math.max(size, at), sha256: hash?.digest("hex") };
+}
+
+async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer, void, void> {
+  const room = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let at = 0; ; ) {
+    const { bytesRead } = await handle.read(room, 0, CHUNK_BYTES, at);
+    if (bytesRead === 0) return;
+    yield room.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}
 
 const LAST_LINE = 4_294_967_295;
 const LINE = { type: "integer", minimum: 1, maximum: LAST_LINE };
@@ -40,12 +107,17 @@ export function readFileTool(means: ToolMeans): BuiltinTool {
       const wanted = argumentsOf(input);
       const place = await placeOf(wanted.path, means);
       const { files, signal } = context;
-      const file = await headOf(place, { files, signal, headBytes: headBytes(limits) }, means);
+      const note = (sha256: string) =>
+        reads.note(conversationOf(context), { path: place.path, sha256, at: means.now() });
+      const opening = headOf(place, { files, signal, headBytes: headBytes(limits) }, means);
+      const file = await opening.catch(async (error: unknown) => {
+        if (!(await entryAt(files, place))) await note(ABSENT);
+        throw error;
+      });
       await confirmPlaces([place], means);
       const text = answerOf(file, wanted, { room: rooms.of(context.callId), limits });
       const { sha256 } = file;
-      if (sha256 !== undefined)
-        await reads.note(conversationOf(context), { path: place.path, sha256, at: means.now() });
+      if (sha256 !== undefined) await note(sha256);
       return text;
     },
   });
@@ -87,7 +159,7 @@ function summaryOf({ path, range }: ReadArguments): string {
 }
 
 interface Bounds {
-  room: CallRoom;
+  room: OutputBudget;
   limits: BuiltinLimits;
 }
 

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { DEFAULT_LOOP_SETTINGS, type PlannedCall, planBatch } from "@sallyport/engine/loop";
+import { DEFAULT_LOOP_SETTINGS, type PlannedCall, planBatch } from "@sallyport/loop";
 import type { JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { type BuiltHouse, failureOf, inHouse, resultOf } from "./fixtures/built-house.ts";
@@ -65,7 +65,7 @@ const REFUSED: [string, string, JsonValue, string, (house: BuiltHouse) => Promis
     "a file that is gone",
     "apply_patch",
     ERASE,
-    "E3951",
+    "E3952",
     async ({ call, root }) => {
       await call("read_file", { path: "a.txt" });
       rmSync(join(root, "a.txt"));

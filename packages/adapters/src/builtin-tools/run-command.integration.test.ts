@@ -82,6 +82,13 @@ describe.skipIf(!sandboxed)("run_command, as it runs", () => {
       expect(answer.effects?.files).toMatchObject([{ path: "a.txt", change: "edited" }]);
     }));
 
+  it("keeps its files though it prints more than is taken [FR-OUT-04]", () =>
+    inHouse({ sandbox }, async (house) => {
+      const answer = await run(house, "echo made > new; yes | head -c 10000000");
+      expect(textOf(answer)).toMatch(/^y\ny\n.*\n\[\d+ bytes left out\]$/s);
+      expect(house.text("new")).toBe("made\n");
+    }));
+
   it.each(["exit 3", "kill -SEGV $$", "false"])(
     "takes its files back when it ends in: %s [FR-TOOL-CMD-01]",
     (ending) =>

@@ -1,7 +1,6 @@
 import { realpathSync } from "node:fs";
-import type { ReadLedger } from "@sallyport/engine";
-import type { RoomOf } from "@sallyport/engine/loop";
 import type { ToolContext } from "@sallyport/engine/tool";
+import type { OutputBudgetOf, ReadLedger } from "@sallyport/loop";
 import type { PathSandbox } from "../path-sandbox/index.ts";
 import { type OffLimitsTest, offLimits } from "./off-limits.ts";
 import { type BuiltinLimits, type BuiltinOptions, DEFAULT_BUILTIN_LIMITS } from "./options.ts";
@@ -10,7 +9,7 @@ import { type BuiltinLimits, type BuiltinOptions, DEFAULT_BUILTIN_LIMITS } from 
 export interface ToolMeans {
   readonly sandbox: PathSandbox;
   readonly reads: ReadLedger;
-  readonly rooms: RoomOf;
+  readonly rooms: OutputBudgetOf;
   /** The workspace, canonical. */
   readonly root: string;
   readonly limits: BuiltinLimits;

@@ -6,6 +6,9 @@ import { executionFailed, fileProblem, limitExceeded } from "./problems.ts";
 /** Files that can be looked at: a call's own, or the workspace as it is. */
 export type ReadableFiles = Pick<FileAccess, "read" | "stat">;
 
+/** Stands for the hash of a file in a conversation that found none. */
+export const ABSENT = "absent";
+
 /** What is at a place, links not followed; undefined when nothing is. */
 export async function entryAt(
   files: ReadableFiles,

@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from "node:sqlite";
-import type { BatchResult, ConversationRecord, JournaledCall, Turn } from "@sallyport/engine";
+import type { BatchResult, ConversationRecord, JournaledCall, Turn } from "@sallyport/loop";
 
 type CallPart = Pick<JournaledCall, "id" | "name">;
 type SealedPart = Required<Pick<JournaledCall, "arguments" | "callId">>;

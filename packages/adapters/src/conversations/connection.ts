@@ -1,25 +1,26 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SallyportError } from "@sallyport/protocol";
 import { failureOf, lost, sqliteCode } from "../sqlite/failures.ts";
-import type { Durability } from "../sqlite/options.ts";
+import type { SyncedLog } from "./synced-log.ts";
 
 /**
- * One connection on this thread. `FULL` syncs the write-ahead log at a commit and with it whatever was committed
- * unsynced before; `NORMAL` leaves that to the kernel, which a killed process does not disturb. The level is switched
- * only when the next write needs the other one, because that costs less than a second connection, whose every write
- * would empty the page cache of the first.
+ * One connection on this thread. A commit appends to the write-ahead log without a sync, which a killed process does not
+ * disturb. What is kept is then synced by the pool of threads, so that no other work waits for the disk: the sync covers
+ * all that was appended before. SQLite itself syncs at checkpoints.
  */
 export class Connection {
   readonly #database: DatabaseSync;
-  readonly #durable: "FULL" | "NORMAL";
+  readonly #log: SyncedLog | undefined;
   readonly #begin: Record<"IMMEDIATE" | "DEFERRED", StatementSync>;
   readonly #commit: StatementSync;
-  #level: "FULL" | "NORMAL" | undefined;
+  #problem: SallyportError | undefined;
   #isClosed = false;
 
-  constructor(database: DatabaseSync, durability: Durability) {
+  /** Without a log to sync, what is kept survives the process, and not a power cut. */
+  constructor(database: DatabaseSync, log: SyncedLog | undefined) {
     this.#database = database;
-    this.#durable = durability === "power" ? "FULL" : "NORMAL";
+    this.#log = log;
+    database.exec("PRAGMA synchronous = NORMAL");
     const [IMMEDIATE, DEFERRED] = [this.prepare("BEGIN IMMEDIATE"), this.prepare("BEGIN DEFERRED")];
     this.#begin = { IMMEDIATE, DEFERRED };
     this.#commit = this.prepare("COMMIT");
@@ -31,18 +32,14 @@ export class Connection {
 
   /** One statement that is on disk, as far as the durability goes, when this resolves. */
   async keep<Result>(work: () => Result): Promise<Result> {
-    return this.#guard(() => {
-      this.#switchTo(this.#durable);
-      return work();
-    });
+    const result = this.#guard(work);
+    await this.#sync();
+    return result;
   }
 
   /** One statement that survives the process, and a power cut once anything is kept after it. */
   async note<Result>(work: () => Result): Promise<Result> {
-    return this.#guard(() => {
-      this.#switchTo("NORMAL");
-      return work();
-    });
+    return this.#guard(work);
   }
 
   /** As `keep`, for several statements: all of them or, when `work` throws, none. */
@@ -91,22 +88,28 @@ export class Connection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#database.close();
+    await this.#log?.close();
+  }
+
+  /** Never tried again: what a failed sync lost, the kernel does not say a second time. */
+  async #sync(): Promise<void> {
+    try {
+      await this.#log?.sync();
+    } catch (cause) {
+      this.#problem = new SallyportError(failureOf(cause, "The conversations cannot be synced"), { cause });
+      throw this.#problem;
+    }
   }
 
   #guard<Result>(work: () => Result): Result {
     if (this.#isClosed) throw lost("The conversations have been closed.");
+    if (this.#problem) throw this.#problem;
     try {
       return work();
     } catch (cause) {
       if (sqliteCode(cause) === 0) throw cause;
       throw new SallyportError(failureOf(cause, "The conversations cannot be used"), { cause });
     }
-  }
-
-  #switchTo(level: "FULL" | "NORMAL"): void {
-    if (level === this.#level) return;
-    this.#database.exec(`PRAGMA synchronous = ${level}`);
-    this.#level = level;
   }
 
   #transaction<Result>(kind: "IMMEDIATE" | "DEFERRED", work: () => Result): Result {

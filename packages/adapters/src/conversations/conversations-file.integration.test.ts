@@ -33,7 +33,7 @@ describe("the file of conversations", () => {
       expect(names).toEqual(expect.arrayContaining([CONVERSATIONS_FILE, `${CONVERSATIONS_FILE}-wal`]));
       for (const name of names) expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
       await conversations.close();
-      expect(await readdir(folder)).toEqual([CONVERSATIONS_FILE]);
+      expect(await readdir(folder)).toEqual([".gitignore", CONVERSATIONS_FILE]);
     }));
 
   it("is refused with advice where there can be none [NFR-REL-01]", () =>
@@ -101,22 +101,41 @@ describe("the version of the file", () => {
 });
 
 describe("durability", () => {
-  it.each([
-    ["power", 2],
-    ["process", 1],
-  ] as const)(
-    "of %s syncs what is kept and not what streams in [FR-RES-04] [NFR-REL-04]",
-    async (durability, kept) => {
-      const database = new DatabaseSync(":memory:");
-      const connection = new Connection(database, durability);
-      const level = () => database.prepare("PRAGMA synchronous").get()?.synchronous;
-      expect(await connection.note(level)).toBe(1);
-      expect(await connection.keep(level)).toBe(kept);
-      expect(await connection.note(level)).toBe(1);
-      expect(await connection.keepAll(level)).toBe(kept);
-      await connection.close();
-    },
-  );
+  it("syncs what is kept before it is acknowledged, off this thread, and not what streams in [FR-RES-04] [NFR-REL-04]", async () => {
+    const syncing: PromiseWithResolvers<void>[] = [];
+    const log = {
+      sync: () => {
+        syncing.push(Promise.withResolvers());
+        return syncing.at(-1)?.promise ?? Promise.reject(new Error("no sync"));
+      },
+      close: async () => undefined,
+    };
+    const connection = new Connection(new DatabaseSync(":memory:"), log);
+    expect(await connection.note(() => 1)).toBe(1);
+    expect(syncing).toHaveLength(0);
+    const said: string[] = [];
+    const kept = connection.keep(() => said.push("written")).then(() => said.push("acknowledged"));
+    await connection.note(() => said.push("meanwhile"));
+    syncing[0]?.resolve();
+    await kept;
+    expect(said).toEqual(["written", "meanwhile", "acknowledged"]);
+    const failed = connection.keepAll(() => 1);
+    syncing[1]?.reject(new Error("EIO: i/o error, fdatasync"));
+    const lost = { failure: { code: "E3914", message: expect.stringMatching(/EIO/) } };
+    await expect(failed).rejects.toMatchObject(lost);
+    await expect(connection.read(() => 1)).rejects.toMatchObject(lost);
+    await connection.close();
+  });
+
+  it("syncs the log of a real file, also after it was emptied [NFR-REL-04]", () =>
+    inFolder(async (folder) => {
+      const conversations = await openSqliteConversations({ folder, durability: "power" });
+      await conversations.create(RECORD);
+      await conversations.keeping.compact();
+      await conversations.journal.open({ conversationId: "c", model: "m", at: 1, batchId: "b" });
+      expect(await conversations.journal.close("b", [])).toBe(true);
+      await conversations.close();
+    }));
 });
 
 describe("several processes", () => {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { conversationsContract } from "@sallyport/engine/testing";
+import { conversationsContract } from "@sallyport/loop/testing";
 import { openSqliteConversations } from "./index.ts";
 
 for (const durability of ["power", "process"] as const) {

@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import type { ConversationRecord, Conversations, Turn } from "@sallyport/engine";
+import type { ConversationRecord, Conversations, Turn } from "@sallyport/loop";
 import { readRecord, readTurn, textCell } from "./cells.ts";
 import type { Connection } from "./connection.ts";
 

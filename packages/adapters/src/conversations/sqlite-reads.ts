@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import type { FileRead, ReadLedger } from "@sallyport/engine";
+import type { FileRead, ReadLedger } from "@sallyport/loop";
 import { readText, textCell } from "./cells.ts";
 import type { Connection } from "./connection.ts";
 

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import type { RequestListener } from "node:http";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { gzipSync } from "node:zlib";
 import type { EgressCredential, EgressRule, SecretSource } from "@sallyport/engine";
 import { describe, expect, it } from "vitest";
 import { openRig, type Rig, readAll, readUntil } from "./fixtures/rig.ts";
@@ -209,31 +211,102 @@ describe("a credential the sandbox never sees [L3-EXE-2]", () => {
   });
 });
 
+describe("an answer that repeats a credential [D-16]", () => {
+  const basic = Buffer.from(`ann:${SECRET}`).toString("base64");
+  const forms = [SECRET, Buffer.from(SECRET).toString("base64"), encodeURIComponent(SECRET)];
+  const open = (listener: RequestListener) => new TlsUpstream(names, listener).start();
+
+  it.each(["api.test", "basic.test"])(
+    "shows %s's in no header, status or piece of the body",
+    async (host) => {
+      const held = host === "basic.test" ? [...forms, basic] : forms;
+      await using upstream = await open(async (req, res) => {
+        const value = req.headers.authorization ?? "";
+        res.writeHead(200, `OK ${value}`, { "x-echo": value, "set-cookie": [`a=${value}`] });
+        const body = `${JSON.stringify(req.headers)} ${held.join(" ")} end`;
+        for (const piece of body.match(/.{1,7}/gs) ?? []) {
+          res.write(piece);
+          await new Promise((done) => setImmediate(done));
+        }
+        res.end();
+      });
+      await using rig = await openRig({ rules: RULES, secrets, upstreamCa: upstream.ca }, upstream.port);
+      const raw = await askTls(rig, host, get(host, "Accept-Encoding: gzip\r\n"));
+      // Without the heads of chunks, behind which a secret would not be seen.
+      const said = raw.replaceAll(/\r\n[0-9a-f]+\r\n/g, "");
+      expect(said).toMatch(/^HTTP\/1\.1 200 OK \S*\**.*"accept-encoding":"identity".* end/s);
+      for (const secret of held) expect(said).not.toContain(secret);
+    },
+  );
+
+  it("keeps its length", async () => {
+    await using upstream = await open((req, res) => res.end(`<${req.headers.authorization}>`));
+    await using rig = await openRig({ rules: RULES, secrets, upstreamCa: upstream.ca }, upstream.port);
+    const said = await askTls(rig, "api.test");
+    expect(said.split("\r\n\r\n")[1]).toBe(`<${"*".repeat(`Bearer ${SECRET}`.length)}>`);
+    expect(said).toMatch(new RegExp(`content-length: ${SECRET.length + 9}`, "i"));
+  });
+
+  it("is refused when it is compressed all the same", async () => {
+    await using upstream = await open((req, res) =>
+      res.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(req.headers.authorization ?? "")),
+    );
+    await using rig = await openRig({ rules: RULES, secrets, upstreamCa: upstream.ca }, upstream.port);
+    expect(await askTls(rig, "api.test")).toMatch(/^HTTP\/1\.1 502 .*E3304: .*compressed/s);
+  });
+
+  it("shows it in no WebSocket frame either", async () => {
+    await using upstream = await open(() => undefined);
+    upstream.server.on("upgrade", (req, socket) => {
+      const value = req.headers.authorization;
+      socket.write(
+        `HTTP/1.1 101 ${value}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX: ${value}\r\n\r\n`,
+      );
+      socket.end(`${value} ${JSON.stringify(req.headers)} closing`);
+    });
+    await using rig = await openRig({ rules: RULES, secrets, upstreamCa: upstream.ca }, upstream.port);
+    const head =
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Extensions: permessage-deflate\r\n";
+    const said = await askTls(rig, "api.test", `GET / HTTP/1.1\r\nHost: api.test\r\n${head}\r\n`);
+    expect(said).toMatch(/^HTTP\/1\.1 101 .* closing$/s);
+    expect(said).not.toMatch(/s3cr3t|permessage/);
+  });
+});
+
 describe("a credential over plain HTTP [L3-EXE-2]", () => {
-  const plain = (allowPrivate: boolean): EgressRule[] => [
+  const plain = (allowPrivate: boolean, plainHttp = true): EgressRule[] => [
     {
       host: "api.test",
       allowPrivate,
-      credential: { secret: "api-key", as: { header: "X-Key", value: "{secret}" } },
+      credential: {
+        secret: "api-key",
+        as: { header: "X-Key", value: "{secret}" },
+        intercept: true,
+        plainHttp,
+      },
     },
   ];
   const request =
     "GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nX-Key: placeholder\r\nConnection: close\r\n\r\n";
 
   it.each([
-    ["a public address", false, "93.184.216.34"],
-    ["a public address though private ones are allowed", true, "93.184.216.34"],
-  ])("is refused for %s, with the reason", async (_, allowPrivate, address) => {
+    ["a public address", false, true, "93.184.216.34"],
+    ["a public address though private ones are allowed", true, true, "93.184.216.34"],
+    ["a private address unless the operator said so", true, false, "127.0.0.1"],
+  ])("is refused for %s, with the reason [D-16]", async (_, allowPrivate, plainHttp, address) => {
     await using upstream = await new HttpUpstream().start();
     const resolve = async () => [{ address, family: 4 }];
-    await using rig = await openRig({ rules: plain(allowPrivate), secrets, resolve }, upstream.port);
+    await using rig = await openRig(
+      { rules: plain(allowPrivate, plainHttp), secrets, resolve },
+      upstream.port,
+    );
     expect(await rig.speak(request)).toMatch(
       /^HTTP\/1\.1 403 .*E3104: api\.test:80 gets a credential, which is not sent over plain HTTP/s,
     );
     expect([rig.dialled.length, upstream.requests.length]).toEqual([0, 0]);
   });
 
-  it("is added for a private address that the rule allows", async () => {
+  it("is added for a private address where the operator allows both", async () => {
     await using upstream = await new HttpUpstream().start();
     const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
     await using rig = await openRig({ rules: plain(true), secrets, resolve }, upstream.port);

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { timerMs } from "@sallyport/engine";
 import { type Denial, REPLY, unreached } from "./denial.ts";
 import type { Destination } from "./destination.ts";
 import type { Way } from "./gate.ts";
@@ -45,7 +46,7 @@ export async function dialWay(way: Way, dialler: Dialler, halfOpen: boolean): Pr
 /** Undefined once connected, otherwise the error's code; then the socket is gone. */
 function settled(upstream: Socket, connectMs: number): Promise<string | undefined> {
   return new Promise((done) => {
-    const timer = setTimeout(() => end("ETIMEDOUT"), connectMs);
+    const timer = setTimeout(() => end("ETIMEDOUT"), timerMs(connectMs));
     const end = (why?: string) => {
       clearTimeout(timer);
       if (why !== undefined) upstream.destroy();

@@ -1,10 +1,11 @@
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { answerDenial } from "./answer.ts";
 import { type Denial, isDenial, unreached } from "./denial.ts";
-import { endToEnd } from "./headers.ts";
+import { endToEnd, listed, valuesOf } from "./headers.ts";
 import type { Lane } from "./lane.ts";
 import type { Parts } from "./parts.ts";
 import { type Prepared, prepare } from "./prepare.ts";
+import type { Scrub } from "./scrub.ts";
 
 /** One request and where its answer goes. */
 export interface Exchange {
@@ -46,7 +47,7 @@ export function beginRequest(
 
 function sendOn(parts: Parts, lane: Lane, { prepared, req, res }: Exchange & { prepared: Prepared }): void {
   const up = beginRequest(parts, prepared, req.method ?? "GET");
-  up.once("response", (answer) => relay(parts, answer, res));
+  up.once("response", (answer) => relay(parts, { answer, res, prepared }));
   up.once("error", (error: NodeJS.ErrnoException) => fail(lane, { prepared, res, why: error.code }));
   up.once("close", () => {
     req.unpipe(up).resume();
@@ -64,23 +65,45 @@ function sendOn(parts: Parts, lane: Lane, { prepared, req, res }: Exchange & { p
   parts.dialler.meter.watch(req);
 }
 
-/** Passes an answer on as it comes; one that breaks off breaks off for the client too. */
-export function relay({ dialler }: Parts, answer: IncomingMessage, res: ServerResponse): void {
+/** An answer, what it answers, and where it goes. */
+export interface Answered {
+  answer: IncomingMessage;
+  res: ServerResponse;
+  prepared: Prepared;
+}
+
+/** Passes an answer on as it comes, without the secret; one that breaks off breaks off for the client too. */
+export function relay({ dialler }: Parts, { answer, res, prepared }: Answered): void {
+  const { scrub } = prepared;
   // Node reports an answer that breaks off as an error.
   answer.on("error", () => res.destroy());
-  if (!beginAnswer(answer, res)) return;
-  answer.pipe(res);
+  if (scrub && isEncoded(answer)) {
+    answer.destroy();
+    answerDenial(res, unanswered(prepared, "it is compressed, so a secret in it could not be found"));
+    return;
+  }
+  if (!beginAnswer(answer, res, scrub)) return;
+  (scrub ? answer.pipe(scrub.stream()) : answer).pipe(res);
   dialler.meter.watch(answer);
+}
+
+/** Although it was asked not to be. */
+function isEncoded({ rawHeaders }: IncomingMessage): boolean {
+  return ["content-encoding", "transfer-encoding"]
+    .flatMap((name) => valuesOf(rawHeaders, name).flatMap(listed))
+    .some((coding) => coding !== "identity" && coding !== "chunked");
 }
 
 /** False when Node will not write such a head (a status of 99, say); then the connection is ended. */
 function beginAnswer(
   { statusCode = 502, statusMessage = "", rawHeaders }: IncomingMessage,
   res: ServerResponse,
+  scrub: Scrub | undefined,
 ) {
   res.sendDate = false;
+  const clean = (text: string) => scrub?.text(text) ?? text;
   try {
-    res.writeHead(statusCode, statusMessage, endToEnd(rawHeaders, ["x-sallyport-code"]));
+    res.writeHead(statusCode, clean(statusMessage), endToEnd(rawHeaders, ["x-sallyport-code"]).map(clean));
     return true;
   } catch {
     res.destroy();

@@ -47,7 +47,7 @@ export class Gate {
     return forbidden(
       to,
       `${to.name}:${to.port} is not among the hosts this tool may reach.`,
-      `Add ${to.name}:${to.port} to the tool's network permissions if it is meant to be reached.`,
+      `Add ${to.name}:${to.port} to permissions.network of the tool's manifest if it is meant to be reached.`,
     );
   }
 
@@ -82,8 +82,8 @@ function barred({ rule, to }: Admission, { address, kind }: CheckedAddress): Den
   const leads = to.address === undefined ? `leads to ${address}, ` : "is ";
   const listable = rule.allowPrivate === true && LISTED_ONLY.has(kind);
   const advice = listable
-    ? "Such an address is reached only when a rule lists the address itself."
-    : "Let the operator set allowPrivate on this host's rule if it is meant to lead there.";
+    ? "Such an address is reached only when the tool's permissions.network and sandbox.privateHosts list the address itself."
+    : `Let the operator add ${rule.host} to sandbox.privateHosts if it is meant to lead there.`;
   return forbidden(
     to,
     `${to.name} ${leads}a ${kind} address, which is not open to this tool.`,

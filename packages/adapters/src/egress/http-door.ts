@@ -1,14 +1,82 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
-import { answerAndClose } from "./answer.ts";
-import { isDenial, malformed } from "./denial.ts";
-import { forward } from "./forward.ts";
+import { Duplex } from "node:stream";
+import { answerAndClose, responseOn } from "./answer.ts";
+import { type Denial, isDenial, malformed } from "./denial.ts";
+import { beginRequest, forward, relay, unanswered } from "./forward.ts";
+import { endToEnd, headerLines, listed, valuesOf } from "./headers.ts";
 import type { Lane } from "./lane.ts";
-import { goOn, openWay } from "./opening.ts";
 import type { EgressLimits } from "./options.ts";
 import type { Parts } from "./parts.ts";
+import { type Prepared, prepare } from "./prepare.ts";
 import { readConnect } from "./read-request.ts";
-import { upgrade, wantsWebSocket } from "./upgrade.ts";
+import type { Scrub } from "./scrub.ts";
+import { goOn, joinTunnel, openWay } from "./tunnel.ts";
+
+/** A request that wants to go on as something else, on the connection it came by. */
+interface UpgradeOrder {
+  req: IncomingMessage;
+  socket: Duplex;
+  /** What the client sent without waiting. */
+  early: Buffer;
+}
+
+const SWITCH = ["connection", "Upgrade", "upgrade", "websocket"];
+
+/** Only WebSockets: other protocols would carry further requests past every check. */
+function wantsWebSocket({ rawHeaders, method }: Pick<IncomingMessage, "rawHeaders" | "method">): boolean {
+  const protocols = valuesOf(rawHeaders, "upgrade").flatMap(listed);
+  return method === "GET" && protocols.length === 1 && protocols[0] === "websocket";
+}
+
+/** Forwards a WebSocket's handshake by the rules of any request; once upstream agrees, the bytes flow. */
+async function upgrade(parts: Parts, lane: Lane, order: UpgradeOrder): Promise<void> {
+  const prepared = await prepareSwitch(parts, lane, order.req);
+  if (lane.socket.destroyed) return;
+  if (isDenial(prepared)) {
+    parts.refusals.record(prepared);
+    answerAndClose(order.socket, prepared);
+  } else sendSwitch(parts, { ...order, prepared });
+}
+
+async function prepareSwitch(parts: Parts, lane: Lane, req: IncomingMessage): Promise<Prepared | Denial> {
+  if (!wantsWebSocket(req)) return malformed("Only WebSockets can be upgraded to.", 501);
+  const prepared = await prepare(parts, lane, req);
+  if (isDenial(prepared)) return prepared;
+  return prepared.hasBody ? malformed("An upgrade has no body.") : prepared;
+}
+
+function sendSwitch(
+  parts: Parts,
+  { req, socket, early, prepared }: UpgradeOrder & { prepared: Prepared },
+): void {
+  const headers = [...prepared.headers, ...SWITCH];
+  const up = beginRequest(parts, { ...prepared, headers }, "GET");
+  const giveUp = () => up.destroy();
+  socket.once("close", giveUp);
+  up.once("upgrade", (answer, upstream, first) => {
+    socket.off("close", giveUp);
+    const { scrub } = prepared;
+    const head = switching(answer);
+    socket.write(scrub?.text(head) ?? head, "latin1");
+    if (early.length > 0) socket.unshift(early);
+    if (first.length > 0) upstream.unshift(first);
+    joinTunnel(parts, { client: socket, upstream: scrub ? scrubbed(upstream, scrub) : upstream });
+  });
+  up.once("response", (answer) => relay(parts, { answer, res: responseOn(socket, req), prepared }));
+  up.once("error", ({ code }: NodeJS.ErrnoException) => answerAndClose(socket, unanswered(prepared, code)));
+  up.end();
+}
+
+/** Frames from upstream are plain and keep their length; only a secret cut by a frame's head is missed. */
+function scrubbed(upstream: Duplex, scrub: Scrub): Duplex {
+  const both = Duplex.from({ readable: upstream.pipe(scrub.stream()), writable: upstream });
+  return both.on("error", () => undefined);
+}
+
+function switching({ statusMessage, rawHeaders }: IncomingMessage): string {
+  const headers = [...endToEnd(rawHeaders, []), ...SWITCH];
+  return `HTTP/1.1 101 ${statusMessage || "Switching Protocols"}\r\n${headerLines(headers)}\r\n`;
+}
 
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { timerMs } from "@sallyport/engine";
 import type { Admission } from "./gate.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -36,7 +37,7 @@ export class Lane {
   /** From now, a whole head must come in time, however slowly its bytes drip. */
   expectHead(headMs: number): void {
     clearTimeout(this.#headTimer);
-    if (!this.socket.destroyed) this.#headTimer = setTimeout(() => this.socket.destroy(), headMs);
+    if (!this.socket.destroyed) this.#headTimer = setTimeout(() => this.socket.destroy(), timerMs(headMs));
   }
 
   headCame(): void {

@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readdirSync, statSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -144,10 +145,18 @@ describe("how much of the proxy one sandbox may use [L3-EXE-2]", () => {
   });
 
   it.each([
-    ["a connection without a word", ""],
-    ["a kept connection without a next request", "GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n"],
-    ["an intercepted tunnel without TLS", "CONNECT tls.test:443 HTTP/1.1\r\n\r\n"],
-  ])("cuts %s", async (_, said) => {
+    ["a connection without a word", "", /^$/],
+    [
+      "a kept connection without a next request",
+      "GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n",
+      /^HTTP\/1\.1 200 OK\r\n(?:(?!HTTP\/)[\s\S])*\r\n\r\nok$/,
+    ],
+    [
+      "an intercepted tunnel without TLS",
+      "CONNECT tls.test:443 HTTP/1.1\r\n\r\n",
+      /^HTTP\/1\.1 200 Connection established\r\n\r\n$/,
+    ],
+  ])("cuts %s", async (_, said, heard) => {
     await using upstream = await new Recorder().start();
     const credential = { secret: "s", as: { header: "x-key", value: "{secret}" }, intercept: true };
     await using rig = await openRig(
@@ -156,15 +165,29 @@ describe("how much of the proxy one sandbox may use [L3-EXE-2]", () => {
     );
     const client = rig.client();
     if (said) client.write(said);
-    await readAll(client);
+    expect((await readAll(client)).toString("latin1")).toMatch(heard);
   });
 
-  it("cuts an idle tunnel, and one whose client does not read", async () => {
-    await using upstream = await new Recorder("").start();
-    await using rig = await openRig({ rules: RULES, limits: { idleMs: 1_500 } }, upstream.port);
+  it("cuts an idle tunnel after what was said has arrived", async () => {
+    await using upstream = await new Recorder("welcome").start();
+    await using rig = await openRig({ rules: RULES, limits: { idleMs: 300 } }, upstream.port);
     const client = await tunnel(rig);
     client.write("hello");
-    await readAll(client);
+    expect((await readAll(client)).toString()).toBe("welcome");
+    expect(upstream.received).toEqual(["hello"]);
+  });
+
+  it("cuts a tunnel whose client does not read, on the side of the server too", async () => {
+    const server = createServer();
+    const written = new Promise((resolve) => {
+      server.once("connection", (socket) => {
+        socket.on("error", () => undefined).write(Buffer.alloc(32_000_000), resolve);
+      });
+    });
+    await using rig = await openRig({ rules: RULES, limits: { idleMs: 300 } }, await listening(server));
+    (await tunnel(rig)).pause();
+    expect(await written).toBeInstanceOf(Error);
+    await new Promise((done) => server.close(done));
   });
 
   it("does not read faster than the slower side", async () => {
@@ -204,6 +227,19 @@ describe("the socket [L3-EXE-2]", () => {
     expect(readdirSync(dirname(rig.socketPath))).toEqual([]);
     await using closed = await openRig({ rules: [], socketMode: 0o600 });
     expect(statSync(closed.socketPath).mode & 0o777).toBe(0o600);
+  });
+
+  it("goes on after clients that could not be accepted", async () => {
+    const servers: Server[] = [];
+    const note = (message: unknown) => servers.push((message as { server: Server }).server);
+    subscribe("tracing:net.server.listen:asyncStart", note);
+    await using upstream = await new HttpUpstream().start();
+    await using rig = await openRig({ rules: RULES }, upstream.port);
+    unsubscribe("tracing:net.server.listen:asyncStart", note);
+    const server = servers.find((one) => one.address() === rig.socketPath);
+    for (let times = 0; times < 3; times += 1) server?.emit("error", new Error("accept EMFILE"));
+    expect(server?.listening).toBe(true);
+    expect(await rig.speak(GET)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it("is refused where it cannot be", async () => {

@@ -1,5 +1,6 @@
 import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
+import { timerMs } from "@sallyport/engine";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { exhausted } from "./denial.ts";
 import { dialAddress } from "./dial.ts";
@@ -83,7 +84,7 @@ function admitClient(parts: Parts, clients: Set<Socket>, socket: Socket): void {
   socket.once("close", () => clients.delete(socket));
   parts.lanes.set(socket, lane);
   lane.expectHead(parts.limits.headMs);
-  socket.setTimeout(parts.limits.idleMs, () => socket.destroy());
+  socket.setTimeout(timerMs(parts.limits.idleMs), () => socket.destroy());
   readFirst(socket, (first) => {
     if (first === SOCKS_VERSION) {
       lane.inTurn(() => openSocksDoor(parts, lane));
@@ -113,7 +114,8 @@ async function listen(
   if (Buffer.byteLength(socketPath) > LONGEST_PATH)
     throw unopened(`its path is longer than ${LONGEST_PATH} bytes`);
   await new Promise<void>((done, fail) => {
-    server.once("error", (error) => fail(unopened(error.message, error)));
+    // Accepting may fail later too (EMFILE): that client is lost, and the proxy goes on.
+    server.on("error", (error) => fail(unopened(error.message, error)));
     server.listen(socketPath, done);
   });
   await chmod(socketPath, socketMode);
@@ -143,7 +145,10 @@ async function shut({ server, clients, parts }: Running, socketPath: string): Pr
 function within(connectMs: number, resolve: Resolve): Resolve {
   return async (host) => {
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new Error("the resolver did not answer in time")), connectMs);
+    const timer = setTimeout(
+      () => late.reject(new Error("the resolver did not answer in time")),
+      timerMs(connectMs),
+    );
     try {
       return await Promise.race([resolve(host), late.promise]);
     } finally {

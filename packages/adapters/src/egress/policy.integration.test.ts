@@ -50,6 +50,7 @@ describe("which addresses a name may lead to [L3-EXE-2]", () => {
   it.each([...PRIVATE, ...GUARDED, ...NEVER])("refuses a name that leads to %j", async (address) => {
     const { said, dialled } = await reach({ host: "api.test" }, [at(address)], GET);
     expect(said).toMatch(/^HTTP\/1\.1 403 .*x-sallyport-code: E3104\r\n.*E3104: api\.test leads to /s);
+    if (!NEVER.includes(address)) expect(said).toMatch(/add api\.test to sandbox\.privateHosts/);
     expect(dialled).toEqual([]);
   });
 

@@ -1,13 +1,77 @@
-import type { IncomingMessage } from "node:http";
-import { credentialFor, credentialName, exposed } from "./credential.ts";
-import { type Denial, isDenial, unreached } from "./denial.ts";
+import { type IncomingMessage, validateHeaderValue } from "node:http";
+import type { EgressCredential, SecretSource } from "@sallyport/engine";
+import { type Denial, forbidden, isDenial, unreached } from "./denial.ts";
 import { writeAuthority } from "./destination.ts";
-import type { Admission } from "./gate.ts";
+import type { Admission, Way } from "./gate.ts";
 import { endToEnd } from "./headers.ts";
 import type { Lane } from "./lane.ts";
 import { beyondLimits, type Parts } from "./parts.ts";
 import { type ReadRequest, readBound, readForward } from "./read-request.ts";
+import { Scrub } from "./scrub.ts";
 import { connectUpstream, type Upstream } from "./upstream.ts";
+
+/** A header that carries a secret. It goes upstream and nowhere else. */
+interface CredentialHeader {
+  name: string;
+  value: string;
+  /** Keeps it out of the answer. */
+  scrub: Scrub;
+}
+
+/** The header's name, in lower case: whatever the client sent under it is replaced. */
+function credentialName({ as }: EgressCredential): string {
+  return "basic" in as ? "authorization" : as.header.toLowerCase();
+}
+
+/** Refuses to send a secret in the clear, unless the operator said so and the addresses are private (D-16). */
+function exposed({ rule, to, addresses }: Way, secure: boolean): Denial | undefined {
+  if (!rule.credential || secure) return undefined;
+  const { plainHttp } = rule.credential;
+  if (plainHttp === true && rule.allowPrivate === true && addresses.every(({ kind }) => kind !== "public"))
+    return undefined;
+  return forbidden(
+    to,
+    `${to.name}:${to.port} gets a credential, which is not sent over plain HTTP.`,
+    "Use https, with `intercept` on the credential. For a private host without TLS set its `plainHttp`.",
+  );
+}
+
+/** Asks for the secret now and makes the header of it. What the source says on failure is kept to itself. */
+async function credentialFor(
+  { rule, to }: Way,
+  secrets: SecretSource | undefined,
+): Promise<CredentialHeader | Denial | undefined> {
+  const { credential } = rule;
+  if (!credential) return undefined;
+  const secret = await ask(secrets, credential.secret);
+  const value = secret === undefined ? undefined : written(credential, secret);
+  if (secret !== undefined && value !== undefined)
+    return { name: credentialName(credential), value, scrub: new Scrub(secret, value) };
+  const message = `The credential for ${to.name}:${to.port} could not be had; nothing was sent.`;
+  return unreached(to, "E3301", { message });
+}
+
+/** Undefined when there is none or it cannot be had: for the client both are the same. */
+async function ask(secrets: SecretSource | undefined, name: string): Promise<string | undefined> {
+  try {
+    const secret = await secrets?.get(name);
+    return secret === "" ? undefined : secret;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined when the secret does not fit into a header. */
+function written({ as }: EgressCredential, secret: string): string | undefined {
+  if ("basic" in as) return `Basic ${Buffer.from(`${as.basic.user}:${secret}`).toString("base64")}`;
+  const value = as.value.replaceAll("{secret}", () => secret);
+  try {
+    validateHeaderValue(as.header, value);
+    return value;
+  } catch {
+    return undefined;
+  }
+}
 
 /** A request that may go, with the connection it goes over. Its headers may hold a secret. */
 export interface Prepared {
@@ -15,10 +79,14 @@ export interface Prepared {
   path: string;
   headers: string[];
   hasBody: boolean;
+  /** Present when a secret goes along: the answer must not hold it. */
+  scrub: Scrub | undefined;
 }
 
 /** Rewritten here, whatever the client sent. */
 const REWRITTEN = ["host", "content-length", "expect"];
+/** Where a secret goes along, the answer must be readable here: no compression. */
+const READABLE = ["accept-encoding", "sec-websocket-extensions"];
 
 /** Checks a request, connects, and only then asks for its credential. */
 export async function prepare(parts: Parts, lane: Lane, req: IncomingMessage): Promise<Prepared | Denial> {
@@ -30,14 +98,14 @@ export async function prepare(parts: Parts, lane: Lane, req: IncomingMessage): P
   if (isDenial(upstream)) return upstream;
   const credential = await credentialFor(upstream.way, parts.secrets);
   if (credential && isDenial(credential)) return credential;
-  const added = credential ? [credential.name, credential.value] : [];
+  const added = credential ? [credential.name, credential.value, "accept-encoding", "identity"] : [];
   const headers = [...headersFor(req, asked, upstream), ...added];
-  return { upstream, path: asked.path, headers, hasBody: hasBody(asked.frame) };
+  return { upstream, path: asked.path, headers, hasBody: hasBody(asked.frame), scrub: credential?.scrub };
 }
 
 function headersFor(req: IncomingMessage, { to, frame }: ReadRequest, upstream: Upstream): string[] {
   const { credential } = upstream.way.rule;
-  const replaced = credential ? [...REWRITTEN, credentialName(credential)] : REWRITTEN;
+  const replaced = credential ? [...REWRITTEN, ...READABLE, credentialName(credential)] : REWRITTEN;
   const host = writeAuthority(to, upstream.secure ? 443 : 80);
   return ["host", host, ...endToEnd(req.rawHeaders, replaced), ...frame];
 }

@@ -2,7 +2,6 @@ import type { Socket } from "node:net";
 import { finish } from "./answer.ts";
 import { type Denial, forbidden, isDenial, quoted, REPLY } from "./denial.ts";
 import type { Lane } from "./lane.ts";
-import { goOn, openWay } from "./opening.ts";
 import type { Parts } from "./parts.ts";
 import {
   NO_AUTHENTICATION,
@@ -13,6 +12,7 @@ import {
   type SocksRequest,
   socksReply,
 } from "./socks-wire.ts";
+import { goOn, openWay } from "./tunnel.ts";
 
 const NO_METHOD = 0xff;
 

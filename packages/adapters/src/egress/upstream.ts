@@ -2,6 +2,7 @@ import { Agent } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls, getCACertificates, type TLSSocket } from "node:tls";
+import { timerMs } from "@sallyport/engine";
 import { type Denial, isDenial, unreached } from "./denial.ts";
 import { type Destination, isSame } from "./destination.ts";
 import { type Dialler, dialWay } from "./dial.ts";
@@ -84,7 +85,7 @@ function identityOf({ name, address }: Destination): ConnectionOptions {
 function secure(socket: Socket, options: ConnectionOptions, withinMs: number): Promise<TLSSocket | string> {
   return new Promise((done) => {
     const secured = connectTls({ ...options, socket });
-    const timer = setTimeout(() => end("ETIMEDOUT"), withinMs);
+    const timer = setTimeout(() => end("ETIMEDOUT"), timerMs(withinMs));
     const end = (answer: TLSSocket | string) => {
       clearTimeout(timer);
       if (typeof answer === "string") socket.destroy();

@@ -6,10 +6,71 @@ import {
 } from "@ai-sdk/provider";
 import { defined, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { readRetryAfter } from "../webhook/retry-after.ts";
-import { errorChain, systemCodeIn, troubleIn } from "./error-chain.ts";
-import type { TroubleKind } from "./model-trouble.ts";
+import { ModelTrouble, type TroubleKind } from "./model-trouble.ts";
 import { codeIn, member, oneLine, wordsIn } from "./provider-words.ts";
-import { adviceFor } from "./trouble-advice.ts";
+
+const SAID_SO_FAR = "What was said so far is kept.";
+
+/** What a person can do about a trouble with a model. */
+function adviceFor(trouble: Trouble): string {
+  switch (trouble.kind) {
+    case "refused":
+      return `${byStatus(trouble)} ${SAID_SO_FAR}`;
+    case "connection":
+      return `Check that the provider runs and that its baseUrl is right. ${SAID_SO_FAR}`;
+    case "timeout":
+      return `Try again, or give the provider longer with idleSeconds. ${SAID_SO_FAR}`;
+    case "protocol":
+      return `Check the provider's kind and baseUrl: it does not speak what was expected. ${SAID_SO_FAR}`;
+    case "cut":
+      return `Send the message again. ${SAID_SO_FAR}`;
+    case "aborted":
+    case "unknown":
+      return `Try again; if it stays, check the model's name, its key and its address. ${SAID_SO_FAR}`;
+  }
+}
+
+function byStatus({ status, retryAfterMs, retryable }: Trouble): string {
+  if (status === 401 || status === 403) return "Check the provider's key and what it may be used for.";
+  if (status === 404)
+    return "Check the model's name and the provider's baseUrl; a local model may have to be pulled first.";
+  if (status === 413) return "Start a new conversation, or set the model's contextTokens.";
+  if (status === 429 && !retryable) return "Check the plan and the balance of the provider's account.";
+  if (retryAfterMs !== undefined) return `Try again in ${Math.ceil(retryAfterMs / 1_000)} s.`;
+  if (retryable) return "Wait a little and try again.";
+  return "The provider's own words say what it did not like.";
+}
+
+const MOST_CAUSES = 8;
+
+/** An error and what caused it, outermost first. Bounded: causes may be cyclic. */
+function errorChain(error: unknown): unknown[] {
+  const chain: unknown[] = [];
+  let current = error;
+  while (current !== undefined && current !== null && chain.length < MOST_CAUSES) {
+    chain.push(current);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return chain;
+}
+
+/** What Sallyport itself found, however deep a provider's code wrapped it. */
+function troubleIn(chain: readonly unknown[]): ModelTrouble | undefined {
+  return chain.find((link) => link instanceof ModelTrouble);
+}
+
+/** The first code of the system or of TLS in the chain, such as ECONNREFUSED. */
+function systemCodeIn(chain: readonly unknown[]): string | undefined {
+  for (const link of chain) {
+    const code = link instanceof Error && "code" in link ? link.code : undefined;
+    if (
+      typeof code === "string" &&
+      /^(E[A-Z_]+|UND_ERR_\w+|CERT_\w+|\w*SIGNED\w*|UNABLE_TO_\w+|ERR_(TLS|SSL)_\w+)$/.test(code)
+    )
+      return code;
+  }
+  return undefined;
+}
 
 /** What is known of a trouble with a provider, before it is put into words. */
 export interface Trouble {

@@ -1,4 +1,4 @@
-import type { ModelWindow } from "@sallyport/engine/loop";
+import type { ModelWindow } from "@sallyport/loop";
 import { isFailure } from "@sallyport/protocol";
 import { type FoundModel, findModel } from "./model-reference.ts";
 import type { ModelSettings, Providers } from "./provider-settings.ts";

@@ -8,7 +8,6 @@ import { type FoundModel, findModel } from "./model-reference.ts";
 import { settingsOf } from "./model-window.ts";
 import { accessOf, type KeySources, type ProviderAccess } from "./provider-access.ts";
 import type { Providers } from "./provider-settings.ts";
-import { withMaxOutput } from "./with-max-output.ts";
 
 const IDLE_SECONDS = 240;
 const SECOND_MS = 1_000;
@@ -49,4 +48,16 @@ function modelOf({ provider, model, settings }: FoundModel, { access, fetch }: W
     case "openai-compatible":
       return createOpenAICompatible({ ...common, name: provider, includeUsage: true }).chatModel(model);
   }
+}
+
+/** The same model, which is told how much it may answer wherever the caller does not say. */
+function withMaxOutput(model: LanguageModelV4, maxOutputTokens: number): LanguageModelV4 {
+  return {
+    specificationVersion: model.specificationVersion,
+    provider: model.provider,
+    modelId: model.modelId,
+    supportedUrls: model.supportedUrls,
+    doGenerate: (options) => model.doGenerate({ maxOutputTokens, ...options }),
+    doStream: (options) => model.doStream({ maxOutputTokens, ...options }),
+  };
 }

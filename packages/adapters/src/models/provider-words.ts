@@ -1,4 +1,5 @@
 import { redactText } from "@sallyport/engine";
+import { parseJson } from "@sallyport/protocol";
 
 const READ_CHARS = 4_096;
 const SHOWN_CHARS = 300;
@@ -16,7 +17,7 @@ export function oneLine(text: string): string {
 
 /** What a provider's error says in words; undefined when nothing can be found. Servers differ in where they put it. */
 export function wordsIn(body: string | undefined): string | undefined {
-  const parsed = body === undefined ? undefined : parse(body);
+  const parsed = body === undefined ? undefined : parseJson(body);
   const error = member(parsed, "error");
   const candidates = [member(error, "message"), error, member(parsed, "message"), member(parsed, "detail")];
   return candidates.filter((candidate) => typeof candidate === "string").find((words) => words.trim() !== "");
@@ -24,7 +25,7 @@ export function wordsIn(body: string | undefined): string | undefined {
 
 /** The provider's own code of an error, such as `insufficient_quota`. */
 export function codeIn(body: string | undefined): string | undefined {
-  const error = member(body === undefined ? undefined : parse(body), "error");
+  const error = member(body === undefined ? undefined : parseJson(body), "error");
   const code = member(error, "code") ?? member(error, "type");
   return typeof code === "string" ? code : undefined;
 }
@@ -32,12 +33,4 @@ export function codeIn(body: string | undefined): string | undefined {
 /** A member of something that may be anything. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

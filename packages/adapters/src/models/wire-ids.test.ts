@@ -1,3 +1,4 @@
+import { scaledRuns } from "@sallyport/engine/testing";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -65,7 +66,7 @@ describe("the ids of calls on the wire", () => {
           if (sent.id !== null) expect(found[place]?.wire).toBe(sent.id);
           else expect(["a", "b", "c"]).not.toContain(found[place]?.wire);
       }),
-      { numRuns: 60 },
+      { numRuns: scaledRuns(60) },
     );
   });
 

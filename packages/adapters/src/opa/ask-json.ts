@@ -1,3 +1,4 @@
+import { timerMs } from "@sallyport/engine";
 import { failure, type JsonObject, type JsonValue, SallyportError } from "@sallyport/protocol";
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -18,7 +19,7 @@ export interface Service {
  */
 export async function askJson(service: Service, question: JsonObject): Promise<JsonValue> {
   const ending = new AbortController();
-  const timer = setTimeout(() => ending.abort(), service.timeoutMs);
+  const timer = setTimeout(() => ending.abort(), timerMs(service.timeoutMs));
   try {
     return await post(service, question, ending.signal);
   } catch (error) {

@@ -24,15 +24,16 @@ export function toolFacts(request: PolicyRequest): JsonObject {
     side_effects: request.sideEffects,
     capabilities: [...request.requiredCapabilities],
     isolation_level: request.isolation,
+    unheld_limits: [...(request.unheldLimits ?? [])],
     manifest_hash: request.manifestHash,
   };
 }
 
 /** On whose behalf, beside the agent. */
-export function callerFacts({ caller }: PolicyRequest): JsonObject {
+export function callerFacts({ caller, userVerified = false }: PolicyRequest): JsonObject {
   return {
     tenant_id: caller.tenant,
-    ...(caller.user !== undefined && { user_id: caller.user }),
+    ...(caller.user !== undefined && { user_id: caller.user, user_verified: userVerified }),
     ...(caller.session !== undefined && { session_id: caller.session }),
   };
 }

@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import type { PolicyVerdict } from "@sallyport/engine";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reasonToSkip, type StartedService, startService } from "../../../../scripts/services.ts";
 import { REQUEST } from "./fixtures/request.ts";
 import { createOpaPolicy } from "./opa-policy.ts";
 
@@ -23,68 +22,22 @@ broken := input.nothing.at.all
 wrong := "maybe"
 `;
 
-/** The OPA to test with: named by SALLYPORT_OPA, which then has to be one, or found on the PATH. */
-function findOpa(): string | undefined {
-  if (process.env.SALLYPORT_OPA) return process.env.SALLYPORT_OPA;
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  return folders.map((folder) => join(folder, "opa")).find(isExecutable);
-}
+const reason = reasonToSkip("opa");
 
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const opa = findOpa();
-if (opa === undefined)
-  console.warn("skipped: no OPA to test with (set SALLYPORT_OPA, or put opa on the PATH)");
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise<void>((resolve) => void server.close(() => resolve()));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
-async function untilHealthy(base: string): Promise<void> {
-  const deadline = performance.now() + 60_000;
-  while (performance.now() < deadline) {
-    const healthy = await fetch(`${base}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (healthy) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error("OPA did not come up");
-}
-
-describe.skipIf(opa === undefined)("a real OPA server [L3-PRM-2]", () => {
-  let server: ChildProcess;
+describe.skipIf(reason)(`a real OPA server [L3-PRM-2]${reason ? ` (${reason})` : ""}`, () => {
+  let server: StartedService;
   let folder = "";
   let base = "";
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "sallyport-opa-"));
     writeFileSync(join(folder, "policy.rego"), REGO);
-    const address = `127.0.0.1:${await freePort()}`;
-    base = `http://${address}`;
-    const options = ["--addr", address, "--log-level", "error", "--disable-telemetry"];
-    server = spawn(opa ?? "", ["run", "--server", ...options, join(folder, "policy.rego")], {
-      stdio: "ignore",
-    });
-    await untilHealthy(base);
-  }, 120_000);
+    server = await startService("opa", folder);
+    base = `http://127.0.0.1:${server.port}`;
+  });
 
   afterAll(async () => {
-    const gone = new Promise((resolve) => server.once("exit", resolve));
-    server.kill();
-    await gone;
+    await server?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true });
   });
 

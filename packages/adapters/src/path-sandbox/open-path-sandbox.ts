@@ -1,16 +1,68 @@
-import { realpathSync, statSync } from "node:fs";
+import { constants, realpathSync, statSync } from "node:fs";
+import { type FileHandle, lstat, open } from "node:fs/promises";
 import { resolve } from "node:path";
-import { isFailure } from "@sallyport/protocol";
+import { type Failure, isFailure } from "@sallyport/protocol";
+import { Anchor } from "../workspace/anchor.ts";
 import { foldsCase } from "./case-folding.ts";
-import { type House, judgePath, recheck } from "./check.ts";
-import { namesBelow, type Root } from "./containment.ts";
-import type { PathSandbox, PathSandboxOptions } from "./contract.ts";
+import { namesBelow, type Place, placeOf, type Root } from "./containment.ts";
+import type { CheckedPath, PathSandbox, PathSandboxOptions } from "./contract.ts";
 import { DEFAULT_DENIES } from "./default-denies.ts";
-import { compileDenies } from "./denies.ts";
-import { openChecked } from "./open-checked.ts";
-import { badSandbox } from "./refusals.ts";
+import { compileDenies, type DenyTest } from "./denies.ts";
+import { isSame } from "./opened-proof.ts";
+import { badPath, badSandbox, changedSince, deniedPath, outside, unusable } from "./refusals.ts";
+import { type Obstacle, resolveTarget, type Target } from "./resolve-target.ts";
 import { shownPath } from "./shown-path.ts";
 import { spellingRefusal } from "./spelling.ts";
+
+/** Never through a link, never waiting for the other end of a pipe, never taking over a terminal. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+/** What a swapped folder, file or link answers with. */
+const SWAPPED = ["ENOENT", "ENOTDIR", "ELOOP", "ENXIO"];
+const FILES_ONLY = "Name a regular file.";
+
+/**
+ * Opens what was checked, for reading: checked again, reached folder by folder without following a link, and proven
+ * after the open to be what stands at the checked path (FR-VAL-06). Nothing stays open when it refuses.
+ */
+async function openChecked(checked: CheckedPath, house: House): Promise<FileHandle | Failure> {
+  const now = await recheck(checked, house);
+  if (isFailure(now)) return now;
+  if (!now.exists) return unusable(now.asked, "does not exist", "Check the name.");
+  if (now.type !== "file") return unusable(now.asked, `is ${kindOf(now)}`, FILES_ONLY);
+  try {
+    return await openAnchored(now, house);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+    if (code === undefined) throw error;
+    if (SWAPPED.includes(code)) return changedSince(now.asked);
+    return unusable(now.asked, `cannot be opened (${code})`, "Check its permissions.");
+  }
+}
+
+function kindOf({ type }: CheckedPath): string {
+  return type === "folder" ? "a folder" : "a pipe, a socket or a device";
+}
+
+async function openAnchored(now: CheckedPath, house: House): Promise<FileHandle | Failure> {
+  const anchor = await Anchor.open(now.root);
+  try {
+    return await anchor.at(now.relative, async (safePath) => {
+      // A device may do something when it is opened, so it is looked at first; the proof looks at what was opened.
+      if (!(await lstat(safePath)).isFile()) return changedSince(now.asked);
+      return proven(await open(safePath, FLAGS), now, house);
+    });
+  } finally {
+    await anchor.close();
+  }
+}
+
+async function proven(handle: FileHandle, now: CheckedPath, house: House): Promise<FileHandle | Failure> {
+  const byName = house.roots.some(({ path, foldsCase }) => path === now.root && foldsCase);
+  const same = await isSame(handle, { path: now.path, byName }).catch(() => false);
+  if (same) return handle;
+  await handle.close();
+  return changedSince(now.asked);
+}
 
 /** Makes a sandbox of folders that exist. Throws E3919, with what to do, when one does not or a pattern is wrong. */
 export function openPathSandbox(options: PathSandboxOptions): PathSandbox {
@@ -75,4 +127,58 @@ function requireAllowed(path: string, pattern: string | undefined): void {
     `The folder ${shownPath(path)} is itself denied by the pattern ${shownPath(pattern)}, so nothing in it could be used.`,
     "Choose another folder or take the pattern out.",
   );
+}
+
+/** What a sandbox knows once it is open. */
+interface House {
+  roots: readonly Root[];
+  cwd: string;
+  deniedBy: DenyTest;
+}
+
+/**
+ * Resolve, canonicalise, rebuild, contain, deny: the rest of the order of FR-VAL-04, for a path whose spelling is in
+ * order. What is in the way is told last, so that nothing about places outside is. Refusals speak of the path as it was
+ * asked for.
+ */
+async function judgePath(path: string, house: House, asked = path): Promise<CheckedPath | Failure> {
+  const absolute = resolve(house.cwd, path);
+  const target = await resolveTarget(absolute);
+  const place = await placeOf(target.path, house.roots);
+  if (!place) return outside(asked, "leads outside the allowed folders", { resolved: target.path });
+  // The name that was asked for counts as well: a link called `.ssh` is no way to make that name harmless.
+  const pattern =
+    house.deniedBy(place.path) ?? (absolute === place.path ? undefined : house.deniedBy(absolute));
+  if (pattern !== undefined) return deniedPath(asked, pattern);
+  return target.kind === "blocked" ? blocked(asked, target.by) : checkedPath(asked, place, target);
+}
+
+/** The same path judged anew: as it was checked, or the refusal. */
+async function recheck(checked: CheckedPath, house: House): Promise<CheckedPath | Failure> {
+  const now = await judgePath(checked.path, house, checked.asked);
+  if (isFailure(now)) return now;
+  const same = now.path === checked.path && now.exists === checked.exists && now.type === checked.type;
+  return same ? now : changedSince(checked.asked);
+}
+
+function checkedPath(asked: string, { path, root, relative }: Place, target: Target): CheckedPath {
+  const found = { asked, path, root: root.path, relative };
+  return target.kind === "there"
+    ? { ...found, exists: true, type: target.type }
+    : { ...found, exists: false };
+}
+
+function blocked(path: string, by: Obstacle): Failure {
+  switch (by) {
+    case "link":
+      return outside(path, "goes through a link to nothing", { advice: "Name the file itself." });
+    case "loop":
+      return outside(path, "goes through links in a circle", { advice: "Name the file itself." });
+    case "file":
+      return unusable(path, "goes through a file as if it were a folder", "Check the names on the way.");
+    case "length":
+      return badPath(path, "is longer than the system allows", "Use a shorter path.");
+    case "unknown":
+      return unusable(path, "cannot be looked at", "Check the permissions of the folders on the way.");
+  }
 }

@@ -112,9 +112,17 @@ describe.skipIf(!house)("commands in the real sandbox", () => {
     expect(commandLines().filter((line) => line.includes("4712."))).toEqual([]);
   });
 
-  it("more output than allowed ends it [MCX-7]", async () => {
-    const result = await run({ command: ["yes"] }, limitedTo({ outputBytes: 100_000 }));
+  it("more data than allowed ends it [MCX-7]", async () => {
+    const yes = { command: ["yes"], stdout: "json" } as const;
+    const result = await run(yes, limitedTo({ outputBytes: 100_000 }));
     expect(result).toMatchObject({ fault: { kind: "limit", limit: "output" } });
+  });
+
+  it("more text than allowed is cut, and the command goes on to its end [FR-OUT-04]", async () => {
+    const script = "yes | head -c 3000000; echo last >&2";
+    const result = await shell(script, limitedTo({ outputBytes: 100_000 }));
+    const stdout = expect.stringMatching(/^(?:y\n){50000}\n\[2900000 bytes left out\]$/);
+    expect(result).toMatchObject({ ok: true, output: { exitCode: 0, stdout, stderr: "last\n" } });
   });
 
   it("more memory than allowed ends it [MCX-7]", async () => {

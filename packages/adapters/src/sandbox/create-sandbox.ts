@@ -1,4 +1,7 @@
-import type { Sandbox, SandboxOffer, SandboxOrder, SandboxProcess } from "@sallyport/engine";
+import { chmod, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Sandbox, SandboxOffer, SandboxOrder, SandboxProcess, WorkspaceView } from "@sallyport/engine";
 import {
   failure,
   ISOLATION_LEVELS,
@@ -78,7 +81,10 @@ class HostSandbox implements Sandbox {
   }
 
   #openHost(): Promise<SandboxHost> {
-    this.#host ??= openHost(this.#options);
+    this.#host ??= openHost(this.#options).catch((error: unknown) => {
+      this.#host = undefined;
+      throw error;
+    });
     return this.#host;
   }
 
@@ -94,14 +100,60 @@ class HostSandbox implements Sandbox {
     throw cannotBeHad(level, refused);
   }
 
-  /** Probed once per process: what a host offers does not change under it. */
+  /** Probed once per process; a refusal is probed again when somebody asks later, as its cause may be gone. */
   #offer(backend: AnyBackend): Promise<SandboxOffer> {
     const known = this.#offers.get(backend);
     if (known) return known;
-    const order = () => resolveOrder(probeOrder(backend.level), []);
-    const offer = probeBackend(backend, async () => this.#start(order(), backend));
+    const offer = this.#probe(backend);
     this.#offers.set(backend, offer);
+    void offer.then(({ available }) => {
+      if (!available) setTimeout(() => this.#offers.delete(backend), REFUSAL_MS).unref();
+    });
     return offer;
+  }
+
+  async #probe(backend: AnyBackend): Promise<SandboxOffer> {
+    try {
+      await this.#openHost();
+    } catch (error) {
+      return notOpened(backend, error);
+    }
+    return inProbeWorkspace((view) => {
+      const order = () => resolveOrder(probeOrder(backend.level, view), this.#options.hidden ?? []);
+      return probeBackend(backend, async () => this.#start(order(), backend));
+    });
+  }
+}
+
+/** How long a refusal is good for: longer than a burst of calls, shorter than somebody's patience. */
+const REFUSAL_MS = 1000;
+
+/** Without the launcher or its folders no backend can be had. */
+function notOpened({ name, level }: AnyBackend, error: unknown): SandboxOffer {
+  if (!(error instanceof SallyportError)) throw error;
+  const { message, advice, retryable } = error.failure;
+  return {
+    backend: name,
+    level,
+    available: false,
+    missing: [message],
+    fix: advice === undefined ? [] : [advice],
+    facts: {},
+    ...(retryable && { transient: true }),
+  };
+}
+
+async function inProbeWorkspace<T>(probe: (view: WorkspaceView) => Promise<T>): Promise<T> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "sallyport-probe-")));
+  try {
+    const view = { root: join(folder, "workspace"), copy: join(folder, "copy") };
+    for (const path of [folder, ...Object.values(view)]) {
+      await mkdir(path, { recursive: true });
+      await chmod(path, 0o755);
+    }
+    return await probe({ kind: "copy", ...view });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -16,5 +16,4 @@ export {
   type SandboxEvent,
   type SandboxOptions,
 } from "./options.ts";
-export { type SeatbeltOptions, seatbeltProfile } from "./seatbelt/seatbelt-profile.ts";
 export { fatalSyscalls, SYSCALL_RULES, seccompFilter } from "./seccomp/index.ts";

@@ -1,9 +1,13 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Sandbox } from "@sallyport/engine";
-import { describe, expect, it } from "vitest";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Sandbox, SandboxOffer } from "@sallyport/engine";
+import { describe, expect, it, vi } from "vitest";
+import { ownMark } from "./host/process-mark.ts";
 import { createSandbox, type SandboxEvent, type SandboxOptions } from "./index.ts";
 import { ran, ranOrder, sampleOrder } from "./testing/sandbox-fixture.ts";
 
@@ -48,6 +52,43 @@ describe("choosing a backend", () => {
       expect(await sandbox.isolationFor("LEVEL_1")).toEqual({ level: "LEVEL_2", runner: "bubblewrap" });
       expect(await sandbox.isolationFor("LEVEL_0")).toEqual({ level: "LEVEL_0", runner: "none" });
     }));
+
+  it("offers no LEVEL_1 where hidden paths cannot be covered, and says what is missing [L3-EXE-2]", async (context) => {
+    if (process.getuid?.() !== 0) return context.skip("only root can give the capability up");
+    const program = fileURLToPath(new URL("./fixtures/offer-without-capability.ts", import.meta.url));
+    const { stdout } = await promisify(execFile)("setpriv", [
+      ...["--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"],
+      ...[process.execPath, program],
+    ]);
+    const [offer] = JSON.parse(stdout) as SandboxOffer[];
+    expect(offer).toMatchObject({ backend: "process", available: false });
+    expect(offer?.missing.join()).toMatch(/mount namespace/);
+    expect(offer?.fix.join()).toMatch(/CAP_SYS_ADMIN/);
+  });
+
+  it("looks again after a refusal, so that a full disk that was cleared is no reason any more", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "sp-"));
+    const runtimeFolder = join(folder, "run");
+    await writeFile(runtimeFolder, "in the way");
+    const sandbox = createSandbox({ runtimeFolder });
+    try {
+      const offers = await sandbox.offers();
+      expect(offers.map(({ available, transient }) => [available, transient])).toEqual(
+        offers.map(() => [false, true]),
+      );
+      await expect(sandbox.start(sampleOrder(LEVEL_2, "true"))).rejects.toMatchObject(
+        refusal(/runtime folder/),
+      );
+      await rm(runtimeFolder);
+      await vi.waitFor(
+        async () => expect((await ran({ sandbox, ...LEVEL_2 }, "echo ok")).stdout).toBe("ok\n"),
+        { timeout: 20_000 },
+      );
+    } finally {
+      await sandbox.close();
+      await rm(folder, { recursive: true });
+    }
+  });
 
   it("passes over one that is not there", () =>
     withSandbox({ backends: ["oci", "bubblewrap"], ociRuntime: "/nowhere/crun" }, async (sandbox) => {
@@ -108,11 +149,13 @@ describe("a sandbox's life", () => {
   it("removes what a process that is no more left behind", () =>
     withSandbox({ backends: ["bubblewrap"] }, async (sandbox, folder) => {
       const shared = await mkdtemp(join(tmpdir(), "sallyport-"));
-      await mkdir(join(folder, "4194304-abcdef"));
-      await symlink(shared, join(folder, "4194304-abcdef", "public"));
+      await mkdir(join(folder, "4194304-1-abcd"));
+      await symlink(shared, join(folder, "4194304-1-abcd", "public"));
+      // In a container the number is the same at every start.
+      await mkdir(join(folder, `${process.pid}-1-abcd`));
       await writeFile(join(folder, "notes"), "");
       await sandbox.isolationFor("LEVEL_2");
-      const left = (await readdir(folder)).filter((name) => !name.startsWith(`${process.pid}-`));
+      const left = (await readdir(folder)).filter((name) => !name.startsWith(ownMark()));
       expect(left).toEqual(["notes"]);
       await expect(readdir(shared)).rejects.toThrow("ENOENT");
     }));

@@ -43,7 +43,7 @@ async function runSuite(folder: string, launcher: string) {
       env: true,
       session: true,
     }),
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/tmp", ...requirement() },
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/tmp", ...passedOn() },
     wallMs: 1_780_000,
   });
   run.stdin.end();
@@ -65,6 +65,9 @@ function suiteCommand(view: string): string[] {
   ];
 }
 
-function requirement(): Record<string, string> {
-  return process.env.CI || process.env.SALLYPORT_REQUIRE_SERVICES ? { SALLYPORT_REQUIRE_SERVICES: "1" } : {};
+function passedOn(): Record<string, string> {
+  const names = ["CI", "SALLYPORT_REQUIRE_SERVICES", "SALLYPORT_SEED", "SALLYPORT_SOAK"];
+  return Object.fromEntries(
+    names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
 }

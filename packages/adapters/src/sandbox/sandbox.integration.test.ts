@@ -38,7 +38,8 @@ describe(process.getuid?.() === 0 ? "for root" : "for an unprivileged user", () 
       make("LEVEL_2", { backends: ["bubblewrap"], cgroups: "off" }),
     );
   });
-  for (const ociRuntime of ["crun", "runc"]) {
+  // runc is tried in `npm run soak` only: it differs from crun in how it is started.
+  for (const ociRuntime of process.env.SALLYPORT_SOAK === "1" ? ["crun", "runc"] : ["crun"]) {
     withProgram(ociRuntime, () => {
       sandboxContract(`oci-${ociRuntime}`, "LEVEL_2", () =>
         make("LEVEL_2", { backends: ["oci"], ociRuntime }),

@@ -1,5 +1,5 @@
-import type { LoopTool, RoomOf } from "@sallyport/engine/loop";
 import { type DefinedTool, defineTool, ToolFailure } from "@sallyport/engine/tool";
+import type { LoopTool, OutputBudgetOf } from "@sallyport/loop";
 import { DEFAULT_OPERATION, type JsonValue } from "@sallyport/protocol";
 import type { SpillFolder } from "./spill-folder.ts";
 
@@ -27,7 +27,7 @@ interface Wanted {
 }
 
 /** Lets a model read on in output that was too long for it, a range of lines at a time. */
-export function readOutputTool({ spill, rooms }: { spill: SpillFolder; rooms: RoomOf }): {
+export function readOutputTool({ spill, rooms }: { spill: SpillFolder; rooms: OutputBudgetOf }): {
   tool: DefinedTool;
   loop: LoopTool;
 } {

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Spill } from "@sallyport/engine/loop";
+import type { Spill } from "@sallyport/loop";
 import { folderOf, OUTPUT_NAME, outputNameOf } from "./spill-paths.ts";
 
 /** Output kept whole, readable by conversation and name. */

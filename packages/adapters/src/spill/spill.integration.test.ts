@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEngine, createMemoryStore, grantAuthority } from "@sallyport/engine";
-import { CallRooms } from "@sallyport/engine/loop";
+import { OutputBudgets } from "@sallyport/loop";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSpill, readOutputTool, type SpillFolder } from "./index.ts";
@@ -44,7 +44,7 @@ describe("output that was too long", () => {
 
 describe("read_output", () => {
   async function reading(text: string, availableBytes = 1_000) {
-    const rooms = new CallRooms();
+    const rooms = new OutputBudgets();
     const { tool } = readOutputTool({ spill, rooms });
     const grant = {
       id: "all",

@@ -1,12 +1,19 @@
 import type { DatabaseSync } from "node:sqlite";
+import { REMEMBERED_UNITS } from "@sallyport/engine/ports";
 import { encodeReceipt } from "./call-rows.ts";
 import { ChainHeads } from "./chain-heads.ts";
 import { failureOf } from "./failures.ts";
-import { GrantCounts } from "./grant-counts.ts";
-import type { Job, Outcome, PermitJob, ToolRow, UnitJob } from "./messages.ts";
-import { OutboxPositions } from "./outbox-positions.ts";
+import type {
+  CallbackRow,
+  GrantUse,
+  Job,
+  Outcome,
+  PermitJob,
+  ReturnedUse,
+  ToolRow,
+  UnitJob,
+} from "./messages.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
-import { callbackConflict, writeCallbacks } from "./write-callbacks.ts";
 import {
   beginConflict,
   closeConflict,
@@ -18,11 +25,170 @@ import {
 import { permitConflict, writePermits } from "./write-permits.ts";
 import { stateConflicts, writeState } from "./write-state.ts";
 
+interface Counted {
+  uses: number;
+  lastUsedAt: number;
+}
+
+/**
+ * The uses of grants that a transaction counts: most units of a batch use the same few grants, so each is written once
+ * for all of them. Whoever writes a grant writes these first, so that a use counts only what was there before it.
+ */
+class GrantCounts {
+  readonly #counted = new Map<string, Counted>();
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  /** The first use that its grant's limit does not allow any more; earlier units of the transaction count. */
+  conflict(uses: readonly GrantUse[]): Outcome | undefined {
+    const limited = uses.filter(([, , , limit]) => limit !== null);
+    if (limited.length > 0) this.write();
+    for (const [grantId, at, , limit] of limited) {
+      const found = this.#sql.usesOf.get(grantId);
+      if (!found || Number(found.uses) >= (limit?.maxUses ?? Infinity)) return ["grant_spent", grantId, null];
+      const free = (limit?.rates ?? []).map(({ max, windowMs }) => {
+        const nth = this.#sql.nthNewestUse.get(grantId, max)?.used_at;
+        return nth === undefined ? -Infinity : Number(nth) + windowMs;
+      });
+      const freeAt = Math.max(-Infinity, ...free);
+      if (freeAt > at) return ["grant_spent", grantId, freeAt];
+    }
+    return undefined;
+  }
+
+  /** Takes back uses of a call that never started. */
+  giveBack(returned: readonly ReturnedUse[]): void {
+    this.write();
+    for (const [grantId, callId] of returned) {
+      this.#sql.returnUse.run(grantId);
+      this.#sql.deleteUse.run(grantId, callId);
+    }
+  }
+
+  add(uses: readonly GrantUse[]): void {
+    for (const [grantId, at, callId, limit] of uses) {
+      if (limit?.rates) this.#remember({ grantId, callId, at }, limit.rates);
+      const counted = this.#counted.get(grantId);
+      if (!counted) this.#counted.set(grantId, { uses: 1, lastUsedAt: at });
+      else {
+        counted.uses += 1;
+        counted.lastUsedAt = Math.max(counted.lastUsedAt, at);
+      }
+    }
+  }
+
+  #remember(
+    { grantId, callId, at }: { grantId: string; callId: string | null; at: number },
+    rates: readonly { windowMs: number }[],
+  ): void {
+    this.#sql.forgetUses.run(grantId, at - Math.max(...rates.map(({ windowMs }) => windowMs)));
+    this.#sql.insertUse.run(grantId, callId, at);
+  }
+
+  /** Grants that are not there are passed over. */
+  write(): void {
+    for (const [grantId, { uses, lastUsedAt }] of this.#counted) {
+      this.#sql.countUses.run(grantId, uses, lastUsedAt);
+    }
+    this.#counted.clear();
+  }
+
+  rolledBack(): void {
+    this.#counted.clear();
+  }
+}
+
+/**
+ * Gives out positions in the outbox; those of a rolled-back transaction are given again. Messages that are committed
+ * together stand in one row.
+ */
+class OutboxPositions {
+  #committed: number;
+  #last: number;
+  #lines: string[] = [];
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+    this.#committed = Number(sql.lastPosition.get()?.position ?? 0);
+    this.#last = this.#committed;
+  }
+
+  append(lines: readonly string[]): void {
+    this.#last += lines.length;
+    this.#lines.push(...lines);
+  }
+
+  write(): void {
+    if (this.#lines.length === 0) return;
+    this.#sql.insertOutbox.run(this.#last, this.#lines.join("\n"));
+    this.#lines = [];
+  }
+
+  /** Forgets whole rows up to the position, and the beginning of the row it falls into. */
+  delivered(position: number): void {
+    this.write();
+    this.#sql.deleteDelivered.run(position);
+    const row = this.#sql.firstOutbox.get();
+    if (!row) return;
+    const lines = String(row.lines).split("\n");
+    const last = Number(row.last_position);
+    const left = Math.min(lines.length, Math.max(0, last - position));
+    if (left < lines.length) this.#sql.shortenOutbox.run(lines.slice(lines.length - left).join("\n"), last);
+  }
+
+  committed(): void {
+    this.#committed = this.#last;
+  }
+
+  rolledBack(): void {
+    this.#lines = [];
+    this.#last = this.#committed;
+  }
+}
+
+/**
+ * The outcomes of the units applied last, by their ids: one that is sent again gets the same. They are not kept on disk:
+ * only this thread's own callers send a unit again, and none of them outlives it.
+ */
+class AppliedUnits {
+  readonly #committed = new Map<string, Outcome>();
+  readonly #added = new Map<string, Outcome>();
+
+  get(id: string): Outcome | undefined {
+    return this.#added.get(id) ?? this.#committed.get(id);
+  }
+
+  add(id: string, outcome: Outcome): void {
+    this.#added.set(id, outcome);
+  }
+
+  committed(): void {
+    for (const [id, outcome] of this.#added) this.#committed.set(id, outcome);
+    this.#added.clear();
+    let surplus = this.#committed.size - REMEMBERED_UNITS;
+    for (const oldest of this.#committed.keys()) {
+      if (surplus <= 0) return;
+      this.#committed.delete(oldest);
+      surplus -= 1;
+    }
+  }
+
+  rolledBack(): void {
+    this.#added.clear();
+  }
+}
+
+const WITHOUT_EVENTS: Outcome = ["applied", 0, ""];
+
 /**
  * Applies jobs to the database. A batch is one transaction: begun, every job checked and written, heads written,
  * committed. A job that conflicts writes nothing and disturbs no other. An unexpected error rolls the whole batch
  * back, and each job then runs again in a transaction of its own, so that only the guilty one fails. What is cached
- * (heads, positions) moves on only after a commit.
+ * (heads, positions, ids of units) moves on only after a commit.
  */
 export class BatchWriter {
   readonly #database: DatabaseSync;
@@ -30,6 +196,7 @@ export class BatchWriter {
   readonly #heads: ChainHeads;
   readonly #outbox: OutboxPositions;
   readonly #counts: GrantCounts;
+  readonly #applied = new AppliedUnits();
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -59,6 +226,7 @@ export class BatchWriter {
       this.#sql.commit.run();
       this.#heads.committed();
       this.#outbox.committed();
+      this.#applied.committed();
       return outcomes;
     } catch (error) {
       this.#rollBack();
@@ -70,18 +238,28 @@ export class BatchWriter {
     this.#heads.rolledBack();
     this.#outbox.rolledBack();
     this.#counts.rolledBack();
+    this.#applied.rolledBack();
     if (this.#database.isTransaction) this.#sql.rollback.run();
   }
 
   #applyOne(job: Job): Outcome {
     if (job[0] === "unit") return this.#applyUnit(job);
+    if (job[0] === "probe") {
+      this.#sql.probe.run();
+      return WITHOUT_EVENTS;
+    }
     this.#outbox.delivered(job[1]);
-    return ["applied", 0, []];
+    return WITHOUT_EVENTS;
   }
 
   #applyUnit(job: UnitJob): Outcome {
+    const id = job[15];
+    const known = id === null ? undefined : this.#applied.get(id);
+    if (known) return known;
     const found = findCalls(this.#sql, job);
-    return this.#conflict(job, found) ?? this.#write(job, found);
+    const outcome = this.#conflict(job, found) ?? this.#write(job, found);
+    if (id !== null && outcome[0] === "applied") this.#applied.add(id, outcome);
+    return outcome;
   }
 
   /**
@@ -89,12 +267,16 @@ export class BatchWriter {
    * it is looked for here only beside parts whose conflicts come after it.
    */
   #conflict(job: UnitJob, { begun, closed }: Found): Outcome | undefined {
-    const [, , open, close, state, , , , begin, permits, , , callbacks, closeFrom] = job;
+    const [, , open, close, state, , , , begin, permits, uses, , callbacks, closeFrom] = job;
+    const limited = uses?.some(([, , , limit]) => limit !== null) || null;
     const refused =
-      (open && (begin ?? close ?? permits ?? callbacks ?? state) && openConflict(this.#sql, open)) ??
+      (open &&
+        (begin ?? close ?? permits ?? limited ?? callbacks ?? state) &&
+        openConflict(this.#sql, open)) ??
       (begin && beginConflict(this.#sql, begin, begun)) ??
       (close && closeConflict(close, { found: closed, from: closeFrom })) ??
       (permits && permitConflict(this.#sql, permits)) ??
+      (uses && this.#counts.conflict(uses)) ??
       (callbacks && callbackConflict(this.#sql, callbacks));
     if (refused) return refused;
     const keys = state ? stateConflicts(this.#sql, state) : [];
@@ -103,7 +285,7 @@ export class BatchWriter {
 
   /** The calls come first: when one cannot be opened nothing has been written. */
   #write(job: UnitJob, found: Found): Outcome {
-    const [, tenant, , , state, tools, events, outbox, , permits, uses, , callbacks] = job;
+    const [, tenant, , , state, tools, events, outbox, , permits, uses, , callbacks, , returned] = job;
     const run = this.#heads.link(tenant, events);
     const receipt = events.length > 0 ? encodeReceipt(run.last) : null;
     const refused = writeCalls(this.#sql, job, { found, receipt });
@@ -111,11 +293,12 @@ export class BatchWriter {
     if (state) writeState(this.#sql, state);
     if (permits) this.#writePermits(permits);
     if (uses) this.#counts.add(uses);
+    if (returned) this.#counts.giveBack(returned);
     if (callbacks) writeCallbacks(this.#sql, callbacks);
     if (tools) for (const tool of tools) this.#putTool(tool);
     if (events.length > 0) this.#heads.add(tenant, run);
     this.#outbox.append(outbox);
-    return ["applied", run.firstSequence, run.hashes];
+    return events.length > 0 ? ["applied", run.last.sequence, run.last.hash] : WITHOUT_EVENTS;
   }
 
   #writePermits(permits: PermitJob): void {
@@ -126,5 +309,28 @@ export class BatchWriter {
   #putTool({ definition, version }: ToolRow): void {
     this.#sql.putDefinition.run(...definition);
     this.#sql.putVersion.run(...version);
+  }
+}
+
+/**
+ * The first callback that was written to meanwhile, or is settled already; nothing has been written then. Each write is
+ * taken to follow those before it.
+ */
+function callbackConflict(sql: Statements, rows: readonly CallbackRow[]): Outcome | undefined {
+  const written = new Map<string, { attempts: number; state: string }>();
+  const stale = rows.find(({ expect, cells: [callId, , , state, attempts] }) => {
+    const known = written.get(callId) ?? sql.findCallback.get(callId);
+    if ((known?.attempts ?? null) !== expect || (known && known.state !== "due")) return true;
+    written.set(callId, { attempts, state });
+    return false;
+  });
+  return stale && ["callback", stale.cells[0]];
+}
+
+/** Writes what `callbackConflict` found nothing against, in the order it was given. */
+function writeCallbacks(sql: Statements, rows: readonly CallbackRow[]): void {
+  for (const { expect, cells } of rows) {
+    if (expect === null) sql.insertCallback.run(...cells);
+    else sql.updateCallback.run(...cells);
   }
 }

@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from "node:sqlite";
 import type { AuditLink, CallIntent, CallPhase, CallRecord, ClosedWith } from "@sallyport/engine";
-import type { CallStatus, Receipt } from "@sallyport/protocol";
+import type { CallAnswer, CallStatus, Receipt } from "@sallyport/protocol";
 import { decodeAnswer } from "./answer-text.ts";
 
 type Row = Record<string, SQLOutputValue>;
@@ -19,6 +19,7 @@ type Facts = Pick<
   | "priority"
   | "owner"
   | "attempt"
+  | "grants"
 >;
 
 /** What a record is made of. */
@@ -39,6 +40,7 @@ export function encodeFacts(call: CallIntent): string {
     priority: call.priority,
     owner: call.owner,
     attempt: call.attempt,
+    grants: call.grants,
   } satisfies Record<keyof Facts, unknown>;
   return JSON.stringify(facts);
 }
@@ -72,13 +74,17 @@ function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
   const { callId, tool, version, operation, startedAt } = call;
   const closedAt = Number(row.completed_at);
   const answer = decodeAnswer(kept, { callId, tool, version, operation, startedAt, completedAt: closedAt });
-  if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, call);
+  if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, { ...call, answer });
   const closing: ClosedWith = { status: text(row.status) as CallStatus, closedAt, answer };
   if (typeof row.output_hash === "string") closing.outputHash = row.output_hash;
   return closing;
 }
 
-function receiptOf(row: Row, link: string, { tenant, inputHash }: CallRecord): Receipt {
+function receiptOf(
+  row: Row,
+  link: string,
+  { tenant, inputHash, answer }: CallRecord & { answer: CallAnswer },
+): Receipt {
   const space = link.indexOf(" ");
   const receipt: Receipt = {
     tenant,
@@ -87,6 +93,7 @@ function receiptOf(row: Row, link: string, { tenant, inputHash }: CallRecord): R
     inputHash,
   };
   if (typeof row.output_hash === "string") receipt.outputHash = row.output_hash;
+  if (answer.effects && !answer.dryRun) receipt.effectsHash = answer.effects.digest;
   return receipt;
 }
 

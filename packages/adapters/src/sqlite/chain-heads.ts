@@ -1,5 +1,5 @@
 import type { AuditLink } from "@sallyport/engine";
-import { type LinkedRun, linkRun } from "./audit-chain.ts";
+import { GENESIS, linkAfter } from "@sallyport/engine/chain";
 import type { Statements } from "./statements.ts";
 
 const MAX_CACHED = 10_000;
@@ -79,4 +79,24 @@ export class ChainHeads {
     const row = this.#sql.findHead.get(tenant);
     return row && { sequence: Number(row.sequence), hash: String(row.hash) };
   }
+}
+
+/** The events of one unit, linked: what the audit table keeps of them, and the link the caller is told. */
+interface LinkedRun {
+  firstSequence: number;
+  last: AuditLink;
+  /** One "hash body" a line. */
+  lines: string;
+}
+
+/** Links the bodies of one unit to the chain's head, in the form a row keeps them. */
+function linkRun(head: AuditLink | undefined, bodies: readonly string[]): LinkedRun {
+  const start = head ?? GENESIS;
+  let last = start;
+  let lines = "";
+  for (const body of bodies) {
+    last = linkAfter(last, body);
+    lines += `${lines === "" ? "" : "\n"}${last.hash} ${body}`;
+  }
+  return { firstSequence: start.sequence + 1, last, lines };
 }

@@ -1,18 +1,35 @@
 import type {
+  ApprovalWrite,
+  CallbackWrite,
   CallClosing,
   CallIntent,
   CallRecord,
+  GrantUse,
+  GrantWrite,
+  Revocation,
   StateWrites,
   ToolWrite,
   UnitOfWork,
 } from "@sallyport/engine";
 import { encodeAnswer, encodeKnown } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
-import { callbackBytes, encodeCallbacks } from "./encode-callbacks.ts";
-import { encodePermits, permitBytes } from "./encode-permits.ts";
-import { encodeEnqueued } from "./encode-queue.ts";
 import { lost } from "./failures.ts";
-import type { BegunCall, ClosedCall, OpenedCall, StateJob, ToolRow, UnitJob } from "./messages.ts";
+import type {
+  ApprovalRow,
+  BegunCall,
+  CallbackRow,
+  ClosedCall,
+  GrantRow,
+  GrantUse as GrantUseCells,
+  OpenedCall,
+  PermitJob,
+  QueuedCells,
+  Revised,
+  StateJob,
+  ToolRow,
+  UnitJob,
+} from "./messages.ts";
+import { wellFormedOrder } from "./well-formed-order.ts";
 
 /** Flattens a unit for the writer thread. Throws when something in it is not JSON; nothing is written then. */
 export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
@@ -27,11 +44,18 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.outbox.map(({ type, callId }) => onOneLine(`${type} ${callId}`)),
     unit.begin ? begunCall(unit.begin) : null,
     encodePermits(unit),
-    unit.grantUses?.length ? unit.grantUses.map(({ grantId, at }) => [grantId, at]) : null,
+    unit.grantUses?.length ? unit.grantUses.map(useCells) : null,
     encodeEnqueued(unit),
     encodeCallbacks(unit.callbacks),
     unit.close?.from ?? null,
+    unit.returnedUses?.length ? unit.returnedUses.map(({ grantId, callId }) => [grantId, callId]) : null,
+    unit.id ?? null,
   ];
+}
+
+function useCells({ grantId, at, callId, ...limit }: GrantUse): GrantUseCells {
+  const isLimited = limit.maxUses !== undefined || (limit.rates?.length ?? 0) > 0;
+  return [grantId, at, callId ?? null, isLimited ? limit : null];
 }
 
 /** Roughly how many bytes a job takes while it waits. */
@@ -103,7 +127,9 @@ function stateJob({ scope, callId, snapshotVersion, writes }: StateWrites, pins:
   for (const { key, value } of writes) {
     lastOfEach.set(key, value === undefined ? null : JSON.stringify(value));
   }
-  return { tenant: scope.tenant, tool: scope.tool, callId, snapshotVersion, pins, writes: [...lastOfEach] };
+  const existed = writes.filter((write) => write.existed).map(({ key }) => key);
+  const { tenant, tool } = scope;
+  return { tenant, tool, callId, snapshotVersion, pins, writes: [...lastOfEach], existed };
 }
 
 function toolRow({ record }: ToolWrite): ToolRow {
@@ -128,4 +154,97 @@ function toolRow({ record }: ToolWrite): ToolRow {
 function onOneLine(text: string): string {
   if (!text.includes("\n")) return text;
   throw lost("An audit event or an outbox message holds a line break, so it is not canonical JSON.");
+}
+
+/** Flattens the callbacks of a unit; null when it has none. Throws when one counts backwards: a mistake, never a race. */
+function encodeCallbacks(writes: readonly CallbackWrite[] | undefined): CallbackRow[] | null {
+  return writes?.length ? writes.map(callbackRow) : null;
+}
+
+/** Roughly how many bytes they take while they wait. */
+function callbackBytes(rows: readonly CallbackRow[]): number {
+  let bytes = 0;
+  for (const { cells } of rows) {
+    for (const cell of cells) bytes += typeof cell === "string" ? cell.length : 8;
+  }
+  return bytes;
+}
+
+function callbackRow({ callback, expect }: CallbackWrite): CallbackRow {
+  const { callId, tenant, url, state, attempts, dueAt, problem } = callback;
+  if (attempts < (expect ?? 0)) {
+    throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
+  }
+  return { expect: expect ?? null, cells: [callId, tenant, url, state, attempts, dueAt, problem ?? null] };
+}
+
+/**
+ * Flattens the approvals, grants and revocations of a unit; null when it has none. Throws when something in them is
+ * not JSON, or does not follow the revision it expects.
+ */
+function encodePermits(unit: UnitOfWork): PermitJob | null {
+  const { approvals, grants, revocations } = unit;
+  if (!(approvals?.length || grants?.length || revocations?.length)) return null;
+  return {
+    approvals: (approvals ?? []).map(approvalRow),
+    grants: (grants ?? []).map(grantRow),
+    revocations: (revocations ?? []).map(revocationCells),
+  };
+}
+
+/** Roughly how many bytes they take while they wait. */
+function permitBytes({ approvals, grants, revocations }: PermitJob): number {
+  let bytes = 64 * (approvals.length + grants.length + revocations.length);
+  for (const { record, order } of approvals) bytes += record.length + (order?.length ?? 0);
+  for (const { record } of grants) bytes += record.length;
+  for (const [jti, record] of revocations) bytes += jti.length + record.length;
+  return bytes;
+}
+
+function approvalRow({ record, expect, order }: ApprovalWrite): ApprovalRow {
+  const { approvalId, callId, tenant, standing, revision } = record;
+  return {
+    ...revised(approvalId, { revision, expect }),
+    state: standing.state,
+    record: JSON.stringify(record),
+    of: [callId, tenant],
+    order: order && wellFormedOrder(order),
+  };
+}
+
+function grantRow({ record, expect }: GrantWrite): GrantRow {
+  const { grantId, revision, uses, lastUsedAt } = record;
+  return {
+    ...revised(grantId, { revision, expect }),
+    record: JSON.stringify(record),
+    counts: [uses, lastUsedAt ?? null],
+  };
+}
+
+function revocationCells(revocation: Revocation): [jti: string, record: string] {
+  return [JSON.stringify(revocation.jti), JSON.stringify(revocation)];
+}
+
+/** A revision that is not the one after what the write expects is a mistake of the writer, never a race. */
+function revised(id: string, write: { revision: number; expect: number | undefined }): Revised {
+  const { revision, expect } = write;
+  if (revision === (expect ?? 0) + 1) return { id, revision, expect: expect ?? null };
+  throw new RangeError(
+    `The write of ${id} on revision ${expect ?? "none"} calls itself revision ${revision}.`,
+  );
+}
+
+/**
+ * The place in the queue that a unit gives to the call it opens; null when it gives none. Throws unless a call is opened
+ * as queued and given its place by the same unit: one without the other is a mistake of the writer.
+ */
+function encodeEnqueued({ open, enqueue }: UnitOfWork): QueuedCells | null {
+  const queued = open?.phase === "queued" ? open.callId : undefined;
+  if (enqueue === undefined) {
+    if (queued === undefined) return null;
+    throw new RangeError(`The unit opens the call ${queued} as queued and gives it no place in the queue.`);
+  }
+  const { callId, tenant, agent, tool, priority, queuedAt, order } = enqueue;
+  if (callId === queued) return [callId, tenant, agent, tool, priority, queuedAt, wellFormedOrder(order)];
+  throw new RangeError(`The unit queues the call ${callId} and does not open it as queued.`);
 }

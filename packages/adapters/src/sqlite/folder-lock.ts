@@ -46,6 +46,23 @@ async function waitForLock(
   }
 }
 
+/**
+ * Locks a file that exists and is empty; undefined when somebody else, in this process or another, has it locked. The
+ * lock is the kernel's: it ends with the process, and the file stays.
+ */
+export function lockFile(path: string): { release(): void } | undefined {
+  const { DatabaseSync } = loadSqlite();
+  const held = new DatabaseSync(path, { timeout: 0 });
+  try {
+    if (tryLock(held)) return { release: () => held.close() };
+  } catch (error) {
+    held.close();
+    throw error;
+  }
+  held.close();
+  return undefined;
+}
+
 function tryLock(database: DatabaseSync): boolean {
   try {
     database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");

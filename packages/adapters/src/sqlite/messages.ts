@@ -1,3 +1,4 @@
+import type { UseLimit } from "@sallyport/engine";
 import type { Failure } from "@sallyport/protocol";
 
 /**
@@ -23,6 +24,9 @@ export type UnitJob = [
   callbacks: CallbackRow[] | null,
   /** The only phase in which the call may be closed; null for any. */
   closeFrom: string | null,
+  returned: ReturnedUse[] | null,
+  /** The unit's id; null for a unit that is applied each time. */
+  id: string | null,
 ];
 
 /** The cells of a journal row in the order of INSERT_CALL, without the receipt. */
@@ -60,6 +64,8 @@ export interface StateJob {
   /** Versions that open snapshots stand on. */
   pins: number[];
   writes: [key: string, value: string | null][];
+  /** Those of the keys that the snapshot had a value for. */
+  existed: string[];
 }
 
 export interface ToolRow {
@@ -74,7 +80,10 @@ export interface PermitJob {
   revocations: [jti: string, record: string][];
 }
 
-export type GrantUse = [grantId: string, at: number];
+/** `limit` is null for a use that is only counted. */
+export type GrantUse = [grantId: string, at: number, callId: string | null, limit: UseLimit | null];
+
+export type ReturnedUse = [grantId: string, callId: string];
 
 /** A write of a record that counts its writes; `expect` is null for a new one. */
 export interface Revised {
@@ -114,17 +123,22 @@ export interface CallbackRow {
 
 export type DeliveredJob = [kind: "delivered", position: number];
 
-export type Job = UnitJob | DeliveredJob;
+/** Writes the schema's version anew, to see whether anything can be written. */
+export type ProbeJob = [kind: "probe"];
+
+export type Job = UnitJob | DeliveredJob | ProbeJob;
 
 /** What became of one job. Nothing of it was written unless it is `applied`. */
 export type Outcome =
-  | [kind: "applied", firstSequence: number, hashes: string[]]
+  /** With the link of the unit's last event; 0 and no hash when it has no events. */
+  | [kind: "applied", sequence: number, hash: string]
   | [kind: "duplicate_call"]
   | [kind: "idempotency", callId: string]
   | [kind: "not_open"]
   | [kind: "not_waiting"]
   | [kind: "approval", approvalId: string]
   | [kind: "grant", grantId: string]
+  | [kind: "grant_spent", grantId: string, freeAt: number | null]
   | [kind: "callback", callId: string]
   | [kind: "state", keys: string[]]
   | [kind: "failed", failure: Failure];

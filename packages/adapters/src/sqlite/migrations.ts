@@ -3,9 +3,10 @@ import { lost } from "./failures.ts";
 import { FIRST_SCHEMA } from "./schema-1.ts";
 import { SECOND_SCHEMA } from "./schema-2.ts";
 import { THIRD_SCHEMA } from "./schema-3.ts";
+import { FOURTH_SCHEMA } from "./schema-4.ts";
 
 /** Migration n takes a database of version n - 1 to n. Never edit one that has been released; add the next. */
-const MIGRATIONS: readonly string[] = [FIRST_SCHEMA, SECOND_SCHEMA, THIRD_SCHEMA];
+const MIGRATIONS: readonly string[] = [FIRST_SCHEMA, SECOND_SCHEMA, THIRD_SCHEMA, FOURTH_SCHEMA];
 
 /** The schema version this code reads and writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
@@ -48,6 +49,6 @@ function step(database: DatabaseSync, { sql, version }: { sql: string; version: 
   }
 }
 
-function schemaVersion(database: DatabaseSync): number {
+export function schemaVersion(database: DatabaseSync): number {
   return Number(database.prepare("PRAGMA user_version").get()?.user_version ?? 0);
 }

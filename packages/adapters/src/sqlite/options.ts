@@ -9,7 +9,7 @@ export interface SqliteStoreOptions {
   folder: string;
   /** Default `power`. */
   durability?: Durability;
-  /** How long to wait for another process to let go of the folder before E3915. Default 5,000. */
+  /** How long to wait for another process to let go of the folder before E3915, or to make the tables. Default 5,000. */
   waitForLockMs?: number;
   /** Opens without the lock, beside a process that writes; every write then rejects with E3914. */
   readOnly?: boolean;

@@ -1,16 +1,19 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { chmod, mkdir, open, stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { lost } from "./failures.ts";
 
 /**
- * Makes the folder (0700) and empty files (0600) in it, whatever the umask; what is there already is left as it is.
+ * Makes the folder (0700), which Git ignores, and empty files (0600) in it, whatever the umask; what is there already is
+ * left as it is.
  * Files are only ever created, never opened: closing a descriptor of a lock's file would drop the kernel's lock on it.
  * Rejects with E3914 and advice when that cannot be.
  */
 export async function createPrivateFiles(folder: string, paths: readonly string[]): Promise<void> {
   try {
+    const isNew = !existsSync(folder);
     await createFolder(resolve(folder));
+    keepOutOfGit(folder, { isNew });
     await Promise.all(paths.map(createPrivate));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -18,6 +21,19 @@ export async function createPrivateFiles(folder: string, paths: readonly string[
       advice: "Give a folder this user may create or write in.",
       cause,
     });
+  }
+}
+
+/**
+ * Keys and recorded calls must not be committed by accident: the folder gets a `.gitignore` that covers all of it. An
+ * existing folder of another name may hold other people's files too, such as a whole project, and is left as it is.
+ */
+export function keepOutOfGit(folder: string, { isNew }: { isNew: boolean }): void {
+  if (!isNew && basename(resolve(folder)) !== ".sallyport") return;
+  try {
+    writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
   }
 }
 

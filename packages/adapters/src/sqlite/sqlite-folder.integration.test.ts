@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout } from "node:timers/promises";
 import { applied, opening, sampleCall } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { inFolder } from "./fixtures/run-process.ts";
@@ -25,7 +26,7 @@ describe("the state folder", () => {
       );
       for (const name of names) expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
       await store.close();
-      expect((await readdir(folder)).toSorted()).toEqual(["lock.db", DATABASE_FILE]);
+      expect((await readdir(folder)).toSorted()).toEqual([".gitignore", "lock.db", DATABASE_FILE]);
     }));
 
   it("names its owner while it is held", () =>
@@ -91,6 +92,33 @@ describe("a database that cannot be used", () => {
       await damaged.close();
     }));
 
+  it.each([
+    ["after an ordinary end", [""]],
+    ["with what was written last in its log", ["", "-wal"]],
+  ])("is refused at the start when its end is cut off, %s", (_, suffixes) =>
+    inFolder(async (folder) => {
+      const store = await openSqliteStore({ folder });
+      for (let index = 0; index < 50; index += 1) await applied(store, opening(sampleCall()));
+      await store.close();
+      const path = join(folder, DATABASE_FILE);
+      const beside = new DatabaseSync(path);
+      beside.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE last (a); INSERT INTO last VALUES (1)");
+      const copyWithout = async (pages: number) => {
+        const copy = join(folder, `without-${pages}`);
+        await mkdir(copy);
+        for (const suffix of suffixes) await copyFile(path + suffix, join(copy, DATABASE_FILE + suffix));
+        await truncate(join(copy, DATABASE_FILE), (await stat(path)).size - pages * 16_384);
+        return copy;
+      };
+      await (await openSqliteStore({ folder: await copyWithout(0) })).close();
+      for (const pages of [1, 5]) {
+        const refused = openSqliteStore({ folder: await copyWithout(pages) });
+        await expect(refused).rejects.toMatchObject(lost(/malformed|cut off/));
+      }
+      beside.close();
+    }),
+  );
+
   it("is refused when newer code wrote it, and left as it was", () =>
     inFolder(async (folder) => {
       await (await openSqliteStore({ folder })).close();
@@ -98,6 +126,20 @@ describe("a database that cannot be used", () => {
       database.exec("PRAGMA user_version = 99");
       await expect(openSqliteStore({ folder })).rejects.toMatchObject(lost(/version 99/));
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(lost(/version 99/));
+      database.close();
+    }));
+
+  it("is read as soon as the process that holds it has made the tables", () =>
+    inFolder(async (folder) => {
+      const database = new DatabaseSync(join(folder, DATABASE_FILE));
+      database.exec("PRAGMA journal_mode = WAL");
+      const refused = openSqliteStore({ folder, readOnly: true });
+      await expect(refused).rejects.toMatchObject(lost(/version 0/));
+      await writeFile(join(folder, "owner.json"), JSON.stringify({ pid: 1, startedAt: "now" }));
+      const reader = openSqliteStore({ folder, readOnly: true, waitForLockMs: 60_000 });
+      await setTimeout(60);
+      migrate(database);
+      await (await reader).close();
       database.close();
     }));
 

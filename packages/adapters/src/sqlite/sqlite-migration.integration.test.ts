@@ -61,8 +61,8 @@ describe("a folder written by the first version", () => {
       const store = await openSqliteStore({ folder });
       const call = sampleIntent({ phase: "waiting" });
       const record = sampleApproval({ callId: call.callId });
-      const { links } = await applied(store, { ...opening(call), approvals: [{ record, order: "{}" }] });
-      expect(links[0]?.sequence).toBe(3);
+      const { link } = await applied(store, { ...opening(call), approvals: [{ record, order: "{}" }] });
+      expect(link?.sequence).toBe(3);
       const consumed = moved(record, "consumed");
       await applied(
         store,
@@ -82,7 +82,7 @@ describe("a folder written by the first version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeFirstVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 3/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 4/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       await (await openSqliteStore({ folder })).close();
       const store = await openSqliteStore({ folder, readOnly: true });
@@ -153,7 +153,7 @@ describe("a folder written by the second version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeSecondVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 3/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 4/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       const writer = await openSqliteStore({ folder });
       const call = sampleIntent({ phase: "queued" });

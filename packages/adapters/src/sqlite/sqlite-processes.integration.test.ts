@@ -1,4 +1,5 @@
 import { GENESIS, linkAll, type Store } from "@sallyport/engine";
+import { opening, sampleCall } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { inFolder, StoreProcess } from "./fixtures/run-process.ts";
 import { openSqliteStore } from "./index.ts";
@@ -12,6 +13,13 @@ async function chainIsWhole(store: Store): Promise<void> {
     ),
   );
   expect(await store.audit.head("acme")).toMatchObject({ sequence: entries.length });
+}
+
+/** Fails unless the store takes a unit and gives it back, then closes it. */
+async function writesIn(store: Store): Promise<void> {
+  await store.commit(opening(sampleCall({ callId: "second" })));
+  expect(await store.calls.get("second")).toMatchObject({ callId: "second" });
+  await store.close();
 }
 
 describe("one process at a time writes in a folder", () => {
@@ -32,9 +40,13 @@ describe("one process at a time writes in a folder", () => {
       const holder = new StoreProcess(folder, "hold");
       await holder.said("ready");
       const waiting = openSqliteStore({ folder, waitForLockMs: 20_000 });
+      // Once this one, which came later, was turned away, the one that waits has been too.
+      const later = openSqliteStore({ folder, waitForLockMs: 0 });
+      await expect(later).rejects.toMatchObject({ failure: { code: "E3915" } });
       holder.child.stdin.end();
-      await (await waiting).close();
+      await writesIn(await waiting);
       await holder.ended;
+      expect([holder.child.exitCode, holder.errors]).toEqual([0, ""]);
     }));
 
   it("refuses a second store in the same process, which does not cost the first its lock", () =>
@@ -53,7 +65,7 @@ describe("one process at a time writes in a folder", () => {
       const holder = new StoreProcess(folder, "hold");
       await holder.said("ready");
       await holder.kill();
-      await (await openSqliteStore({ folder, waitForLockMs: 0 })).close();
+      await writesIn(await openSqliteStore({ folder, waitForLockMs: 0 }));
     }));
 
   it("reads beside a process that writes, and refuses to write", () =>

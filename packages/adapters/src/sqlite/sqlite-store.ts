@@ -1,22 +1,124 @@
-import type { DatabaseSync } from "node:sqlite";
-import type { CommitResult, Store, UnitOfWork } from "@sallyport/engine";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type {
+  AuditEntry,
+  AuditLink,
+  CommitResult,
+  Revocation,
+  StateScope,
+  StateSnapshot,
+  Store,
+  UnitOfWork,
+} from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
 import type { OutlineReader } from "./call-outlines.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { Outcome } from "./messages.ts";
-import { Pins } from "./pins.ts";
 import { ApprovalReads } from "./read-approvals.ts";
-import { AuditReads } from "./read-audit.ts";
 import { CallbackReads } from "./read-callbacks.ts";
 import { CallReads } from "./read-calls.ts";
 import { GrantReads } from "./read-grants.ts";
 import { OutboxReads } from "./read-outbox.ts";
 import { QueueReads } from "./read-queue.ts";
-import { RevocationReads } from "./read-revocations.ts";
 import { StateReads } from "./read-state.ts";
 import { ToolReads } from "./read-tools.ts";
 import type { Writer } from "./writer.ts";
+
+/** Reads the revoked tokens, in the order they were revoked. */
+class RevocationReads {
+  readonly #all: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#all = database.prepare("SELECT record FROM token_revocations ORDER BY position");
+  }
+
+  all(): Revocation[] {
+    return this.#all.all().map(({ record }): Revocation => JSON.parse(String(record)));
+  }
+}
+
+const LIST_TENANTS = "SELECT tenant_id FROM audit_heads UNION SELECT tenant_id FROM audit ORDER BY tenant_id";
+
+const GET_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
+
+const LIST_RUNS = `SELECT last_sequence, lines FROM audit
+  WHERE tenant_id = ? AND last_sequence > ? ORDER BY last_sequence LIMIT ?`;
+
+const HASH_LENGTH = 64;
+
+/** Reads the audit chains. A row holds the events that one commit added to a chain; here they become single entries again. */
+class AuditReads {
+  readonly #tenants: StatementSync;
+  readonly #head: StatementSync;
+  readonly #runs: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#tenants = database.prepare(LIST_TENANTS);
+    this.#head = database.prepare(GET_HEAD);
+    this.#runs = database.prepare(LIST_RUNS);
+  }
+
+  tenants(): string[] {
+    return this.#tenants.all().map((row) => String(row.tenant_id));
+  }
+
+  head(tenant: string): AuditLink | undefined {
+    const row = this.#head.get(tenant);
+    return row && { sequence: Number(row.sequence), hash: String(row.hash) };
+  }
+
+  read(tenant: string, { after, limit }: { after: number; limit: number }): AuditEntry[] {
+    const entries: AuditEntry[] = [];
+    let readUpTo = after;
+    for (const row of this.#runs.iterate(tenant, after, Math.max(0, limit))) {
+      const last = Number(row.last_sequence);
+      // An event comes from the first row that reaches it, wherever the page starts. Otherwise a forged row that
+      // overlaps another could be shown by one page size and be skipped by the one that verification uses.
+      entries.push(...expand(last, String(row.lines)).filter(({ sequence }) => sequence > readUpTo));
+      readUpTo = last;
+      if (entries.length >= limit) break;
+    }
+    return entries.slice(0, limit);
+  }
+}
+
+/** Numbered from the end: `last_sequence` is what rows are found by. */
+function expand(last: number, joined: string): AuditEntry[] {
+  const lines = joined.split("\n");
+  return lines.map((line, index) => ({
+    sequence: last - lines.length + 1 + index,
+    hash: line.slice(0, HASH_LENGTH),
+    body: line.slice(HASH_LENGTH + 1),
+  }));
+}
+
+/** The state versions somebody in this process still stands on, so that the writer keeps what they can see. */
+class Pins {
+  readonly #scopes = new Map<string, Set<StateSnapshot>>();
+
+  hold(snapshot: StateSnapshot): void {
+    const name = nameOf(snapshot.scope);
+    const held = this.#scopes.get(name) ?? new Set();
+    this.#scopes.set(name, held.add(snapshot));
+  }
+
+  release(snapshot: StateSnapshot): void {
+    const name = nameOf(snapshot.scope);
+    const held = this.#scopes.get(name);
+    held?.delete(snapshot);
+    if (held?.size === 0) this.#scopes.delete(name);
+  }
+
+  /** Each version once. */
+  versions(scope: StateScope): number[] {
+    const held = this.#scopes.get(nameOf(scope)) ?? [];
+    return [...new Set(Array.from(held, ({ version }) => version))];
+  }
+}
+
+function nameOf({ tenant, tool }: StateScope): string {
+  return JSON.stringify([tenant, tool]);
+}
 
 /**
  * The store over a read-only connection of this thread and, unless it is opened read-only, the writer thread.
@@ -70,6 +172,11 @@ export class SqliteStore implements Store {
     }
   }
 
+  async probe(): Promise<void> {
+    const outcome = await this.#requireWriter().submit(["probe"], 64);
+    if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -85,7 +192,7 @@ export class SqliteStore implements Store {
   #result(outcome: Outcome): CommitResult {
     switch (outcome[0]) {
       case "applied":
-        return { ok: true, links: outcome[2].map((hash, index) => ({ sequence: outcome[1] + index, hash })) };
+        return { ok: true, ...(outcome[1] > 0 && { link: { sequence: outcome[1], hash: outcome[2] } }) };
       case "idempotency":
         return { ok: false, conflict: { kind: "idempotency", existing: this.#existing(outcome[1]) } };
       case "state":
@@ -94,6 +201,10 @@ export class SqliteStore implements Store {
         return { ok: false, conflict: { kind: "approval", approvalId: outcome[1] } };
       case "grant":
         return { ok: false, conflict: { kind: "grant", grantId: outcome[1] } };
+      case "grant_spent": {
+        const [, grantId, freeAt] = outcome;
+        return { ok: false, conflict: { kind: "grant_spent", grantId, ...(freeAt !== null && { freeAt }) } };
+      }
       case "callback":
         return { ok: false, conflict: { kind: "callback", callId: outcome[1] } };
       case "failed":

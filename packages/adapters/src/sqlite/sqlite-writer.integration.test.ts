@@ -64,7 +64,7 @@ describe("group commit", () => {
       const failed = results.flatMap((result, index) => (result.status === "rejected" ? [index] : []));
       expect(failed).toEqual([7]);
       expect(await store.audit.head("acme")).toMatchObject({ sequence: 19 });
-      expect((await applied(store, unitOf({ events: ["{}"] }))).links[0]?.sequence).toBe(20);
+      expect((await applied(store, unitOf({ events: ["{}"] }))).link?.sequence).toBe(20);
       await store.close();
     }));
 
@@ -77,7 +77,7 @@ describe("group commit", () => {
       const refused = results.filter(({ status }) => status === "rejected");
       expect(refused).toHaveLength(20_000 - 16_384);
       expect(refused[0]).toMatchObject({ reason: { failure: { code: "E3914" } } });
-      expect((await applied(store, unitOf({ events: ["{}"] }))).links[0]?.sequence).toBe(16_385);
+      expect((await applied(store, unitOf({ events: ["{}"] }))).link?.sequence).toBe(16_385);
       await store.close();
     }));
 });
@@ -130,6 +130,18 @@ describe("what a rejected commit says of its unit", () => {
       expect(refused).not.toHaveProperty("reason.failure.details");
       await expect(submit()).rejects.not.toHaveProperty("failure.details");
       blocker.close();
+    }));
+});
+
+describe("waiting until nothing is under way", () => {
+  it("ends for everybody who waits", () =>
+    inFolder(async (folder) => {
+      await (await openSqliteStore({ folder })).close();
+      const writer = await Writer.start({ folder, durability: "power", waitForLockMs: 0 });
+      const written = writer.submit(encodeUnit(opening(sampleCall()), []), 512);
+      expect(await Promise.all([writer.drain(), writer.drain(), writer.drain()])).toHaveLength(3);
+      await written;
+      await writer.close();
     }));
 });
 

@@ -1,6 +1,80 @@
 import type { DatabaseSync } from "node:sqlite";
-import { prepareCallbackStatements } from "./callback-statements.ts";
-import { preparePermitStatements } from "./permit-statements.ts";
+import { SCHEMA_VERSION } from "./migrations.ts";
+
+const FIND_APPROVAL = "SELECT revision FROM approvals WHERE approval_id = ?";
+
+const INSERT_APPROVAL = `INSERT INTO approvals (
+    approval_id, state, revision, record, call_order, call_id, tenant_id)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+
+/** Its call and its tenant stay those it was first written with. */
+const UPDATE_APPROVAL = "UPDATE approvals SET state = ?2, revision = ?3, record = ?4 WHERE approval_id = ?1";
+
+const PUT_ORDER = "UPDATE approvals SET call_order = ?2 WHERE approval_id = ?1";
+
+const FIND_GRANT = "SELECT revision FROM grants WHERE grant_id = ?";
+
+const INSERT_GRANT = `INSERT INTO grants (grant_id, revision, record, uses, last_used_at)
+  VALUES (?, ?, ?, ?, ?)`;
+
+/** The counts belong to the row, not to the record: a writer's are not taken over. */
+const UPDATE_GRANT = "UPDATE grants SET revision = ?2, record = ?3 WHERE grant_id = ?1";
+
+const COUNT_USES = `UPDATE grants SET uses = uses + ?2, last_used_at = max(coalesce(last_used_at, ?3), ?3)
+  WHERE grant_id = ?1`;
+
+const USES_OF = "SELECT uses FROM grants WHERE grant_id = ?";
+
+const NTH_NEWEST_USE =
+  "SELECT used_at FROM grant_uses WHERE grant_id = ?1 ORDER BY used_at DESC LIMIT 1 OFFSET ?2 - 1";
+
+const INSERT_USE = "INSERT INTO grant_uses (grant_id, call_id, used_at) VALUES (?, ?, ?)";
+
+const FORGET_USES = "DELETE FROM grant_uses WHERE grant_id = ? AND used_at <= ?";
+
+const RETURN_USE = "UPDATE grants SET uses = max(0, uses - 1) WHERE grant_id = ?";
+
+const DELETE_USE = "DELETE FROM grant_uses WHERE grant_id = ? AND call_id = ?";
+
+const INSERT_REVOCATION = "INSERT INTO token_revocations (jti, record) VALUES (?, ?) ON CONFLICT DO NOTHING";
+
+/** The statements that write approvals, grants and revocations, and those their checks need. */
+function preparePermitStatements(database: DatabaseSync) {
+  return {
+    findApproval: database.prepare(FIND_APPROVAL),
+    insertApproval: database.prepare(INSERT_APPROVAL),
+    updateApproval: database.prepare(UPDATE_APPROVAL),
+    putOrder: database.prepare(PUT_ORDER),
+    findGrant: database.prepare(FIND_GRANT),
+    insertGrant: database.prepare(INSERT_GRANT),
+    updateGrant: database.prepare(UPDATE_GRANT),
+    countUses: database.prepare(COUNT_USES),
+    usesOf: database.prepare(USES_OF),
+    nthNewestUse: database.prepare(NTH_NEWEST_USE),
+    insertUse: database.prepare(INSERT_USE),
+    forgetUses: database.prepare(FORGET_USES),
+    returnUse: database.prepare(RETURN_USE),
+    deleteUse: database.prepare(DELETE_USE),
+    insertRevocation: database.prepare(INSERT_REVOCATION),
+  };
+}
+
+const FIND_CALLBACK = "SELECT attempts, state FROM callbacks WHERE call_id = ?";
+
+const INSERT_CALLBACK = `INSERT INTO callbacks (call_id, tenant_id, url, state, attempts, due_at, problem)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+
+const UPDATE_CALLBACK = `UPDATE callbacks
+  SET tenant_id = ?2, url = ?3, state = ?4, attempts = ?5, due_at = ?6, problem = ?7 WHERE call_id = ?1`;
+
+/** The statements that write callbacks, and the one their check needs. */
+function prepareCallbackStatements(database: DatabaseSync) {
+  return {
+    findCallback: database.prepare(FIND_CALLBACK),
+    insertCallback: database.prepare(INSERT_CALLBACK),
+    updateCallback: database.prepare(UPDATE_CALLBACK),
+  };
+}
 
 const FIND_PHASE = "SELECT phase FROM tool_invocations WHERE invocation_id = ?";
 
@@ -121,6 +195,7 @@ export function prepareStatements(database: DatabaseSync) {
     shortenOutbox: database.prepare(SHORTEN_OUTBOX),
     ...preparePermitStatements(database),
     ...prepareCallbackStatements(database),
+    probe: database.prepare(`PRAGMA user_version = ${SCHEMA_VERSION}`),
     begin: database.prepare("BEGIN IMMEDIATE"),
     commit: database.prepare("COMMIT"),
     rollback: database.prepare("ROLLBACK"),

@@ -27,12 +27,13 @@ export function beginConflict(sql: Statements, call: BegunCall, found: Row | und
   return holder === undefined || holder === callId ? undefined : ["idempotency", String(holder)];
 }
 
-/** Why the call must not be closed; only one that ran may have an outcome nobody knows. */
+/** Why the call must not be closed; only one that ran may have an outcome nobody knows, and that verdict stands. */
 export function closeConflict(
   [, to]: ClosedCall,
   { found, from }: { found: Row | undefined; from: string | null },
 ): Outcome | undefined {
-  const isOpen = found !== undefined && found.phase !== "closed";
+  const isJudged = found?.phase === "unknown" && from !== "unknown";
+  const isOpen = found !== undefined && found.phase !== "closed" && !isJudged;
   const mayBecome = to === "closed" ? isOpen : found?.phase === "executing";
   const isAsExpected = from === null || from === found?.phase;
   return mayBecome && isAsExpected ? undefined : ["not_open"];

@@ -1,14 +1,16 @@
 import type { StateJob } from "./messages.ts";
 import type { Statements } from "./statements.ts";
 
-/** The keys somebody wrote after the snapshot; empty when the writes may go ahead. */
+/** The keys somebody wrote or deleted after the snapshot; empty when the writes may go ahead. */
 export function stateConflicts(sql: Statements, job: StateJob): string[] {
   const scope = sql.findScope.get(job.tenant, job.tool);
-  if (!scope) return [];
+  if (!scope) return job.existed;
   const scopeId = Number(scope.scope_id);
-  const isNewer = ([key]: [string, string | null]) =>
-    (versionsOf(sql, scopeId, key).at(-1) ?? 0) > job.snapshotVersion;
-  return job.writes.filter(isNewer).map(([key]) => key);
+  const isChanged = (key: string) => {
+    const newest = versionsOf(sql, scopeId, key).at(-1);
+    return newest === undefined ? job.existed.includes(key) : newest > job.snapshotVersion;
+  };
+  return job.writes.map(([key]) => key).filter(isChanged);
 }
 
 /** Writes every key under the scope's next version, and drops what no snapshot can see any more. */

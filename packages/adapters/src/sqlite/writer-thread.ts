@@ -8,6 +8,7 @@ import { loadSqlite } from "./load-sqlite.ts";
 import type { FromWriter, ToWriter } from "./messages.ts";
 import { migrate } from "./migrations.ts";
 import type { WriterOptions } from "./options.ts";
+import { requireWhole } from "./whole-file.ts";
 
 /**
  * The thread that does all writing. It starts by taking the folder's lock and bringing the database up to date, and
@@ -46,7 +47,8 @@ function serve(port: MessagePort, { database, lock }: { database: DatabaseSync; 
  */
 function openDatabase({ folder, durability }: WriterOptions): DatabaseSync {
   const { DatabaseSync } = loadSqlite();
-  const database = new DatabaseSync(filesIn(folder).database, { timeout: 5_000 });
+  const path = filesIn(folder).database;
+  const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
     database.exec(`
       PRAGMA page_size = 16384;
@@ -57,6 +59,7 @@ function openDatabase({ folder, durability }: WriterOptions): DatabaseSync {
       PRAGMA cache_size = -16384;
       PRAGMA secure_delete = ON;
     `);
+    requireWhole(database, path);
     migrate(database);
     return database;
   } catch (error) {

@@ -36,7 +36,7 @@ export class Writer {
   #waitingBytes = 0;
   #isPumpDue = false;
   #end: SallyportError | undefined;
-  #idle: (() => void) | undefined;
+  readonly #idle: (() => void)[] = [];
 
   private constructor(thread: Worker) {
     this.#thread = thread;
@@ -78,7 +78,7 @@ export class Writer {
   drain(): Promise<void> {
     if (this.#waiting.length === 0 && this.#inFlight.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#idle = resolve;
+      this.#idle.push(resolve);
     });
   }
 
@@ -149,7 +149,7 @@ export class Writer {
 
   #rest(): void {
     this.#thread.unref();
-    this.#idle?.();
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #die(reason: SallyportError): void {
@@ -157,7 +157,7 @@ export class Writer {
     const open = unanswered(this.#end);
     for (const { reject } of this.#inFlight.splice(0).flat()) reject(open);
     for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
-    this.#idle?.();
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #say(message: ToWriter): void {

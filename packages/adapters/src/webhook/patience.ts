@@ -1,3 +1,5 @@
+import { timerMs } from "@sallyport/engine";
+
 /** What a promise lost against the end of patience. */
 export const OVER = Symbol("over");
 
@@ -12,7 +14,7 @@ export class Patience {
 
   constructor(ms: number, signals: readonly (AbortSignal | undefined)[]) {
     this.#signals = signals.filter((signal) => signal !== undefined);
-    this.#timer = setTimeout(() => this.#end(`there was no answer within ${ms} ms`), ms);
+    this.#timer = setTimeout(() => this.#end(`there was no answer within ${ms} ms`), timerMs(ms));
     for (const signal of this.#signals) {
       signal.addEventListener("abort", this.#cut);
       if (signal.aborted) this.#cut();

@@ -1,20 +1,48 @@
 import type { KeyObject } from "node:crypto";
+import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "@sallyport/engine";
 import { isFailure, SallyportError } from "@sallyport/protocol";
-import { isDenial } from "../egress/denial.ts";
+import { type Denial, forbidden, isDenial } from "../egress/denial.ts";
 import { writeAuthority } from "../egress/destination.ts";
 import { type Dial, dialAddress } from "../egress/dial.ts";
-import { Gate, type Resolve } from "../egress/gate.ts";
+import { Gate, type Resolve, type Way } from "../egress/gate.ts";
+import { Meter } from "../egress/meter.ts";
 import { lookUpAll } from "../egress/options.ts";
-import { type Upstream, upstreamTls } from "../egress/upstream.ts";
+import { connectUpstream, type Upstream, upstreamTls } from "../egress/upstream.ts";
 import { type Answer, type Delivery, judge, refused, unanswered, unreached } from "./delivery.ts";
-import { KeptConnections } from "./kept-connections.ts";
 import { OVER, Patience } from "./patience.ts";
 import { type Letter, post } from "./post.ts";
-import { type Reach, reach } from "./reach.ts";
 import { readWebhookSecrets } from "./secret.ts";
 import { signedHeaders } from "./sign.ts";
 import { readWebhookUrl, type WebhookTarget } from "./webhook-url.ts";
+
+/** Idle connections for the next delivery to the same host, each to an address that was checked when it was made. */
+class KeptConnections {
+  #kept: Upstream[] = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** One that is free for this target; it is the taker's then. */
+  take({ to, secure }: WebhookTarget): Upstream | undefined {
+    const found = this.#kept.find((upstream) => upstream.isFreeFor(to, secure));
+    this.#kept = this.#kept.filter((upstream) => upstream !== found);
+    return found;
+  }
+
+  /** Keeps one whose answer was read to its end; the oldest goes when there are too many. */
+  keep(upstream: Upstream): void {
+    this.#kept.push(upstream);
+    while (this.#kept.length > this.#most) this.#kept.shift()?.close();
+  }
+
+  close(): void {
+    for (const upstream of this.#kept) upstream.close();
+    this.#kept = [];
+  }
+}
 
 export interface WebhookOrder {
   /** Letters, digits, `_`, `:`, `~` and `-`; the same for every try. No dot, which parts the signed text. */
@@ -141,4 +169,40 @@ function settle(
   if (answer.whole && !stopped.aborted) kept.keep(upstream);
   else upstream.close();
   return judge(answer, target, clock.now());
+}
+
+/** How targets are connected to. */
+interface Reach {
+  gate: Gate;
+  dial: Dial;
+  tls: ConnectionOptions;
+  allowPrivate: boolean;
+  /** For each address, and for the TLS handshake. */
+  connectMs: number;
+}
+
+/** Resolves the name once, checks every address it leads to, and connects to one of those and nothing else. */
+async function reach(
+  target: WebhookTarget,
+  parts: Reach,
+  patience: Patience,
+): Promise<Upstream | Denial | typeof OVER> {
+  const way = await patience.orOver(wayTo(target, parts));
+  if (way === OVER || isDenial(way)) return way;
+  // Cut, the meter ends whatever is being dialled, and what would be dialled next.
+  const meter = new Meter(undefined, () => undefined);
+  const forget = patience.onOver(() => meter.cut());
+  const { dial, connectMs, tls } = parts;
+  const connecting = connectUpstream(way, { dial, connectMs, meter }, target.secure ? tls : undefined);
+  const upstream = await patience.orOver(connecting);
+  forget();
+  if (upstream !== OVER) return upstream;
+  void connecting.then((late) => isDenial(late) || late.close());
+  return OVER;
+}
+
+async function wayTo({ to, secure }: WebhookTarget, { gate, allowPrivate }: Reach): Promise<Way | Denial> {
+  const way = await gate.wayTo({ to, rule: { host: to.name, allowPrivate } });
+  if (isDenial(way) || secure || way.addresses.every(({ kind }) => kind !== "public")) return way;
+  return forbidden(to, `${to.name} is public, and plain http goes to private addresses only.`, "Use https.");
 }

@@ -92,7 +92,6 @@ describe("reading a URL", () => {
         if ("problem" in read || read.to.address === undefined) return;
         expect(addressKind(read.to.address)).toBe("public");
       }),
-      { numRuns: 500 },
     );
   });
 });

@@ -1,20 +1,140 @@
 import type { Anchor } from "./anchor.ts";
 import type { Baseline } from "./baseline.ts";
 import type { Change, ChangeSet, Wanted } from "./change.ts";
-import { type Reading, readSides, type Sides, withHash } from "./compare-sides.ts";
-import type { DeniedTest } from "./denied-paths.ts";
-import { type Entry, isKnown, type KnownEntry, look, namesIn } from "./entry.ts";
-import { linkLeaders } from "./hard-links.ts";
+import { type DeniedTest, makesRepository } from "./denied-paths.ts";
+import type { FileHandle } from "./disk.ts";
+import { type Entry, isKnown, type KnownEntry, look, NO_FILE, NO_HASH, namesIn } from "./entry.ts";
+import { openToRead, readWhole, sha256, sha256Of, using } from "./file-content.ts";
 import { eachOf } from "./in-turn.ts";
+import { openContent } from "./put-content.ts";
 import { below, byPath, folderOf } from "./relative-path.ts";
 import { SmallContents } from "./small-contents.ts";
 import type { StagedEntry } from "./staged-entry.ts";
 import { hasCode } from "./system-error.ts";
 
+/**
+ * Has files that the call made names of one another stay so. One of them leads: one that is as it was, else the first
+ * that changes; the others become links to it. Resolves with the unchanged ones that lead.
+ */
+function linkLeaders(
+  changes: readonly Change[],
+  entries: readonly StagedEntry[],
+  unchanged: ReadonlyMap<string, KnownEntry>,
+): ChangeSet["leaders"] {
+  const leaders: ChangeSet["leaders"] = [];
+  const byPath = new Map(changes.map((change) => [change.path, change]));
+  for (const paths of groups(entries)) {
+    const changing = paths.filter((path) => byPath.get(path)?.after?.type === "file");
+    const still = paths.find((path) => unchanged.has(path));
+    const leader = still ?? changing[0];
+    if (leader === undefined || changing.length === 0) continue;
+    const before = unchanged.get(leader);
+    if (before) leaders.push({ path: leader, before });
+    for (const path of changing.filter((path) => path !== leader)) {
+      const after = byPath.get(path)?.after;
+      if (after) after.linkTo = leader;
+    }
+  }
+  return leaders;
+}
+
+function groups(entries: readonly StagedEntry[]): string[][] {
+  const groups = new Map<string, string[]>();
+  for (const { type, inode, path } of entries) {
+    if (type !== "file" || inode === undefined) continue;
+    const group = groups.get(inode);
+    if (group) group.push(path);
+    else groups.set(inode, [path]);
+  }
+  return [...groups.values()].filter((group) => group.length > 1).map((group) => group.sort());
+}
+
+/** A path as it is in the workspace and as the call left it. */
+interface Sides {
+  /** `hidden`: in a folder that this user cannot open. */
+  before: Entry | undefined | "hidden";
+  /** With its hash; left out when it is nothing that can be put back. */
+  known?: KnownEntry;
+  after?: Wanted;
+}
+
+/** Where both sides are read, and where what is small is kept. */
+interface Reading {
+  anchor: Anchor;
+  small: SmallContents;
+}
+
+/** Looks at both sides of an entry, with their hashes where it needs them. */
+async function readSides(entry: StagedEntry, reading: Reading): Promise<Sides> {
+  const before = await lookIfOpen(entry.path, reading);
+  if (before === "hidden" || entry.unfit !== undefined) return { before };
+  if (entry.type !== "file" && entry.type !== "symlink" && entry.type !== "folder") return { before };
+  if (entry.type === "folder" && before?.type === "folder" && before.mode === entry.mode) return { before };
+  const known = before && isKnown(before) ? await withHash(entry.path, before, reading) : undefined;
+  return { before, ...(known && { known }), after: await wantedOf(entry, known, reading) };
+}
+
+/** An entry of the workspace with its hash; without one when this user may not read it. */
+async function withHash(path: string, entry: KnownEntry, reading: Reading): Promise<KnownEntry> {
+  if (entry.type !== "file") return entry;
+  try {
+    const handle = await reading.anchor.at(path, openToRead);
+    return {
+      ...entry,
+      sha256: await hash(handle, { path, side: "before", bytes: entry.bytes ?? 0 }, reading),
+    };
+  } catch (error) {
+    if (hasCode(error, "EACCES")) return entry;
+    // Gone or replaced since the look: the commit finds that it is another one now.
+    if (hasCode(error, ...NO_FILE)) return { ...entry, sha256: NO_HASH };
+    throw error;
+  }
+}
+
+async function lookIfOpen(path: string, { anchor }: Reading): Promise<Entry | undefined | "hidden"> {
+  try {
+    return await look(anchor, path);
+  } catch (error) {
+    if (hasCode(error, "EACCES")) return "hidden";
+    throw error;
+  }
+}
+
+async function wantedOf(
+  entry: StagedEntry,
+  known: KnownEntry | undefined,
+  reading: Reading,
+): Promise<Wanted> {
+  const { path, mode, mtimeNs, content, blocks, bytes } = entry;
+  if (entry.type === "symlink") return { type: "symlink", mode: 0o777, target: entry.target ?? "", mtimeNs };
+  if (entry.type === "folder") return { type: "folder", mode, mtimeNs };
+  if (!content) throw new Error(`no content is known for ${path}`);
+  const wanted: Wanted = { type: "file", mode, bytes, mtimeNs, blocks, content };
+  // The very file that is there, which this user may not read.
+  const isItself = content.kind === "workspace" && content.path === path;
+  if (isItself && known?.type === "file" && known.sha256 === undefined) return wanted;
+  const handle = await openContent(content, reading.anchor);
+  return { ...wanted, sha256: await hash(handle, { path, side: "after", bytes }, reading) };
+}
+
+/** Reads to the end and closes. */
+async function hash(
+  handle: FileHandle,
+  { path, side, bytes }: { path: string; side: "before" | "after"; bytes: number },
+  { small }: Reading,
+): Promise<string> {
+  return using(handle, async (open) => {
+    if (!small.fits(bytes)) return sha256Of(open, bytes);
+    const content = await readWhole(open, bytes);
+    small.keep(side, path, content);
+    return sha256(content);
+  });
+}
+
 const AT_ONCE = 16;
 
 /** Everything needed to tell what a call changed. */
-export interface Comparison {
+interface Comparison {
   entries: readonly StagedEntry[];
   anchor: Anchor;
   baseline: Baseline;
@@ -98,6 +218,8 @@ class ComparisonWork {
         if (entry) await this.#delete(path, entry);
       }
     } catch (error) {
+      // Gone since the look: the commit finds that.
+      if (hasCode(error, ...NO_FILE)) return;
       if (!hasCode(error, "EACCES")) throw error;
       this.#deny(folder, "cannot be read, so it could not be put back");
     }
@@ -113,6 +235,7 @@ class ComparisonWork {
     const { path, before, after } = change;
     this.#set.changes.push(change);
     if (this.#comparison.isDenied(path)) this.#deny(path, "must not be changed");
+    if (makesRepository(change)) this.#deny(path, "would be a repository that git obeys");
     if (after?.type === "file" && (after.mode & 0o6000) !== 0)
       this.#deny(path, "would run as its owner or group (set-id bit)");
     await this.#object(path, before);

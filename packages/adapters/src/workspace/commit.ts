@@ -1,26 +1,79 @@
 import { join } from "node:path";
 import type { FileConflict } from "@sallyport/engine";
+import { SallyportError } from "@sallyport/protocol";
 import { type Anchor, anchored } from "./anchor.ts";
 import { DELETED, whatChanged } from "./baseline.ts";
 import { carryOut } from "./carry-out.ts";
 import type { ChangeSet } from "./change.ts";
+import { copyContent } from "./copy-content.ts";
+import { link } from "./disk.ts";
 import { Disturbed } from "./disturbed.ts";
-import { makeFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
+import { makeFolder, privateFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
 import { type Entry, hashAt, look } from "./entry.ts";
 import { notCommitted, notRestored, outOfTurn } from "./failures.ts";
+import { openToRead, using } from "./file-content.ts";
 import { lookAtFolder } from "./folder-access.ts";
 import type { FolderLog } from "./folder-log.ts";
 import { eachOf } from "./in-turn.ts";
 import { matches } from "./matches.ts";
-import { busyFolders, type Plan, type PlannedFolder, planChanges } from "./plan.ts";
-import { savePreImages } from "./pre-images.ts";
+import {
+  busyFolders,
+  oldContent,
+  type Plan,
+  type PlannedChange,
+  type PlannedFolder,
+  planChanges,
+} from "./plan.ts";
+import { closeRecord } from "./records.ts";
 import { folderOf, nameOf } from "./relative-path.ts";
-import { removeTree } from "./remove-tree.ts";
 import { restore } from "./restore.ts";
-import { hasCode } from "./system-error.ts";
+import { hasCode, twice, wordsOf } from "./system-error.ts";
+
+const AT_ONCE = 8;
+
+/** Where pre-images go, and from where. */
+interface PreImageRoom {
+  anchor: Anchor;
+  /** The record's folder. */
+  record: string;
+  step: StepHook;
+}
+
+/**
+ * Saves the content of every file that will be replaced or deleted: as another name of the same file where that can be,
+ * which keeps everything about it, otherwise as a copy. All of it is on disk once this resolves.
+ */
+async function savePreImages(room: PreImageRoom, changes: readonly PlannedChange[]): Promise<void> {
+  const numbered = changes.map((change, index) => ({ change, index })).filter(({ change }) => change.old);
+  if (numbered.length === 0) return;
+  await privateFolder(join(room.record, "old"));
+  await eachOf(numbered, AT_ONCE, ({ change, index }) => save(room, change, oldContent(room.record, index)));
+  await syncFolder(join(room.record, "old"));
+}
+
+async function save(room: PreImageRoom, change: PlannedChange, target: string): Promise<void> {
+  room.step(`save ${change.path}`);
+  try {
+    await room.anchor.at(change.path, (path) => link(path, target));
+  } catch (error) {
+    // Another disk, a file of someone else, no hard links here, or too many.
+    if (!hasCode(error, "EXDEV", "EPERM", "ENOTSUP", "ENOSYS", "EMLINK")) throw error;
+    await copy(room, change, target);
+  }
+}
+
+async function copy(
+  { anchor }: PreImageRoom,
+  { path, before }: PlannedChange,
+  target: string,
+): Promise<void> {
+  const { bytes = 0, blocks = 0 } = before ?? {};
+  await using(await anchor.at(path, openToRead), (handle) => copyContent({ handle, bytes, blocks }, target));
+  await using(await openToRead(target), (handle) => handle.sync());
+}
 
 /** Changes that are to be made, all or none. */
-export interface CommitOrder {
+interface CommitOrder {
   set: ChangeSet;
   plan: Omit<Plan, "version" | "changes" | "folders">;
   /** The record's folder; it must not be there. */
@@ -29,16 +82,27 @@ export interface CommitOrder {
   times?: readonly PlannedFolder[];
   log: FolderLog;
   step: StepHook;
+  /** Hears of the plan before it can be on disk, and of nothing once the record is closed again. */
+  onRecord?: (plan: Plan | undefined) => void;
 }
 
 export type Committed = { ok: true; plan: Plan } | { ok: false; conflicts: FileConflict[] };
 
 /**
  * Makes changes in a workspace: first what is needed to take them back goes to disk, then the changes are made, then they
- * are checked. On a conflict nothing is changed. On any error everything is taken back, and it rejects with E3914, or
- * with E3912 when even that went wrong; the record then stays for `recover`.
+ * are checked. On a conflict nothing is changed. On any error everything is taken back, and it rejects with E3914 when
+ * the workspace was seen to be as before, with E3912 otherwise; the record then stays for `recover`.
  */
-export function commit(order: CommitOrder): Promise<Committed> {
+export async function commit(order: CommitOrder): Promise<Committed> {
+  try {
+    return await commitAnchored(order);
+  } catch (error) {
+    // Once the plan is on disk only errors of ours come here: anything else came before the first change.
+    throw error instanceof SallyportError ? error : notCommitted(order.plan.root, error);
+  }
+}
+
+function commitAnchored(order: CommitOrder): Promise<Committed> {
   return anchored(order.plan.root, async (anchor) => {
     const conflicts = await findConflicts(anchor, order.set);
     if (conflicts.length > 0) return { ok: false, conflicts };
@@ -92,18 +156,28 @@ async function lookAtFolders(
 }
 
 /** Once this resolves, whatever follows can be taken back after a crash. */
-async function record(anchor: Anchor, { record, step }: CommitOrder, plan: Plan): Promise<void> {
+async function record(anchor: Anchor, order: CommitOrder, plan: Plan): Promise<void> {
+  const { record, step } = order;
   step("make the record");
   if (!(await makeFolder(record))) throw outOfTurn(`Call ${plan.callId} has changes on record already.`);
+  order.onRecord?.(plan);
   try {
     await savePreImages({ anchor, record, step }, plan.changes);
     step("write the plan");
     await writeJson(join(record, "plan.json"), plan, { sync: true });
     await syncFolder(join(record, ".."));
   } catch (error) {
-    await removeTree(record);
+    await closeAfter(error, order, plan);
     throw notCommitted(plan.root, error);
   }
+}
+
+/** The workspace is as before. A record that stays all the same is closed by the rollback or at the next start. */
+async function closeAfter(error: unknown, order: CommitOrder, plan: Plan): Promise<void> {
+  await twice(() => closeRecord(order.record)).catch((cause: unknown) => {
+    throw notCommitted(plan.root, new AggregateError([error, cause], `${wordsOf(error)}; ${wordsOf(cause)}`));
+  });
+  order.onRecord?.(undefined);
 }
 
 async function makeChanges(anchor: Anchor, order: CommitOrder, plan: Plan): Promise<Committed> {
@@ -119,7 +193,7 @@ async function makeChanges(anchor: Anchor, order: CommitOrder, plan: Plan): Prom
         left.map(({ path }) => path),
         error,
       );
-    await removeTree(order.record);
+    await closeAfter(error, order, plan);
     if (error instanceof Disturbed) return { ok: false, conflicts: [error.conflict] };
     throw notCommitted(plan.root, error);
   }
@@ -129,7 +203,8 @@ async function makeChanges(anchor: Anchor, order: CommitOrder, plan: Plan): Prom
 async function note(anchor: Anchor, log: FolderLog, plan: Plan): Promise<void> {
   const names = Map.groupBy(plan.changes, ({ path }) => folderOf(path));
   for (const { path, mtimeNs } of plan.folders) {
-    const folder = await lookAtFolder(anchor, path);
+    // Another call that runs beside this one then takes the folder for changed, which is safe.
+    const folder = await lookAtFolder(anchor, path).catch(() => undefined);
     const changed = new Set((names.get(path) ?? []).map((change) => nameOf(change.path)));
     if (folder) log.add({ folder: join(plan.root, path), from: mtimeNs, to: folder.mtimeNs, names: changed });
   }

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { copyFile, type FileHandle, open } from "node:fs/promises";
+import { copyFile, type FileHandle, open } from "./disk.ts";
 import { openToRead, readWhole, using } from "./file-content.ts";
 
 const WHOLE = 256 * 1024;

@@ -1,9 +1,10 @@
-import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { type Anchor, anchored } from "./anchor.ts";
 import { sameStamp } from "./baseline.ts";
 import type { Copied } from "./copy-view.ts";
+import { chmod } from "./disk.ts";
 import { type Entry, look, namesIn } from "./entry.ts";
+import { tooMuch } from "./failures.ts";
 import { below, byPath, folderOf } from "./relative-path.ts";
 import type { StagedEntry } from "./staged-entry.ts";
 import { hasCode } from "./system-error.ts";
@@ -29,8 +30,9 @@ export function copyEntries(copy: string, copied: ReadonlyMap<string, Copied>): 
   });
 }
 
-function isUntouched({ copy }: Copied, now: Entry): boolean {
-  if (copy.type === "symlink" && now.type === "symlink") return copy.inode === now.inode;
+function isUntouched({ copy, original }: Copied, now: Entry): boolean {
+  // By where it leads: a link that is made anew may get the inode of the old one.
+  if (copy.type === "symlink" && now.type === "symlink") return original.target === now.target;
   return sameStamp(copy, now) && (now.type === "folder" || now.nlink === 1);
 }
 
@@ -41,6 +43,7 @@ async function survey(anchor: Anchor, unfit: StagedEntry[]): Promise<Map<string,
     for (const name of unreadable)
       unfit.push({ ...whiteout(below(folder, name)), unfit: "has a name that is not text" });
     for (const path of names.map((name) => below(folder, name))) {
+      if (Buffer.byteLength(join(anchor.root, path)) >= MOST_PATH_BYTES) throw tooLong();
       const entry = await look(anchor, path);
       if (entry) present.set(path, entry);
       if (entry?.type === "folder") await visit(path);
@@ -48,6 +51,14 @@ async function survey(anchor: Anchor, unfit: StagedEntry[]): Promise<Map<string,
   };
   await visit("");
   return present;
+}
+
+/** The kernel's PATH_MAX: by a longer name nobody can open, compare or put back a file. */
+const MOST_PATH_BYTES = 4096;
+
+function tooLong() {
+  const message = `The call made a path of more than ${MOST_PATH_BYTES} bytes, which no program can open by name.`;
+  return tooMuch(message, { limit: "pathBytes", allowed: MOST_PATH_BYTES });
 }
 
 /** The copy is ours: a folder that may not be read is opened up. Its mode has been noted by then. */
@@ -78,12 +89,19 @@ function stagedOf(
     ...(entry.nlink > 1 && { inode: entry.inode }),
   };
   if (!before || !isStandIn(entry, before)) return file;
-  return { ...file, bytes: before.original.bytes ?? 0, mtimeNs: before.original.mtimeNs };
+  const { original } = before;
+  return {
+    ...file,
+    bytes: original.bytes ?? 0,
+    mtimeNs: original.mtimeNs,
+    content: { kind: "workspace", path },
+  };
 }
 
-/** Whether it is still the empty file that stands for one this user may not read. */
+/** Whether it is still the empty file that stands for one this user may not read, and not another one in its place. */
 function isStandIn(entry: Entry, copied: Copied | undefined): boolean {
-  return copied?.standIn === true && entry.bytes === 0 && entry.mtimeNs === copied.copy.mtimeNs;
+  if (copied?.standIn !== true || entry.inode !== copied.copy.inode) return false;
+  return entry.bytes === 0 && entry.mtimeNs === copied.copy.mtimeNs;
 }
 
 function whiteout(path: string): StagedEntry {

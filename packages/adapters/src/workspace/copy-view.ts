@@ -1,10 +1,10 @@
-import { chmod, chown, lchown, lstat, lutimes, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { Stamp } from "./baseline.ts";
 import { copyContent } from "./copy-content.ts";
 import type { DeniedTest } from "./denied-paths.ts";
+import { chmod, chown, lchown, lstat, lutimes, mkdir, symlink, utimes, writeFile } from "./disk.ts";
 import { type Entry, entryOf, look, namesIn } from "./entry.ts";
 import { tooMuch } from "./failures.ts";
 import { openToRead, using } from "./file-content.ts";

@@ -26,17 +26,29 @@ describe("denied paths", () => {
     expect(compileDenied([".git/config"])(".GIT/Config")).toBe(true);
   });
 
-  it("are by default what git and Sallyport would run or obey", () => {
+  it("are by default what git, shells and editors run, and what Sallyport obeys [D-15]", () => {
     const isDenied = compileDenied(DEFAULT_DENIED);
     for (const path of [
       ".git/hooks/x",
       ".git/config",
       ".git/modules/a/b/hooks/x",
+      "vendor/lib/.git/hooks/pre-commit",
+      "vendor/lib/.GIT/config",
+      "a/.git/commondir",
+      "mirror.git/config",
+      ".git/rebase-merge/git-rebase-todo",
+      ".gitconfig",
+      ".config/git/config",
+      "a/.hg/hgrc",
+      ".jj/repo/config.toml",
+      "sub/.envrc",
+      ".husky/pre-commit",
+      "app/.vscode/tasks.json",
       ".sallyport/x",
       "sallyport.yaml",
     ])
       expect(isDenied(path), path).toBe(true);
-    for (const path of [".git/index", ".git/refs/heads/main", "src/config", "hooks/x"])
+    for (const path of [".git/index", ".git/refs/heads/main", "x/.git/HEAD", "src/config", "hooks/x"])
       expect(isDenied(path), path).toBe(false);
   });
 

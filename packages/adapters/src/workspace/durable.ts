@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { mkdir, open, readFile, rename } from "./disk.ts";
 import { using } from "./file-content.ts";
 import { hasCode } from "./system-error.ts";
 

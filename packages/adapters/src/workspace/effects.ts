@@ -1,15 +1,43 @@
 import type { FileEffect, FileEffects } from "@sallyport/protocol";
 import type { Anchor } from "./anchor.ts";
 import { type Change, type ChangeSet, isModeOnly } from "./change.ts";
-import { stateOf } from "./entry.ts";
+import { compileDenied, HIGH_RISK } from "./denied-paths.ts";
+import type { FileHandle } from "./disk.ts";
+import { NO_FILE, stateOf } from "./entry.ts";
 import { openToRead, using } from "./file-content.ts";
 import { digestOf, stateAfter } from "./proof.ts";
 import { openContent } from "./put-content.ts";
-import { byPath } from "./relative-path.ts";
-import { findRenames } from "./renames.ts";
+import { byPath, nameOf } from "./relative-path.ts";
 import type { SmallContents } from "./small-contents.ts";
-import { hasCode } from "./system-error.ts";
+import { unless } from "./system-error.ts";
 import { textDiff } from "./text-diff.ts";
+
+/**
+ * Files that are gone from one path and new at another with the same content. Of several candidates the one with the
+ * same name wins, then the first. Empty files are all alike and never count as moved.
+ */
+export function findRenames(changes: readonly Change[]): Map<Change, Change> {
+  const gone = Map.groupBy(changes.filter(isGoneFile), ({ before }) => before?.sha256 ?? "");
+  const renames = new Map<Change, Change>();
+  for (const change of changes.filter(isNewFile)) {
+    const candidates = gone.get(change.after?.sha256 ?? "") ?? [];
+    const index = Math.max(
+      0,
+      candidates.findIndex(({ path }) => nameOf(path) === nameOf(change.path)),
+    );
+    const [from] = candidates.splice(index, 1);
+    if (from) renames.set(change, from);
+  }
+  return renames;
+}
+
+function isGoneFile({ before, after }: Change): boolean {
+  return after === undefined && before?.type === "file" && before.bytes !== 0 && Boolean(before.sha256);
+}
+
+function isNewFile({ before, after }: Change): boolean {
+  return before === undefined && after?.type === "file" && after.bytes !== 0;
+}
 
 /** How much of the effects is kept with a call. */
 export interface EffectBounds {
@@ -33,6 +61,8 @@ const MOST_READING = 16;
 /** How many diffs may turn out to be more work than they are worth. */
 const MOST_COSTLY = 10;
 
+const isHighRisk = compileDenied(HIGH_RISK);
+
 /** What a call changes, as it is shown and recorded. The digest covers everything, also what is left out. */
 export async function effectsOf(
   set: ChangeSet,
@@ -42,7 +72,11 @@ export async function effectsOf(
   const renames = findRenames(set.changes);
   const moved = new Set(renames.values());
   const shown = set.changes.filter((change) => !moved.has(change));
-  const listed = shown.slice(0, bounds.files);
+  // High risk first: many harmless changes must not push it out of the list.
+  const listed = [
+    ...shown.filter(({ path }) => isHighRisk(path)),
+    ...shown.filter(({ path }) => !isHighRisk(path)),
+  ].slice(0, bounds.files);
   const diffs = new Diffs(anchor, bounds, set.small);
   const files: FileEffect[] = [];
   for (const change of listed) files.push(await effectOf(change, renames.get(change), diffs));
@@ -79,8 +113,8 @@ function changeOf(change: Change): FileEffect["change"] {
   return isModeOnly(change) ? "mode" : "edited";
 }
 
-function notesOf({ before, after }: Change): string[] {
-  const notes: string[] = [];
+function notesOf({ path, before, after }: Change): string[] {
+  const notes = isHighRisk(path) ? ["high risk: common tools run this by themselves"] : [];
   if (before?.type === "file" && before.nlink > 1 && after)
     notes.push("it had other names (hard links), which keep the old content");
   if (after?.linkTo !== undefined) notes.push(`another name (hard link) of ${after.linkTo}`);
@@ -145,21 +179,20 @@ class Diffs {
     if (before?.type !== "file") return Buffer.alloc(0);
     const known = this.#small?.get("before", path);
     if (known) return known;
-    try {
-      return await using(await this.#anchor.at(path, openToRead), (handle) => handle.readFile());
-    } catch (error) {
-      // Changed by someone else, or unreadable: the states say so, and apply will.
-      if (hasCode(error, "EACCES", "ENOENT", "ENOTDIR", "ELOOP")) return undefined;
-      throw error;
-    }
+    return contentIfThere(this.#anchor.at(path, openToRead));
   }
 
   async #fresh({ after, path }: Change): Promise<Buffer | undefined> {
     if (after?.type !== "file" || !after.content) return Buffer.alloc(0);
     const known = this.#small?.get("after", path);
-    if (known) return known;
-    return using(await openContent(after.content, this.#anchor), (handle) => handle.readFile());
+    return known ?? contentIfThere(openContent(after.content, this.#anchor));
   }
+}
+
+/** Undefined when it was changed by someone else, or cannot be read: the states say so, and apply will. */
+async function contentIfThere(opening: Promise<FileHandle>): Promise<Buffer | undefined> {
+  const read = async () => using(await opening, (handle) => handle.readFile());
+  return unless(["EACCES", ...NO_FILE], read());
 }
 
 function isAboutContent(change: Change): boolean {

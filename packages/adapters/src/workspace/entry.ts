@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { BigIntStats } from "node:fs";
-import { lstat, readdir, readlink } from "node:fs/promises";
 import type { FileState } from "@sallyport/protocol";
 import type { Anchor } from "./anchor.ts";
+import { lstat, readdir, readlink } from "./disk.ts";
 import { openToRead, sha256Of, using } from "./file-content.ts";
 import { hasCode, NOTHING_THERE, unless } from "./system-error.ts";
 
@@ -36,24 +36,37 @@ export async function look(anchor: Anchor, path: string): Promise<Entry | undefi
   );
 }
 
+/** How often a file is looked at that others replace again and again. */
+const MOST_LOOKS = 5;
+
 /** As `look`, with the content's hash; without one when the file cannot be read. */
 export async function lookInto(anchor: Anchor, path: string): Promise<Entry | undefined> {
-  const entry = await look(anchor, path);
-  if (entry?.type !== "file") return entry;
-  const hash = await hashAt(anchor, path, entry);
-  return hash === undefined ? entry : { ...entry, sha256: hash };
+  for (let looks = 1; ; looks += 1) {
+    const entry = await look(anchor, path);
+    if (entry?.type !== "file") return entry;
+    const hash = await hashAt(anchor, path, entry);
+    if (hash === undefined) return entry;
+    if (hash !== NO_HASH || looks === MOST_LOOKS) return { ...entry, sha256: hash };
+  }
 }
 
-/** The hash of a file's content; undefined when this user may not read it. */
+/** Instead of a hash: the file is gone, or something else has taken its place. Equal to no hash. */
+export const NO_HASH = "";
+
+/** The hash of a file's content; undefined when this user may not read it, `NO_HASH` when it is no file any more. */
 export async function hashAt(anchor: Anchor, path: string, { bytes }: Entry): Promise<string | undefined> {
   try {
     const handle = await anchor.at(path, openToRead);
     return await using(handle, (open) => sha256Of(open, bytes ?? 0));
   } catch (error) {
     if (hasCode(error, "EACCES")) return undefined;
+    if (hasCode(error, ...NO_FILE)) return NO_HASH;
     throw error;
   }
 }
+
+/** What opening or reading a file comes to when it has been deleted or replaced. */
+export const NO_FILE = [...NOTHING_THERE, "ELOOP", "EISDIR", "ENXIO"] as const;
 
 /** Reads a system's answer. */
 export function entryOf(stats: BigIntStats): Entry {

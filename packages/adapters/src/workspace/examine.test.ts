@@ -27,6 +27,13 @@ describe("how far a path has come", () => {
     ["a file that gave way to a folder to come", file("a"), folder(0o755), undefined, "between"],
     ["a new folder that has not got its bits", undefined, folder(0o555), folder(0o700), "after"],
     ["a folder put back that has not got its bits", folder(0o555), undefined, folder(0o700), "after"],
+    [
+      "a folder put back where a file was, without its bits",
+      folder(0o555),
+      file("a"),
+      folder(0o700),
+      "between",
+    ],
     ["a folder opened for the work", folder(0o555), folder(0o500), folder(0o755), "after"],
     ["a folder someone else changed the bits of", folder(0o755), folder(0o700), folder(0o711), "foreign"],
   ])("%s", (_, before, after, now, standing) => {

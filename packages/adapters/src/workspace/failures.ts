@@ -1,9 +1,14 @@
 import { failure, SallyportError } from "@sallyport/protocol";
+import { wordsOf } from "./system-error.ts";
 
 /** A path that leads outside, is denied, or is no path at all (E3105). */
 export function forbidden(path: string, why: string): SallyportError {
   return new SallyportError(
-    failure("E3105", { message: `${JSON.stringify(path)} ${why}.`, details: { path } }),
+    failure("E3105", {
+      message: `${JSON.stringify(path)} ${why}.`,
+      advice: "Use another path inside the workspace: no permission opens this one.",
+      details: { path },
+    }),
   );
 }
 
@@ -19,13 +24,24 @@ export function outOfTurn(message: string): SallyportError {
 
 /** The workspace could not be changed; what had been done was taken back (E3914). */
 export function notCommitted(root: string, cause: unknown): SallyportError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
   return new SallyportError(
     failure("E3914", {
-      message: `The changes could not be written to ${root}: ${reason}. What had been written was taken back.`,
+      message: `The changes could not be written to ${root}: ${wordsOf(cause)}. What had been written was taken back.`,
       advice:
         "Check the free space of the workspace's disk and the permissions of its folders, then call again.",
       details: { root },
+    }),
+    { cause },
+  );
+}
+
+/** A call could not be undone; its changes are in place as before (E3914). */
+export function notUndone(callId: string, cause: unknown): SallyportError {
+  return new SallyportError(
+    failure("E3914", {
+      message: `Call ${callId} could not be undone: ${wordsOf(cause)}. Its changes are still in place.`,
+      advice: "Check that the workspace and the state folder can be read and written, then ask again.",
+      details: { callId },
     }),
     { cause },
   );

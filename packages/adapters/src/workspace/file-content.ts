@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, type FileHandle, lstat, open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { chmod, type FileHandle, lstat, open } from "./disk.ts";
 import { hasCode } from "./system-error.ts";
 
 /** Links are not followed, and a pipe put in a file's place does not make us wait. */
@@ -13,15 +13,17 @@ export function openToRead(path: string): Promise<FileHandle> {
   return open(path, READING);
 }
 
-/** As `openToRead`, for a file of our own whose mode, or whose folders' modes, may forbid it: they are changed for that. */
+/** As `openToRead`, for a file of our own whose mode, or whose folders' modes, may forbid it: folders stay open after it. */
 export async function openOwn(path: string): Promise<FileHandle> {
   try {
     return await openToRead(path);
   } catch (error) {
     if (!hasCode(error, "EACCES")) throw error;
     await openUp(dirname(path));
-    if ((await lstat(path)).isFile()) await chmod(path, 0o600);
-    return openToRead(path);
+    const stats = await lstat(path);
+    if (!stats.isFile()) return openToRead(path);
+    await chmod(path, 0o600);
+    return openToRead(path).finally(() => chmod(path, stats.mode & 0o7777));
   }
 }
 

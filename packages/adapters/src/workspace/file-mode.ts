@@ -1,4 +1,4 @@
-import { chmod } from "node:fs/promises";
+import { chmod } from "./disk.ts";
 import { openToRead, using } from "./file-content.ts";
 import { hasCode } from "./system-error.ts";
 

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
-import { chmod, type FileHandle, open } from "node:fs/promises";
 import type { Anchor } from "./anchor.ts";
-import type { StepHook } from "./durable.ts";
+import { chmod, type FileHandle, open } from "./disk.ts";
+import { type StepHook, syncFolder } from "./durable.ts";
 import { look } from "./entry.ts";
 import { using } from "./file-content.ts";
 import { secondsOf } from "./file-times.ts";
@@ -44,11 +44,18 @@ export async function openFolders(
   }
 }
 
-/** Finishes folders, those inside others first: a folder that is closed lets nobody in. */
+/**
+ * Finishes folders, those inside others first: a folder that is closed lets nobody in. They go to disk after all of one
+ * depth have changed, so that the file system can write them together.
+ */
 export async function finishFolders(anchor: Anchor, folders: readonly FolderFinish[]): Promise<void> {
   const byDepth = Map.groupBy(folders, ({ path }) => (path === "" ? 0 : path.split("/").length));
-  for (const depth of [...byDepth.keys()].sort((left, right) => right - left))
-    await eachOf(byDepth.get(depth) ?? [], AT_ONCE, (folder) => finishFolder(anchor, folder));
+  for (const depth of [...byDepth.keys()].sort((left, right) => right - left)) {
+    const level = byDepth.get(depth) ?? [];
+    await eachOf(level, AT_ONCE, (folder) => finishFolder(anchor, folder));
+    const open = level.filter(({ mode }) => openMode(mode) === mode);
+    await eachOf(open, AT_ONCE, ({ path }) => anchor.within(path, syncFolder));
+  }
 }
 
 /** Through a handle that is held already, so no link is followed. Its mode comes right afterwards. */
@@ -62,14 +69,14 @@ async function openInAnyMode(safe: string): Promise<FileHandle> {
   }
 }
 
-/** Gives a folder its owner, mode and time, and sees that it and the names in it are on disk. */
+/** Gives a folder its owner, mode and time. One that is closed then goes to disk while it is still open. */
 async function finishFolder(anchor: Anchor, { path, mode, mtimeNs, owner }: FolderFinish): Promise<void> {
   const handle = await anchor.within(path, openInAnyMode);
   await using(handle, async (folder) => {
     if (owner && isRoot()) await folder.chown(owner.uid, owner.gid);
     if (mtimeNs !== undefined) await folder.utimes(secondsOf(mtimeNs), secondsOf(mtimeNs));
     await folder.chmod(mode);
-    await folder.sync();
+    if (openMode(mode) !== mode) await folder.sync();
     const now = Number((await folder.stat()).mode) & 0o7777;
     if (now !== mode) throw new Error(`the mode of ${path} cannot be set`);
   });

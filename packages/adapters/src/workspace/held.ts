@@ -1,10 +1,10 @@
-import { chmod, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { WorkspaceRules } from "@sallyport/engine";
 import type { FileEffects } from "@sallyport/protocol";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { ChangeSet, Content, Wanted } from "./change.ts";
 import { copyContent } from "./copy-content.ts";
+import { chmod, rename } from "./disk.ts";
 import { privateFolder, readJson, syncFolder, writeJson } from "./durable.ts";
 import { damaged } from "./failures.ts";
 import { openOwn, openToRead, sha256Of, using } from "./file-content.ts";

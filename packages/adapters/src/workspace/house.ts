@@ -13,6 +13,8 @@ export interface House {
   active: Set<string>;
   /** Undo and expiry keep out of each other's way. */
   records: Queue;
+  /** Removes something of ours; what cannot be removed is reported and left to the next start. Never rejects. */
+  drop: (path: string) => Promise<void>;
   /** Whether processes get an overlay here. */
   usesOverlay: () => Promise<boolean>;
 }

@@ -17,7 +17,7 @@ export function matches(
 }
 
 /** To the microsecond: finer than that no time can be set from here. */
-function sameMoment(left: string, right: string): boolean {
+export function sameMoment(left: string, right: string): boolean {
   return BigInt(left) / 1_000n === BigInt(right) / 1_000n;
 }
 

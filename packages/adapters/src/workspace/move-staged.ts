@@ -22,14 +22,14 @@ export interface Move {
   to: string;
 }
 
-/** Renames as the system would, folders with everything in them. */
-export async function moveStaged(room: MoveRoom, move: Move): Promise<void> {
+/** Renames as the system would, folders with everything in them. False when both are the same path. */
+export async function moveStaged(room: MoveRoom, move: Move): Promise<boolean> {
   const { source, target, from, to } = move;
   const { tree, anchor } = room;
   const found = await tree.find(anchor, source);
   if (!found) throw systemError("ENOENT", from);
   if (source.length === 0 || target.length === 0) throw forbidden(from, "is the workspace itself");
-  if (source.join("/") === target.join("/")) return;
+  if (source.join("/") === target.join("/")) return false;
   if (`${target.join("/")}/`.startsWith(`${source.join("/")}/`)) throw systemError("EINVAL", to);
   await checkTarget(room, move, found);
   await room.remember(source.join("/"));
@@ -37,6 +37,7 @@ export async function moveStaged(room: MoveRoom, move: Move): Promise<void> {
   const moved = await whole(room, { at: source, becomes: target }, found);
   await tree.put(anchor, target, moved);
   await tree.remove(anchor, source);
+  return true;
 }
 
 async function checkTarget({ tree, anchor }: MoveRoom, { target, to }: Move, found: Visible): Promise<void> {

@@ -2,6 +2,7 @@ import type { Clock } from "@sallyport/engine";
 import type { StepHook } from "./durable.ts";
 import type { EffectBounds } from "./effects.ts";
 import type { SandboxUser, ScanUpper } from "./overlay-view.ts";
+import type { LeftoverHook } from "./remove-tree.ts";
 
 /** How workspaces are kept. */
 export interface WorkspacesOptions {
@@ -25,6 +26,8 @@ export interface WorkspacesOptions {
   bounds?: Partial<EffectBounds>;
   /** Lists an overlay's upper folder; the launcher does when left out. */
   scan?: ScanUpper;
+  /** Told of what could not be removed; a warning of the process when left out. */
+  onLeftover?: LeftoverHook;
   /** For tests: called before each change of the disk. */
   onStep?: StepHook;
 }

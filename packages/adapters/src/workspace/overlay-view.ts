@@ -1,7 +1,7 @@
-import { chmod, chown, lstat, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { WorkspaceView } from "@sallyport/engine";
 import type { UpperEntry } from "../sandbox/launcher/index.ts";
+import { chmod, chown, lstat, mkdir } from "./disk.ts";
 import type { StagedEntry } from "./staged-entry.ts";
 
 /** Lists everything below an upper folder, folders before what is in them. */

@@ -42,6 +42,12 @@ export function temporaryName(key: string, use: "new" | "old", index: number): s
   return `.sallyport-${key}-${use}${index}`;
 }
 
+/** Tells the temporary names of a plan from all others. */
+export function temporaryTest({ key }: Plan): (name: string) => boolean {
+  const start = `.sallyport-${key}-`;
+  return (name) => name.startsWith(start) && /^(?:new|old)\d+$/.test(name.slice(start.length));
+}
+
 /** Where the n-th pre-image is. */
 export function oldContent(record: string, index: number): string {
   return join(record, "old", `${index}`);

@@ -1,7 +1,7 @@
-import { lchown, link, lstat, lutimes, symlink } from "node:fs/promises";
 import type { Anchor } from "./anchor.ts";
 import type { Content, Wanted } from "./change.ts";
 import { copyContent, type Finish, writeWhole } from "./copy-content.ts";
+import { lchown, link, lstat, lutimes, symlink } from "./disk.ts";
 import { openOwn, openToRead, using } from "./file-content.ts";
 import { secondsOf } from "./file-times.ts";
 import { isRoot } from "./owner.ts";

@@ -1,3 +1,4 @@
+import { scaledRuns } from "@sallyport/engine/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkWorkloads, type WorkloadEnd } from "./testing/check-workload.ts";
@@ -10,8 +11,7 @@ import { inCopy, inOverlay, inProcess, type ViewWorker } from "./testing/view-wo
  * a folder of its own; a failing one is printed with its seed.
  */
 
-const RUNS = Number(process.env.SALLYPORT_EFFECT_RUNS ?? 2_000);
-const SEED = Number(process.env.SALLYPORT_SEED ?? 20_261_116);
+const RUNS = scaledRuns(300);
 
 interface Share {
   worker: ViewWorker;
@@ -48,7 +48,7 @@ describe("random work on files", () => {
           expect(wrong, `${end}: ${blamed(wrong, workloads)}`).toEqual([]);
         }),
         // Making a failing batch smaller would take longer than reading the one sequence it is about.
-        { numRuns, seed: SEED, endOnFailure: true },
+        { numRuns, endOnFailure: true },
       );
       console.log(`${worker.name}: ${sequences} sequences`);
       expect(sequences).toBeGreaterThanOrEqual(Math.floor(RUNS * share));

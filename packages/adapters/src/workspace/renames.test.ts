@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Change } from "./change.ts";
+import { findRenames } from "./effects.ts";
 import type { KnownEntry } from "./entry.ts";
-import { findRenames } from "./renames.ts";
 
 const file = { type: "file", mode: 0o644, mtimeNs: "0" } as const;
 const stamp = { uid: 0, gid: 0, nlink: 1, blocks: 0, ctimeNs: "0", inode: "" };

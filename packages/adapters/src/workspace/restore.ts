@@ -1,17 +1,24 @@
-import { link, mkdir, rename, rmdir, unlink } from "node:fs/promises";
 import type { FileConflict, FileRollback } from "@sallyport/engine";
 import type { Anchor } from "./anchor.ts";
+import { link, mkdir, rename, rmdir, unlink } from "./disk.ts";
 import type { StepHook } from "./durable.ts";
-import { type Entry, look, lookInto } from "./entry.ts";
+import { type Entry, look, lookInto, namesIn } from "./entry.ts";
 import { openFound, type Standing, standingOf } from "./examine.ts";
 import { setMode } from "./file-mode.ts";
-import { type FolderFinish, finishFolders, openFolders } from "./folder-access.ts";
+import { type FolderFinish, finishFolders, lookAtFolder, openFolders } from "./folder-access.ts";
 import { matches } from "./matches.ts";
-import { changesInPlace, oldContent, type Plan, type PlannedChange, temporaryName } from "./plan.ts";
+import {
+  changesInPlace,
+  oldContent,
+  type Plan,
+  type PlannedChange,
+  temporaryName,
+  temporaryTest,
+} from "./plan.ts";
 import { proofOf } from "./proof.ts";
 import { putContent } from "./put-content.ts";
-import { below, folderOf } from "./relative-path.ts";
-import { hasCode, NOTHING_THERE, systemError, unless } from "./system-error.ts";
+import { below, byPath, folderOf } from "./relative-path.ts";
+import { hasCode, NOTHING_THERE, systemError, unless, wordsOf } from "./system-error.ts";
 
 /** A plan that was carried out in part or in whole and is to be taken back. */
 export interface RestoreOrder {
@@ -26,10 +33,13 @@ export interface RestoreOrder {
 
 /**
  * Puts every path back as it was before the plan, from whatever state it is in; safe to repeat, also after being cut
- * short. What is neither as before nor as the plan left it is someone else's: it stays and is listed.
+ * short. What is neither as before nor as the plan left it is someone else's: it stays and is listed, as does whatever
+ * an error keeps from being put back or looked at. Never rejects: the answer is what the workspace was seen to be.
  */
-export function restore(order: RestoreOrder): Promise<FileRollback> {
-  return new Restoring(order).run();
+export async function restore(order: RestoreOrder): Promise<FileRollback> {
+  const done = await new Restoring(order).run();
+  // An error may have passed by now; what someone else changed stays as it is.
+  return done.verified ? done : new Restoring(order).run();
 }
 
 class Restoring {
@@ -43,10 +53,12 @@ class Restoring {
 
   async run(): Promise<FileRollback> {
     const { plan, anchor, step } = this.#order;
-    await this.#try("", () => openFolders(anchor, plan.folders, step));
-    await openFound(anchor, plan);
+    for (const folder of plan.folders)
+      await this.#try(folder.path, () => unless(NOTHING_THERE, openFolders(anchor, [folder], step)));
+    for (const change of plan.changes) await this.#try(change.path, () => openFound(anchor, change));
     const standings = new Map<PlannedChange, Standing>();
-    for (const change of plan.changes) standings.set(change, await this.#examine(change));
+    for (const change of plan.changes)
+      await this.#try(change.path, async () => standings.set(change, await this.#examine(change)));
     await this.#takeAway(standings);
     await this.#putBack(standings);
     await this.#removeTemporaries();
@@ -70,9 +82,11 @@ class Restoring {
       if (standings.get(change) !== "after" || after === undefined) continue;
       const isFolder = after.type === "folder";
       if (before !== undefined && (before.type === "folder") === isFolder) continue;
-      step(`take away ${path}`);
-      if (isFolder) await anchor.forget(path);
-      await this.#try(path, () => anchor.at(path, (safe) => (isFolder ? rmdir(safe) : unlink(safe))));
+      await this.#try(path, async () => {
+        step(`take away ${path}`);
+        if (isFolder) await anchor.forget(path);
+        await anchor.at(path, (safe) => (isFolder ? rmdir(safe) : unlink(safe)));
+      });
     }
   }
 
@@ -122,17 +136,22 @@ class Restoring {
   }
 
   async #removeTemporaries(): Promise<void> {
-    const { plan, anchor, step } = this.#order;
-    step("remove what was temporary");
-    for (const [index, { path, before, waitsIn }] of plan.changes.entries()) {
-      const names = [
-        ...(waitsIn === undefined ? [] : [below(waitsIn, temporaryName(plan.key, "new", index))]),
-        ...(before && before.type !== "folder"
-          ? [below(folderOf(path), temporaryName(plan.key, "old", index))]
-          : []),
-      ];
-      for (const name of names) await unless(NOTHING_THERE, anchor.at(name, unlink));
-    }
+    const { anchor, step } = this.#order;
+    await this.#eachTemporary(async (path) => {
+      step(`remove what was temporary: ${path}`);
+      await anchor.at(path, unlink);
+    });
+    await this.#eachTemporary(async (path) => this.#leave(path, "is temporary, and could not be removed"));
+  }
+
+  async #eachTemporary(work: (path: string) => Promise<void>): Promise<void> {
+    const { plan, anchor } = this.#order;
+    const isTemporary = temporaryTest(plan);
+    for (const { path } of plan.folders)
+      await this.#try(path, async () => {
+        const { names } = (await unless(NOTHING_THERE, namesIn(anchor, path))) ?? { names: [] };
+        for (const name of names.filter(isTemporary)) await work(below(path, name));
+      });
   }
 
   async #finishFolders(): Promise<void> {
@@ -145,29 +164,24 @@ class Restoring {
       if (before?.type === "folder" && !this.#left.has(path))
         finishes.push(folderBefore(path, before, keepTimes));
     for (const finish of finishes.sort(deepestFirst)) {
-      if (!(await this.#isFolder(finish.path))) continue;
-      await this.#try(finish.path, () => finishFolders(anchor, [finish]));
+      await this.#try(finish.path, async () => {
+        if ((await lookAtFolder(anchor, finish.path))?.type === "folder")
+          await finishFolders(anchor, [finish]);
+      });
     }
-  }
-
-  async #isFolder(path: string): Promise<boolean> {
-    return (await look(this.#order.anchor, path === "" ? "." : path))?.type === "folder";
   }
 
   async #prove(): Promise<FileRollback> {
     const { plan, anchor } = this.#order;
-    const now = new Map<string, Entry | undefined>();
-    for (const { path, before } of plan.changes) {
-      const entry = await lookInto(anchor, path);
-      now.set(path, entry);
-      if (!matches(entry, before) && !this.#left.has(path)) this.#leave(path, "is not as it was");
-    }
-    const left = [...this.#left.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
-    return { verified: left.length === 0, hash: proofOf(now), discarded: plan.changes.length, left };
+    const seen = await prove(anchor, plan);
+    for (const { path, what } of seen.left) if (!this.#left.has(path)) this.#leave(path, what);
+    const left = [...this.#left.values()].sort(byPath);
+    return { ...seen, verified: left.length === 0, left };
   }
 
   #leave(path: string, what: string): void {
-    this.#left.set(path, { path, what });
+    const shown = path === "" ? "." : path;
+    this.#left.set(shown, { path: shown, what });
   }
 
   /** One path that cannot be put back must not keep the others from it. */
@@ -175,11 +189,40 @@ class Restoring {
     try {
       await work();
     } catch (error) {
-      if (!(error instanceof Error) || !("code" in error)) throw error;
       const others = hasCode(error, "ENOTEMPTY", "EEXIST");
-      this.#leave(path, others ? "holds or is what someone else put there" : error.message);
+      this.#leave(path, others ? "holds or is what someone else put there" : wordsOf(error));
     }
   }
+}
+
+/** Looks whether a workspace is as it was before a plan. What cannot be looked at is listed as left. */
+export async function prove(anchor: Anchor, plan: Plan): Promise<FileRollback> {
+  const left = new Map<string, FileConflict>();
+  const leave = (path: string, what: string) => left.set(path, { path: path === "" ? "." : path, what });
+  const now = new Map<string, Entry | undefined>();
+  const planned = new Set(plan.changes.map(({ path }) => path));
+  for (const { path, before } of plan.changes)
+    try {
+      const entry = await lookInto(anchor, path);
+      now.set(path, entry);
+      if (!matches(entry, before)) leave(path, "is not as it was");
+    } catch (error) {
+      leave(path, wordsOf(error));
+    }
+  for (const { path, mode } of plan.folders.filter(({ path }) => !planned.has(path)))
+    try {
+      const folder = await lookAtFolder(anchor, path);
+      if (folder?.type === "folder" && folder.mode !== mode) leave(path, "is not as it was");
+    } catch (error) {
+      leave(path, wordsOf(error));
+    }
+  const verified = left.size === 0;
+  return {
+    verified,
+    hash: proofOf(now),
+    discarded: plan.changes.length,
+    left: [...left.values()].sort(byPath),
+  };
 }
 
 async function makeMissing(folder: string): Promise<void> {

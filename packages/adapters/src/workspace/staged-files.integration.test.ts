@@ -1,5 +1,6 @@
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { FileStaging } from "@sallyport/engine";
 import { describe, expect, it } from "vitest";
 import type { FileOp } from "./testing/file-ops.ts";
 import { snapshot } from "./testing/snapshot.ts";
@@ -143,4 +144,48 @@ describe("files in this process", () => {
       await call.files.write("a.txt", `${seen}mine\n`);
       expect(await call.apply()).toMatchObject({ ok: false, conflicts: [{ path: "a.txt" }] });
     }));
+
+  it("keep what was accepted when a later write is refused for its size [E3102]", () =>
+    inRoom(inProcess, TREE, async ({ begin }) => {
+      const call = begin("call-1", { maxBytes: 100 });
+      await call.files.write("a.txt", "x".repeat(60));
+      const refused = { failure: { code: "E3102" } };
+      await expect(call.files.write("a.txt", "y".repeat(101))).rejects.toMatchObject(refused);
+      await expect(call.files.write("b.txt", "y".repeat(41))).rejects.toMatchObject(refused);
+      expect((await call.files.read("a.txt")).toString()).toBe("x".repeat(60));
+      expect(await call.apply()).toMatchObject({ ok: true, effects: { files: [{ path: "a.txt" }] } });
+      await call.keep();
+    }));
+
+  it.each([
+    ["removed", async ({ files }) => files.remove("t")],
+    [
+      "removed with its folder",
+      async ({ files }) => {
+        await files.makeFolder("f");
+        await files.rename("t", "f/t");
+        await files.remove("f", { recursive: true });
+      },
+    ],
+    [
+      "replaced by a rename",
+      async ({ files }) => {
+        await files.write("u", "u");
+        await files.rename("u", "t");
+        await files.remove("t");
+      },
+    ],
+    ["written again", async ({ files }) => files.write("t", "")],
+  ] as [string, (call: FileStaging) => Promise<void>][])(
+    "give room back when a staged file is %s",
+    (_, drop) =>
+      inRoom(inProcess, TREE, async ({ begin }) => {
+        const call = begin("call-1", { maxBytes: 100 });
+        for (let turn = 0; turn < 5; turn += 1) {
+          await call.files.write("t", "x".repeat(60));
+          await drop(call);
+        }
+        await call.rollback();
+      }),
+  );
 });

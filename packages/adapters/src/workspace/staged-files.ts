@@ -1,8 +1,8 @@
-import { mkdir, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileAccess, FileEntry } from "@sallyport/engine";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { DeniedTest } from "./denied-paths.ts";
+import { mkdir, unlink, writeFile } from "./disk.ts";
 import { type Entry, look, lookInto, namesIn } from "./entry.ts";
 import { forbidden, tooMuch } from "./failures.ts";
 import { openOwn, openToRead, sha256, using } from "./file-content.ts";
@@ -12,7 +12,7 @@ import { below } from "./relative-path.ts";
 import type { Memory, Remembered } from "./remembered-baseline.ts";
 import { resolvePath } from "./resolve-path.ts";
 import type { StagedEntry } from "./staged-entry.ts";
-import { type StagedFile, StagedTree, type Visible } from "./staged-tree.ts";
+import { type StagedFile, type StagedNode, StagedTree, type Visible } from "./staged-tree.ts";
 import { hasCode, systemError } from "./system-error.ts";
 
 /** What staged files are about. */
@@ -85,8 +85,9 @@ export class StagedFiles implements FileAccess {
       if (found && typeOf(found) !== "file") throw forbidden(path, "is not a file");
       const mode = (options.mode ?? (found ? modeOf(found) : 0o644)) & 0o7777;
       await this.#remember(anchor, parts.join("/"));
-      await this.#dropContent(found);
-      await this.#tree.put(anchor, parts, await this.#store(bytes, mode));
+      const old = ownFiles(found);
+      await this.#tree.put(anchor, parts, await this.#store(bytes, mode, old));
+      await this.#drop(old);
     });
   }
 
@@ -103,6 +104,7 @@ export class StagedFiles implements FileAccess {
         throw systemError("ENOTEMPTY", path);
       await this.#rememberTree(anchor, parts.join("/"));
       await this.#tree.remove(anchor, parts);
+      await this.#drop(ownFiles(found));
     });
   }
 
@@ -112,7 +114,12 @@ export class StagedFiles implements FileAccess {
       const target = await this.#resolve(anchor, to, { follow: false });
       const { isDenied } = this.#order;
       const remember = (path: string) => this.#rememberTree(anchor, path);
-      await moveStaged({ tree: this.#tree, anchor, isDenied, remember }, { source, target, from, to });
+      const replaced = await this.#tree.find(anchor, target);
+      const isMoved = await moveStaged(
+        { tree: this.#tree, anchor, isDenied, remember },
+        { source, target, from, to },
+      );
+      if (isMoved) await this.#drop(ownFiles(replaced));
     });
   }
 
@@ -218,9 +225,11 @@ export class StagedFiles implements FileAccess {
     for (const name of names) await this.#rememberTree(anchor, below(path, name));
   }
 
-  async #store(bytes: Buffer, mode: number): Promise<StagedFile> {
+  /** `instead`: files of ours whose room is free once this one is accepted. */
+  async #store(bytes: Buffer, mode: number, instead: readonly StagedFile[]): Promise<StagedFile> {
     const { folder, maxBytes } = this.#order;
-    if (this.#bytes + bytes.length > maxBytes)
+    const freed = instead.reduce((sum, file) => sum + file.bytes, 0);
+    if (this.#bytes - freed + bytes.length > maxBytes)
       throw tooMuch(`The call may change at most ${maxBytes} bytes of files.`, {
         limit: "disk",
         allowed: maxBytes,
@@ -234,12 +243,12 @@ export class StagedFiles implements FileAccess {
     return { type: "file", mode, bytes: bytes.length, blocks, mtimeNs: this.#nowNs(), content };
   }
 
-  /** Content of ours that nothing shows any more. */
-  async #dropContent(found: Visible | undefined): Promise<void> {
-    if (!found || !("staged" in found) || found.staged.type !== "file") return;
-    if (found.staged.content.kind !== "own") return;
-    await unlink(found.staged.content.path);
-    this.#bytes -= found.staged.bytes;
+  /** Gives the room of files of ours back that the tree does not show any more. */
+  async #drop(files: readonly StagedFile[]): Promise<void> {
+    for (const { content, bytes } of files) {
+      await unlink(content.path);
+      this.#bytes -= bytes;
+    }
   }
 
   async #setMode(
@@ -266,6 +275,16 @@ export class StagedFiles implements FileAccess {
 
 function typeOf(found: Visible): FileEntry["type"] {
   return "real" in found ? found.real.type : found.staged.type;
+}
+
+/** Files with content of our own at a path and below. The content of each is in the tree once. */
+function ownFiles(found: Visible | undefined): StagedFile[] {
+  return found && "staged" in found ? ownFilesIn(found.staged) : [];
+}
+
+function ownFilesIn(node: StagedNode): StagedFile[] {
+  if (node.type === "folder") return [...node.children.values()].flatMap(ownFilesIn);
+  return node.type === "file" && node.content.kind === "own" ? [node] : [];
 }
 
 function modeOf(found: Visible): number {

@@ -57,38 +57,41 @@ describe("a staging", () => {
       expect(await workspaces.undo("call-1")).toMatchObject({ ok: true });
     }));
 
-  it("never shows or changes the state folder, wherever it is [E3105]", async () => {
-    const root = await mkdtemp(join(tmpdir(), "sallyport-inside-"));
-    try {
-      await writeFile(join(root, "a.txt"), "a\n");
-      for (const worker of [inProcess, inCopy, inOverlay]) {
-        const workspaces = await openWorkspaces({ folder: join(root, ".state/ws"), view: worker.view });
-        const rules = { root, writable: true, denied: [] };
-        const call = workspaces.begin({ callId: worker.name, rules, maxBytes: 1e6 });
-        await worker.work(call, [{ do: "append", path: "a.txt", content: "x\n" }], { strict: true });
-        const applied = await call.apply();
-        if (!applied.ok) throw new Error(JSON.stringify(applied));
-        expect(applied.effects.files.map(({ path }) => path)).toEqual(["a.txt"]);
-        await call.keep();
-        const bad = workspaces.begin({ callId: `${worker.name} bad`, rules, maxBytes: 1e6 });
-        const plant: FileOp = { do: "write", path: ".state/ws/undo/planted", content: "x" };
-        const work = worker.work(bad, [plant], { strict: true });
-        if (worker === inProcess) await expect(work).rejects.toMatchObject({ failure: { code: "E3105" } });
-        if (worker === inOverlay) {
-          await work;
-          expect(await bad.apply()).toMatchObject({
-            ok: false,
-            denied: [{ path: ".state/ws/undo/planted" }],
-          });
+  it.each([".state", "..state"])(
+    "never shows or changes the state folder, wherever it is (%s) [E3105]",
+    async (state) => {
+      const root = await mkdtemp(join(tmpdir(), "sallyport-inside-"));
+      try {
+        await writeFile(join(root, "a.txt"), "a\n");
+        for (const worker of [inProcess, inCopy, inOverlay]) {
+          const workspaces = await openWorkspaces({ folder: join(root, state, "ws"), view: worker.view });
+          const rules = { root, writable: true, denied: [] };
+          const call = workspaces.begin({ callId: worker.name, rules, maxBytes: 1e6 });
+          await worker.work(call, [{ do: "append", path: "a.txt", content: "x\n" }], { strict: true });
+          const applied = await call.apply();
+          if (!applied.ok) throw new Error(JSON.stringify(applied));
+          expect(applied.effects.files.map(({ path }) => path)).toEqual(["a.txt"]);
+          await call.keep();
+          const bad = workspaces.begin({ callId: `${worker.name} bad`, rules, maxBytes: 1e6 });
+          const plant: FileOp = { do: "write", path: `${state}/ws/undo/planted`, content: "x" };
+          const work = worker.work(bad, [plant], { strict: true });
+          if (worker === inProcess) await expect(work).rejects.toMatchObject({ failure: { code: "E3105" } });
+          if (worker === inOverlay) {
+            await work;
+            expect(await bad.apply()).toMatchObject({
+              ok: false,
+              denied: [{ path: `${state}/ws/undo/planted` }],
+            });
+          }
+          // In a copy there is no such folder.
+          if (worker === inCopy) await expect(work).rejects.toMatchObject({ code: "ENOENT" });
+          await bad.rollback();
         }
-        // In a copy there is no such folder.
-        if (worker === inCopy) await expect(work).rejects.toMatchObject({ code: "ENOENT" });
-        await bad.rollback();
+      } finally {
+        await rm(root, { recursive: true });
       }
-    } finally {
-      await rm(root, { recursive: true });
-    }
-  });
+    },
+  );
 
   it.skipIf(!canHaveTwoDisks())("works with its state on another disk, down to times and modes", async () => {
     const [base, state] = [
@@ -293,6 +296,49 @@ describe("recovery", () => {
       expect(await workspaces.recover(async () => false)).toEqual([]);
       expect(await staged.apply()).toMatchObject({ ok: true });
       await Promise.all([staged.keep(), applied.keep()]);
+    }));
+
+  it("never takes a call for undone of which something was left, whatever came in between [R1-7.2]", () => {
+    let now = Date.now();
+    return inRoom(
+      inProcess,
+      TREE,
+      async ({ root, begin, others, reopen }) => {
+        const call = begin();
+        await call.files.write("a.txt", "the call's\n");
+        await call.files.write("new.txt", "new\n");
+        expect(await call.apply()).toMatchObject({ ok: true });
+        await others({ do: "append", path: "new.txt", content: "mine\n" });
+        expect(await call.rollback()).toMatchObject({ verified: false, left: [{ path: "new.txt" }] });
+        expect(await call.rollback()).toMatchObject({ verified: false, left: [{ path: "new.txt" }] });
+        const recovered = async () => (await reopen()).recover(async () => false);
+        const left = { callId: "call-1", rollback: { verified: false, left: [{ path: "new.txt" }] } };
+        expect(await recovered()).toMatchObject([left]);
+        // Another call has come to the same content: that stays.
+        await others({ do: "write", path: "a.txt", content: "the call's\n" });
+        expect(await recovered()).toMatchObject([
+          { rollback: { left: [{ path: "a.txt" }, { path: "new.txt" }] } },
+        ]);
+        expect(await snapshot(root)).toHaveProperty("new.txt");
+        now += 100_000;
+        await (await reopen()).expire();
+        expect(await recovered()).toMatchObject([{ callId: "call-1", rollback: { verified: false } }]);
+      },
+      { clock: { now: () => now }, keepMs: 50_000 },
+    );
+  });
+
+  it("takes a call for undone once a person has put right what was left", () =>
+    inRoom(inProcess, TREE, async ({ begin, others, reopen }) => {
+      const call = begin();
+      await call.files.write("new.txt", "new\n");
+      await call.apply();
+      await others({ do: "append", path: "new.txt", content: "mine\n" });
+      expect(await call.rollback()).toMatchObject({ verified: false });
+      await others({ do: "delete", path: "new.txt" });
+      const next = await reopen();
+      expect(await next.recover(async () => false)).toMatchObject([{ rollback: { verified: true } }]);
+      expect(await next.recover(async () => false)).toEqual([]);
     }));
 
   it("waits for a workspace that is not there", () =>

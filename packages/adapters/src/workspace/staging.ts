@@ -16,15 +16,15 @@ import { compileDenied } from "./denied-paths.ts";
 import { privateFolder } from "./durable.ts";
 import { effectsOf } from "./effects.ts";
 import { type Entry, lookInto } from "./entry.ts";
-import { outOfTurn, tooMuch } from "./failures.ts";
+import { notCommitted, outOfTurn, tooMuch } from "./failures.ts";
 import { type HeldChanges, heldAs, saveHeld } from "./held.ts";
 import { type House, recordOf, stagingFolder } from "./house.ts";
 import { Queue } from "./in-turn.ts";
 import { keyOf, type Plan, type PlannedFolder } from "./plan.ts";
 import { digestOf, proofOf } from "./proof.ts";
 import { bytesOf, timesNow, writeStatus } from "./records.ts";
-import { removeTree } from "./remove-tree.ts";
 import { StagedFiles } from "./staged-files.ts";
+import { twice } from "./system-error.ts";
 import { takeBack } from "./take-back.ts";
 import { Working } from "./working.ts";
 
@@ -52,7 +52,9 @@ export class Staging implements FileStaging {
   readonly #held: HeldChanges | undefined;
   readonly #queue = new Queue();
   #phase: Phase = "staged";
-  #isHalfDone = false;
+  /** A plan that may be carried out in part: every error after it is half done until a look proves otherwise. */
+  #begun: Plan | undefined;
+  #ended: FileRollback | undefined;
   #shown: { set: ChangeSet; effects: FileEffects } | undefined;
   #applied: { plan: Plan; times: PlannedFolder[] } | undefined;
 
@@ -89,7 +91,13 @@ export class Staging implements FileStaging {
   }
 
   apply(): Promise<FileCommit> {
-    return this.#in("staged", () => this.#house.turns.run(this.root, () => this.#apply()));
+    return this.#in("staged", async () => {
+      try {
+        return await this.#house.turns.run(this.root, () => this.#apply());
+      } catch (error) {
+        throw error instanceof SallyportError ? error : notCommitted(this.root, error);
+      }
+    });
   }
 
   keep(): Promise<void> {
@@ -109,15 +117,13 @@ export class Staging implements FileStaging {
 
   rollback(): Promise<FileRollback> {
     return this.#queue.run(async () => {
-      if (this.#phase === "rolled back") return NOTHING;
+      if (this.#ended) return this.#ended;
       if (this.#phase === "kept" || this.#phase === "held")
         throw outOfTurn(`The changes of call ${this.callId} are ${this.#phase}.`);
-      // What could not be restored is finished by `recover`; until then nothing may be called undone.
-      if (this.#isHalfDone) return { ...NOTHING, verified: false };
-      const done = this.#phase === "applied" ? await this.#takeBack() : await this.#discard();
+      this.#ended = await this.#takeBack();
       this.#phase = "rolled back";
       await this.#letGo();
-      return done;
+      return this.#ended;
     });
   }
 
@@ -155,7 +161,9 @@ export class Staging implements FileStaging {
       // From here on the files are in place, whatever fails: a rollback has to take them back.
       this.#applied = { plan, times: [] };
       this.#phase = "applied";
-      this.#applied.times = await anchored(this.root, (anchor) => timesNow(anchor, plan));
+      const times = twice(() => anchored(this.root, (anchor) => timesNow(anchor, plan)));
+      // Unknown times count as changed by others: a later undo then leaves them alone.
+      this.#applied.times = await times.catch(() => []);
     }
     this.#phase = "applied";
     return { ok: true, effects };
@@ -173,16 +181,15 @@ export class Staging implements FileStaging {
       ...(this.#held && { held: this.#held.name }),
     } as const;
     this.#house.active.add(this.#record());
-    const committed = commit({ set, plan, record: this.#record(), log, step: settings.step });
-    return committed.catch((error: unknown) => {
-      this.#isHalfDone = error instanceof SallyportError && error.failure.code === "E3912";
-      throw error;
-    });
+    const onRecord = (begun: Plan | undefined) => {
+      this.#begun = begun;
+    };
+    return commit({ set, plan, record: this.#record(), log, step: settings.step, onRecord });
   }
 
-  #takeBack(): Promise<FileRollback> {
-    const applied = this.#applied;
-    if (!applied) return Promise.resolve(NOTHING);
+  async #takeBack(): Promise<FileRollback> {
+    const applied = this.#applied ?? (this.#begun && { plan: this.#begun });
+    if (!applied) return this.#phase === "applied" ? NOTHING : this.#discard();
     return this.#house.turns.run(this.root, () => takeBack(this.#house, this.#record(), applied));
   }
 
@@ -191,11 +198,12 @@ export class Staging implements FileStaging {
     // Changes that cannot be read any more are dropped like the others, only not counted.
     const set = await this.#working.changes().catch(() => undefined);
     if (!set || set.changes.length === 0) return NOTHING;
-    const now = await anchored(this.root, async (anchor) => {
-      const found = new Map<string, Entry | undefined>();
-      for (const { path } of set.changes) found.set(path, await lookInto(anchor, path));
-      return found;
+    const now = new Map<string, Entry | undefined>();
+    const looked = anchored(this.root, async (anchor) => {
+      for (const { path } of set.changes) now.set(path, await lookInto(anchor, path));
     });
+    // No plan was written, so nothing was changed: the hash then covers what could be looked at.
+    await looked.catch(() => undefined);
     return { verified: true, hash: proofOf(now), discarded: set.changes.length, left: [] };
   }
 
@@ -235,8 +243,8 @@ export class Staging implements FileStaging {
 
   async #letGo(): Promise<void> {
     this.#house.settings.step("drop the staging");
-    if (this.#held) await removeTree(heldAs(this.#house, this.#held.name));
-    await removeTree(this.#folder);
+    if (this.#held) await this.#house.drop(heldAs(this.#house, this.#held.name));
+    await this.#house.drop(this.#folder);
     this.#forget();
   }
 
@@ -251,7 +259,8 @@ const readOnly = { path: ".", why: "is in a workspace that may only be read" };
 /** The state folder is nobody's to change, wherever it is. */
 function stateFolderIn(root: string, { settings }: House): string[] {
   const path = relative(root, settings.folder);
-  return path === "" || path.startsWith("..")
+  if (path === "") return ["**"];
+  return path === ".." || path.startsWith("../")
     ? []
     : [path.replaceAll(/[*?]/g, "?"), `${path.replaceAll(/[*?]/g, "?")}/**`];
 }

@@ -28,5 +28,19 @@ export async function unless<T>(codes: readonly string[], work: Promise<T>): Pro
   }
 }
 
+/** Tries once more after an error: a disk that failed for a moment must not leave work half done. */
+export async function twice<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch {
+    return work();
+  }
+}
+
+/** An error's own words. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Codes that say there is nothing at a path. */
 export const NOTHING_THERE = ["ENOENT", "ENOTDIR"] as const;

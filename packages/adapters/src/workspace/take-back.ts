@@ -2,29 +2,45 @@ import type { FileRollback } from "@sallyport/engine";
 import { anchored } from "./anchor.ts";
 import type { House } from "./house.ts";
 import type { Plan, PlannedFolder } from "./plan.ts";
-import { bytesOf, changedFolders, writeStatus } from "./records.ts";
-import { removeTree } from "./remove-tree.ts";
+import { proofOf } from "./proof.ts";
+import { bytesOf, changedFolders, closeRecord, writeStatus } from "./records.ts";
 import { restore } from "./restore.ts";
+import { twice, wordsOf } from "./system-error.ts";
+
+/** An applied plan, and how the call left the times of its folders where that is known. */
+interface Applied {
+  plan: Plan;
+  times?: readonly PlannedFolder[];
+}
 
 /**
- * Takes an applied plan back. The record goes with it; where paths had to be left to someone else it stays, so that a
- * person finds the pre-images until they expire.
+ * Takes an applied plan back, as far as that is possible; never rejects. The record goes with it; where paths had to be
+ * left it stays, so that a person finds the pre-images until they expire.
  */
-export function takeBack(
-  { settings }: House,
-  record: string,
-  { plan, times }: { plan: Plan; times?: readonly PlannedFolder[] },
-): Promise<FileRollback> {
+export async function takeBack(house: House, record: string, applied: Applied): Promise<FileRollback> {
+  try {
+    return await twice(() => tryToTakeBack(house, record, applied));
+  } catch (error) {
+    return unproved(`the workspace cannot be used: ${wordsOf(error)}`);
+  }
+}
+
+/** The answer when nothing can be said about a workspace. */
+export function unproved(what: string): FileRollback {
+  return { verified: false, hash: proofOf(new Map()), discarded: 0, left: [{ path: ".", what }] };
+}
+
+function tryToTakeBack({ settings }: House, record: string, { plan, times }: Applied): Promise<FileRollback> {
   return anchored(plan.root, async (anchor) => {
     const keepTimes = times && (await changedFolders(anchor, plan, times));
     const { step } = settings;
     const done = await restore({ plan, record, anchor, step, ...(keepTimes && { keepTimes }) });
     step("close the record");
-    if (done.left.length === 0) await removeTree(record);
+    if (done.left.length === 0) await closeRecord(record);
     else
       await writeStatus(
         record,
-        { state: "left", at: settings.clock.now(), bytes: bytesOf(plan) },
+        { state: "left", at: settings.clock.now(), bytes: bytesOf(plan), callId: plan.callId },
         { sync: true },
       );
     return done;

@@ -1,10 +1,13 @@
 import { join } from "node:path";
 import type { FileConflict, Undone } from "@sallyport/engine";
+import { SallyportError } from "@sallyport/protocol";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { Change, ChangeSet, Wanted } from "./change.ts";
 import { commit } from "./commit.ts";
 import { effectsOf } from "./effects.ts";
 import { type Entry, lookInto, namesIn } from "./entry.ts";
+import { closeOpened, leavesClosed, openFound } from "./examine.ts";
+import { notCommitted, notRestored, notUndone } from "./failures.ts";
 import { openOwn, sha256Of, using } from "./file-content.ts";
 import { type House, recordOf, recordsFolder } from "./house.ts";
 import { matches } from "./matches.ts";
@@ -12,7 +15,7 @@ import { changesInPlace, oldContent, type Plan, type PlannedChange } from "./pla
 import { digestOf } from "./proof.ts";
 import {
   changedFolders,
-  dropContent,
+  contentOf,
   type RecordStatus,
   readPlan,
   readStatus,
@@ -20,7 +23,8 @@ import {
 } from "./records.ts";
 import { below } from "./relative-path.ts";
 import { removeTree } from "./remove-tree.ts";
-import { hasCode } from "./system-error.ts";
+import { hasCode, twice } from "./system-error.ts";
+import { takeBack } from "./take-back.ts";
 
 /**
  * Takes a kept call back: the other way round it is a change like any other, with a plan and pre-images of its own. The
@@ -28,14 +32,51 @@ import { hasCode } from "./system-error.ts";
  */
 export async function undo(house: House, callId: string): Promise<Undone> {
   const record = recordOf(house, callId);
-  const [status, plan] = [await readStatus(record), await readPlan(record)];
-  if (status?.state === "undone") return { ok: false, reason: "already_undone" };
-  if (status?.state === "expired") return { ok: false, reason: "expired" };
-  if (status?.state !== "kept" || !plan) return { ok: false, reason: "unknown" };
-  return house.turns.run(plan.root, () => takeBack(house, record, { plan, status }));
+  try {
+    const [status, plan] = [await readStatus(record), await readPlan(record)];
+    if (status?.state === "undone") return { ok: false, reason: "already_undone" };
+    if (status?.state === "expired") return { ok: false, reason: "expired" };
+    if (status?.state !== "kept" || !plan) return { ok: false, reason: "unknown" };
+    return await house.turns.run(plan.root, async () => {
+      await endEarlier(house, plan);
+      if (!plan.changes.some(leavesClosed)) return takeKeptBack(house, record, { plan, status });
+      await writeStatus(record, { ...status, opened: true }, { sync: true });
+      try {
+        return await takeKeptBack(house, record, { plan, status });
+      } finally {
+        if ((await readStatus(record))?.opened) await closeAgain(record, { plan, status });
+      }
+    });
+  } catch (error) {
+    // Errors of the commit are ours: anything else came before it changed something.
+    throw error instanceof SallyportError ? error : notUndone(callId, error);
+  }
 }
 
-async function takeBack(
+/** Closes the folders that an undo opened and did not take away. */
+export async function closeAgain(
+  record: string,
+  { plan, status: { opened: _, ...status } }: { plan: Plan; status: RecordStatus },
+): Promise<void> {
+  await anchored(plan.root, (anchor) => closeOpened(anchor, plan));
+  await writeStatus(record, status, { sync: true });
+}
+
+/** The record of an undo of that call. */
+function undoRecord(house: House, plan: Plan): string {
+  return join(recordsFolder(house), `${plan.key}.undo`);
+}
+
+/** An undo that went wrong before is taken back first. Rejects with E3912 when that is not possible. */
+async function endEarlier(house: House, plan: Plan): Promise<void> {
+  const record = undoRecord(house, plan);
+  const earlier = await readPlan(record);
+  const back = earlier && (await takeBack(house, record, { plan: earlier }));
+  if (back?.verified === false) throw notRestored(plan.root, pathsOf(back.left));
+  await removeTree(record);
+}
+
+async function takeKeptBack(
   house: House,
   record: string,
   { plan, status }: { plan: Plan; status: RecordStatus },
@@ -46,25 +87,37 @@ async function takeBack(
   const { set, times } = looked;
   const effects = await anchored(plan.root, (anchor) => effectsOf(set, anchor, settings.bounds));
   const { callId, root } = plan;
-  const key = `${plan.key}.undo`;
   const undoing = {
     purpose: "undo",
     callId,
-    key,
+    key: `${plan.key}.undo`,
     root,
     at: settings.clock.now(),
     digest: digestOf(set.changes),
   } as const;
-  const own = join(recordsFolder(house), key);
+  const own = undoRecord(house, plan);
   const committed = await commit({ set, plan: undoing, record: own, times, log, step: settings.step });
   if (!committed.ok) return { ok: false, reason: "changed_since", conflicts: committed.conflicts };
-  settings.step("write that it is undone");
-  await writeStatus(record, { state: "undone", at: settings.clock.now(), bytes: 0 }, { sync: true });
+  try {
+    settings.step("write that it is undone");
+    const undone = { state: "undone", at: settings.clock.now(), bytes: 0 } as const;
+    await twice(() => writeStatus(record, undone, { sync: true }));
+  } catch (error) {
+    // The status may be there and not be on disk: what the call's record says has to hold either way.
+    const back = await takeBack(house, own, { plan: committed.plan });
+    if (!back.verified) throw notRestored(root, pathsOf(back.left), error);
+    await twice(() => writeStatus(record, status, { sync: true })).catch((cause: unknown) => {
+      throw notRestored(root, [record], cause);
+    });
+    throw notCommitted(root, error);
+  }
   settings.step("drop the pre-images");
-  await removeTree(own);
-  await dropContent(record);
+  // What cannot be removed now is reported, and removed at the next start.
+  for (const path of [own, ...contentOf(record)]) await house.drop(path);
   return { ok: true, effects, verified: true };
 }
+
+const pathsOf = (left: readonly FileConflict[]) => left.map(({ path }) => path);
 
 /** What the undo would change, or what speaks against it. */
 async function lookAround(
@@ -75,7 +128,7 @@ async function lookAround(
     const conflicts: FileConflict[] = [];
     const changes: Change[] = [];
     for (const [index, change] of plan.changes.entries()) {
-      const now = await lookIfOpen(anchor, change.path);
+      const now = await lookIfOpen(anchor, change);
       const what = await objection(change, now, { anchor, plan, old: oldContent(record, index) });
       if (what !== undefined) conflicts.push({ path: change.path, what });
       else changes.push(reversed(change, now === "closed" ? undefined : now, oldContent(record, index)));
@@ -87,9 +140,12 @@ async function lookAround(
   });
 }
 
-async function lookIfOpen(anchor: Anchor, path: string): Promise<Entry | undefined | "closed"> {
+/** A folder that the call closed is opened, and seen as it was: what is in it comes after it. */
+async function lookIfOpen(anchor: Anchor, change: PlannedChange): Promise<Entry | undefined | "closed"> {
   try {
-    return await lookInto(anchor, path);
+    const isOpened = await openFound(anchor, change);
+    const now = await lookInto(anchor, change.path);
+    return now && isOpened ? { ...now, mode: change.after?.mode ?? now.mode } : now;
   } catch (error) {
     if (hasCode(error, "EACCES")) return "closed";
     throw error;
@@ -129,6 +185,8 @@ function reversed(change: PlannedChange, now: Entry | undefined, old: string): C
   const wanted: Wanted | undefined = before && {
     ...before,
     owner: { uid: before.uid, gid: before.gid },
+    // Its bits alone change again, also where its content can be read only now.
+    ...(inPlace && now?.sha256 !== undefined && { sha256: now.sha256 }),
     ...(before.type === "file" && {
       content: inPlace ? { kind: "workspace", path } : { kind: "original", path: old },
     }),

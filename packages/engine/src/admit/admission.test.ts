@@ -1,18 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { Admission, type Place } from "./admission.ts";
-import { agentKey } from "./agent-key.ts";
+import { Admission, type Slot } from "./admission.ts";
 
-function applicant(
-  agent: string,
-  more: { tool?: string; priority?: "low" | "normal" | "high"; signal?: AbortSignal } = {},
-) {
-  return { agent, tool: more.tool ?? "t", priority: more.priority ?? "normal", signal: more.signal } as const;
+function request(agent: string, more: { priority?: "low" | "normal" | "high"; signal?: AbortSignal } = {}) {
+  const { priority = "normal", signal } = more;
+  return { tenant: "acme", agent, tool: "t", priority, signal } as const;
 }
 
-async function placed(entered: ReturnType<Admission["enter"]>): Promise<Place> {
-  const place = await entered;
-  if ("code" in place) throw new Error(place.message);
-  return place;
+async function placed(entered: ReturnType<Admission["enter"]>): Promise<Slot> {
+  const slot = await entered;
+  if ("code" in slot) throw new Error(slot.message);
+  return slot;
 }
 
 async function refused(entered: ReturnType<Admission["enter"]>): Promise<string> {
@@ -23,16 +20,17 @@ async function refused(entered: ReturnType<Admission["enter"]>): Promise<string>
 describe("admission", () => {
   it("lets four calls of one agent run at once and refuses the fifth after its wait [L3-EXE-4]", async () => {
     const admission = new Admission({ maxWaitMs: 10 });
-    for (let index = 0; index < 4; index += 1) await placed(admission.enter(applicant("a")));
-    expect(await refused(admission.enter(applicant("a")))).toBe("E3106");
-    expect(await refused(admission.enter(applicant("b")))).toBe("placed");
+    for (let index = 0; index < 4; index += 1) await placed(admission.enter(request("a")));
+    expect(await refused(admission.enter(request("a")))).toBe("E3106");
+    expect(await refused(admission.enter(request("b")))).toBe("placed");
   });
 
   it("names agent and tenant apart when it refuses, as whoever reads it knows them [L3-EXE-4]", async () => {
     const admission = new Admission({ perAgent: 1, maxWaitMs: 5 });
-    const agent = agentKey({ tenant: "acme", agent: "bob" });
-    await placed(admission.enter(applicant(agent)));
-    expect(await admission.enter(applicant(agent))).toMatchObject({
+    await placed(admission.enter(request("bob")));
+    const ofAnotherTenant = { ...request("bob"), tenant: "acm" };
+    expect(await refused(admission.enter(ofAnotherTenant))).toBe("placed");
+    expect(await admission.enter(request("bob"))).toMatchObject({
       code: "E3106",
       message: "Agent bob already runs 1 call (waited too long).",
       details: { agent: "bob", tenant: "acme", tool: "t" },
@@ -41,8 +39,8 @@ describe("admission", () => {
 
   it("hands a freed place to whoever waits [R1-7.1]", async () => {
     const admission = new Admission({ total: 1 });
-    const first = await placed(admission.enter(applicant("a")));
-    const second = placed(admission.enter(applicant("b")));
+    const first = await placed(admission.enter(request("a")));
+    const second = placed(admission.enter(request("b")));
     expect(admission.waiting).toBe(1);
     first.release();
     first.release();
@@ -54,11 +52,11 @@ describe("admission", () => {
     let now = 0;
     const admission = new Admission({ total: 1, agingMs: 100 }, () => now);
     const order: string[] = [];
-    const first = await placed(admission.enter(applicant("x")));
+    const first = await placed(admission.enter(request("x")));
     const enter = (name: string, priority: "low" | "normal" | "high") =>
-      placed(admission.enter(applicant(name, { priority }))).then((place) => {
+      placed(admission.enter(request(name, { priority }))).then((slot) => {
         order.push(name);
-        place.release();
+        slot.release();
       });
     const old = enter("old low", "low");
     now = 350;
@@ -70,9 +68,9 @@ describe("admission", () => {
 
   it("does not let a late call pass one that could run already", async () => {
     const admission = new Admission({ total: 2, perAgent: 1 });
-    const a = await placed(admission.enter(applicant("a")));
-    await placed(admission.enter(applicant("b")));
-    const waiting = placed(admission.enter(applicant("c")));
+    const a = await placed(admission.enter(request("a")));
+    await placed(admission.enter(request("b")));
+    const waiting = placed(admission.enter(request("c")));
     a.release();
     await waiting;
     expect(admission.running).toBe(2);
@@ -80,27 +78,27 @@ describe("admission", () => {
 
   it("refuses at once when the queue is full [R1-5.1]", async () => {
     const admission = new Admission({ total: 1, queue: 1, maxWaitMs: 20 });
-    await placed(admission.enter(applicant("a")));
-    const waiting = refused(admission.enter(applicant("b")));
-    expect(await refused(admission.enter(applicant("c")))).toBe("E3910");
+    await placed(admission.enter(request("a")));
+    const waiting = refused(admission.enter(request("b")));
+    expect(await refused(admission.enter(request("c")))).toBe("E3910");
     expect(await waiting).toBe("E3910");
   });
 
   it("gives up the wait of a cancelled call", async () => {
     const admission = new Admission({ total: 1 });
-    await placed(admission.enter(applicant("a")));
+    await placed(admission.enter(request("a")));
     const controller = new AbortController();
-    const waiting = refused(admission.enter(applicant("b", { signal: controller.signal })));
+    const waiting = refused(admission.enter(request("b", { signal: controller.signal })));
     controller.abort();
     expect(await waiting).toBe("E3906");
     expect(admission.waiting).toBe(0);
-    expect(await refused(admission.enter(applicant("c", { signal: controller.signal })))).toBe("E3906");
+    expect(await refused(admission.enter(request("c", { signal: controller.signal })))).toBe("E3906");
   });
 
   it("keeps no trace of agents that have gone", async () => {
     const admission = new Admission();
     for (let index = 0; index < 1_000; index += 1)
-      (await placed(admission.enter(applicant(`a${index}`)))).release();
+      (await placed(admission.enter(request(`a${index}`)))).release();
     expect(admission.running).toBe(0);
   });
 });

@@ -1,8 +1,6 @@
 import { type Failure, failure, type Priority } from "@sallyport/protocol";
-import { namesIn } from "./agent-key.ts";
-import { type Applicant, Lanes, type Waiter } from "./lanes.ts";
-
-export type { Applicant } from "./lanes.ts";
+import { timerMs } from "../timeouts.ts";
+import { agentKey, FairQueue, type SlotRequest, type Waiter } from "./fair-queue.ts";
 
 export interface AdmissionLimits {
   /** Calls that run at once in this process. */
@@ -13,9 +11,9 @@ export interface AdmissionLimits {
   perTool: number;
   /** For single tools; undefined: as for every tool. */
   perToolOf?: (tool: string) => number | undefined;
-  /** Patient calls that run at once, so that a long queue leaves room for callers who wait for their answer. */
-  patient: number;
-  /** Impatient calls that may wait for a place. */
+  /** Background calls that run at once, so that a long queue leaves slots for callers who wait for their answer. */
+  background: number;
+  /** Calls whose callers wait that may wait for a slot. */
   queue: number;
   maxWaitMs: number;
   /** A waiting call gains one priority for each such span, so that none starves. */
@@ -26,32 +24,32 @@ export const DEFAULT_ADMISSION: AdmissionLimits = {
   total: 64,
   perAgent: 4,
   perTool: 64,
-  patient: 48,
+  background: 48,
   queue: 1_000,
   maxWaitMs: 10_000,
   agingMs: 1_000,
 };
 
-/** A place among the running calls; give it back exactly once. */
-export interface Place {
+/** The right to run one call; give it back exactly once. */
+export interface Slot {
   release(): void;
 }
 
 const RANK: Record<Priority, number> = { low: 2, normal: 1, high: 0 };
 
-/** Decides how many calls run at once. A call that finds no place waits its turn, within bounds, or is refused. */
+/** Decides how many calls run at once. A call that finds no slot waits its turn, within bounds, or is refused. */
 export class Admission {
   #limits: AdmissionLimits;
   readonly #now: () => number;
   readonly #agents = new Map<string, number>();
   readonly #tools = new Map<string, number>();
-  readonly #patientAgents = new Map<string, number>();
-  readonly #lanes = new Lanes<Place | Failure>();
+  readonly #backgroundAgents = new Map<string, number>();
+  readonly #queue = new FairQueue<Slot | Failure>();
   #running = 0;
-  #patientRunning = 0;
+  #backgroundRunning = 0;
 
   constructor(limits: Partial<AdmissionLimits> = {}, now: () => number = Date.now) {
-    this.#limits = withRoom({ ...DEFAULT_ADMISSION, ...limits });
+    this.#limits = withBackgroundSlot({ ...DEFAULT_ADMISSION, ...limits });
     this.#now = now;
   }
 
@@ -60,69 +58,65 @@ export class Admission {
   }
 
   get waiting(): number {
-    return this.#lanes.size;
+    return this.#queue.size;
   }
 
-  /** New limits hold for whoever comes or waits from now on; nobody who runs is sent away. */
+  /** New limits hold for calls that come or wait from now on; no running call is ended. */
   adjust(limits: Partial<AdmissionLimits>): void {
-    this.#limits = withRoom({ ...this.#limits, ...limits });
+    this.#limits = withBackgroundSlot({ ...this.#limits, ...limits });
     this.#admitNext();
   }
 
-  /** A place at once where there is one, otherwise a promise of a place or of the refusal. */
-  enter(applicant: Applicant): Place | Promise<Place | Failure> {
-    const nobodyIsPassedOver = this.#mostUrgent() === undefined;
-    if (nobodyIsPassedOver && this.#fits(applicant)) return this.#take(applicant);
-    if (!applicant.patient && this.#lanes.impatient >= this.#limits.queue)
-      return Promise.resolve(this.#refusal(applicant, "queue full"));
-    return this.#wait(applicant);
+  /** A slot at once where there is one, otherwise a promise of a slot or of the refusal. */
+  enter(request: SlotRequest): Slot | Promise<Slot | Failure> {
+    const overtakesNobody = this.#mostUrgent() === undefined;
+    if (overtakesNobody && this.#fits(request)) return this.#take(request);
+    if (!request.background && this.#queue.interactive >= this.#limits.queue)
+      return Promise.resolve(this.#refusal(request, "queue full"));
+    return this.#wait(request);
   }
 
-  #wait(applicant: Applicant): Promise<Place | Failure> {
+  #wait(request: SlotRequest): Promise<Slot | Failure> {
+    const { signal, background } = request;
     return new Promise((resolve) => {
-      const end = (result: Place | Failure) => {
+      const end = (result: Slot | Failure) => {
         clearTimeout(timer);
-        applicant.signal?.removeEventListener("abort", cancel);
-        this.#lanes.leave(waiter);
+        signal?.removeEventListener("abort", cancel);
+        this.#queue.leave(waiter);
         resolve(result);
       };
-      const cancel = () => end(failure("E3906", { message: "Cancelled while waiting for a place." }));
-      const waiter = this.#lanes.join(applicant, { since: this.#now(), settle: end });
-      const timer = applicant.patient
-        ? undefined
-        : setTimeout(() => end(this.#refusal(applicant, "waited too long")), this.#limits.maxWaitMs);
-      applicant.signal?.addEventListener("abort", cancel, { once: true });
-      if (applicant.signal?.aborted) cancel();
+      const cancel = () => end(failure("E3906", { message: "Cancelled while waiting for a slot." }));
+      const giveUp = () => end(this.#refusal(request, "waited too long"));
+      const waiter = this.#queue.join(request, { since: this.#now(), settle: end });
+      const timer = background ? undefined : setTimeout(giveUp, timerMs(this.#limits.maxWaitMs));
+      signal?.addEventListener("abort", cancel, { once: true });
+      if (signal?.aborted) cancel();
     });
   }
 
-  #take(applicant: Applicant): Place {
-    this.#count(applicant, 1);
+  #take(request: SlotRequest): Slot {
+    this.#count(request, 1);
     let released = false;
     const release = () => {
       if (released) return;
       released = true;
-      this.#count(applicant, -1);
-      if (this.#lanes.size > 0) this.#admitNext();
+      this.#count(request, -1);
+      if (this.#queue.size > 0) this.#admitNext();
     };
     return { release };
   }
 
   #admitNext(): void {
-    for (;;) {
-      const next = this.#mostUrgent();
-      if (!next) return;
-      next.settle(this.#take(next));
-    }
+    for (let next = this.#mostUrgent(); next; next = this.#mostUrgent()) next.settle(this.#take(next));
   }
 
   /** Only the head of a lane can be next: those behind it are the same, and later. */
-  #mostUrgent(): Waiter<Place | Failure> | undefined {
-    if (this.#lanes.size === 0) return undefined;
-    let best: Waiter<Place | Failure> | undefined;
+  #mostUrgent(): Waiter<Slot | Failure> | undefined {
+    if (this.#queue.size === 0) return undefined;
+    let best: Waiter<Slot | Failure> | undefined;
     let bestUrgency = Number.POSITIVE_INFINITY;
     const now = this.#now();
-    for (const waiter of this.#lanes.heads()) {
+    for (const waiter of this.#queue.heads()) {
       const urgency = RANK[waiter.priority] - Math.floor((now - waiter.since) / this.#limits.agingMs);
       const isEarlier = urgency === bestUrgency && best !== undefined && waiter.turn < best.turn;
       if ((urgency < bestUrgency || isEarlier) && this.#fits(waiter)) {
@@ -133,51 +127,51 @@ export class Admission {
     return best;
   }
 
-  #fits({ agent, tool, patient }: Applicant): boolean {
+  #fits(request: SlotRequest): boolean {
+    const { tool, background } = request;
+    const { total, perAgent, perTool, perToolOf } = this.#limits;
+    const agent = agentKey(request);
     return (
-      this.#running < this.#limits.total &&
-      (!patient || this.#hasPatientRoom(agent)) &&
-      (this.#agents.get(agent) ?? 0) < this.#limits.perAgent &&
-      (this.#tools.get(tool) ?? 0) < this.#perTool(tool)
+      this.#running < total &&
+      (!background || this.#hasBackgroundSlot(agent)) &&
+      (this.#agents.get(agent) ?? 0) < perAgent &&
+      (this.#tools.get(tool) ?? 0) < (perToolOf?.(tool) ?? perTool)
     );
   }
 
-  /** Of an agent's own places, too, one is kept for calls it waits for. */
-  #hasPatientRoom(agent: string): boolean {
-    const { patient, perAgent } = this.#limits;
+  /** Of an agent's own slots, too, one is kept for calls it waits for. */
+  #hasBackgroundSlot(agent: string): boolean {
+    const { background, perAgent } = this.#limits;
     const most = Math.max(1, perAgent - 1);
-    return this.#patientRunning < patient && (this.#patientAgents.get(agent) ?? 0) < most;
+    return this.#backgroundRunning < background && (this.#backgroundAgents.get(agent) ?? 0) < most;
   }
 
-  #perTool(tool: string): number {
-    return this.#limits.perToolOf?.(tool) ?? this.#limits.perTool;
-  }
-
-  #count({ agent, tool, patient }: Applicant, by: 1 | -1): void {
+  #count(request: SlotRequest, by: 1 | -1): void {
+    const agent = agentKey(request);
     this.#running += by;
-    if (patient) {
-      this.#patientRunning += by;
-      addTo(this.#patientAgents, agent, by);
+    if (request.background) {
+      this.#backgroundRunning += by;
+      addTo(this.#backgroundAgents, agent, by);
     }
     addTo(this.#agents, agent, by);
-    addTo(this.#tools, tool, by);
+    addTo(this.#tools, request.tool, by);
   }
 
-  #refusal({ agent, tool }: Applicant, why: string): Failure {
-    const who = namesIn(agent);
-    const details = { ...who, tool, running: this.#running, waiting: this.#lanes.size };
+  #refusal(request: SlotRequest, why: string): Failure {
+    const { tenant, agent, tool } = request;
+    const details = { tenant, agent, tool, running: this.#running, waiting: this.#queue.size };
     const { perAgent } = this.#limits;
-    if ((this.#agents.get(agent) ?? 0) >= perAgent) {
-      const message = `Agent ${who.agent} already runs ${perAgent} ${perAgent === 1 ? "call" : "calls"} (${why}).`;
+    if ((this.#agents.get(agentKey(request)) ?? 0) >= perAgent) {
+      const message = `Agent ${agent} already runs ${perAgent} ${perAgent === 1 ? "call" : "calls"} (${why}).`;
       return failure("E3106", { message, details });
     }
     return failure("E3910", { message: `No capacity for another call (${why}).`, details });
   }
 }
 
-/** However small the house is made, one patient call fits into it. */
-function withRoom(limits: AdmissionLimits): AdmissionLimits {
-  return { ...limits, patient: Math.max(1, Math.min(limits.patient, limits.total)) };
+/** However small the limits are, one background call can run. */
+function withBackgroundSlot(limits: AdmissionLimits): AdmissionLimits {
+  return { ...limits, background: Math.max(1, Math.min(limits.background, limits.total)) };
 }
 
 function addTo(counts: Map<string, number>, key: string, by: 1 | -1): void {

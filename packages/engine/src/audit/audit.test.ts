@@ -1,20 +1,15 @@
 import { canonicalJson, failure, type JsonValue } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AuditEntry } from "../ports/audit-log.ts";
+import type { AuditEntry } from "../ports/store.ts";
 import { GENESIS, linkAll } from "./chain.ts";
 import { type EventFacts, type EventKind, EventWriter } from "./event.ts";
-import { exportEntry, importLine } from "./receipts.ts";
+import { closingLine, ExportCheck, type ExportReport, exportEntry, importLine } from "./export.ts";
 import { ChainCheck } from "./verify.ts";
 
 const facts: EventFacts = {
-  tenant: "acme",
-  agent: "agent",
-  callId: "c1",
+  call: { callId: "c1", tenant: "acme", agent: "agent", tool: "tool", version: "1.0.0", operation: "run" },
   executionId: "c1",
-  toolId: "tool",
-  toolVersion: "1.0.0",
-  operation: "run",
   inputHash: "0".repeat(64),
 };
 
@@ -39,7 +34,9 @@ describe("audit event", () => {
   it("is canonical JSON as written, with every field known at that state [R1-8.1]", () => {
     const full: EventFacts = {
       ...facts,
-      userId: "user",
+      call: { ...facts.call, tenant: "other", user: "user", session: "s1" },
+      chain: "acme",
+      userVerified: true,
       outputHash: "1".repeat(64),
       decision: {
         outcome: "allow",
@@ -48,6 +45,20 @@ describe("audit event", () => {
         capabilities: ["state.read"],
         missing: [],
         policyVersion: "9",
+        grants: ["g1"],
+        token: {
+          jti: "t1",
+          issuer: "i",
+          kid: "k",
+          tool: "*",
+          versions: "*",
+          agent: "agent",
+          tenant: "acme",
+          operations: [],
+          permissions: { filesystem: [], network: [], credentials: [] },
+          issuedAt: 0,
+          expiresAt: 1,
+        },
       },
       isolation: { runner: "thread", level: "LEVEL_0" },
       durationMs: 12,
@@ -80,6 +91,9 @@ describe("audit event", () => {
       executionId: "c1",
       state: "COMPLETED",
       userId: "user",
+      userVerified: true,
+      session: "s1",
+      jti: "t1",
       capabilities: ["state.read"],
       duration: 12,
       error: { code: "E3103" },
@@ -166,13 +180,70 @@ describe("audit chain", () => {
     );
   });
 
-  it("survives export and import, and is checked there without the store [R1-8.1]", () => {
-    const lines = chain(4).map((entry) => JSON.stringify(exportEntry(entry)));
-    const back = lines.map((line, index) => importLine(line, index + 1).entry);
-    expect(verify(back)).toEqual([]);
-    const touched = lines.map((line) => line.replace('"toolId":"tool"', '"toolId":"tool2"'));
-    expect(verify(touched.map((line, index) => importLine(line, index + 1).entry)).length).toBeGreaterThan(0);
+  it("finds whatever was changed in an export, and the end cut off [R1-8.1]", () => {
+    expect(verifyExport(exported())).toEqual([]);
+    const changes: [string, (lines: string[]) => string[]][] = [
+      ...["type", "time", "subject", "id", "source", "datacontenttype", "partitionkey"].map(
+        (name): [string, (lines: string[]) => string[]] => [
+          name,
+          (lines) => lines.with(1, (lines[1] ?? "").replace(new RegExp(`"${name}":"[^"]`), `"${name}":"X`)),
+        ],
+      ),
+      ["data", (lines) => lines.map((line) => line.replace('"toolId":"tool"', '"toolId":"tool2"'))],
+      [
+        "a second data member",
+        (lines) => lines.with(1, (lines[1] ?? "").replace('"data":', '"data":{"state":"X"},"data":')),
+      ],
+      [
+        "a second member inside data",
+        (lines) => lines.with(1, (lines[1] ?? "").replace('"agent":', '"agent":"other","agent":')),
+      ],
+      ["another member", (lines) => lines.with(1, (lines[1] ?? "").replace("{", '{"note":"x",'))],
+      ["white space", (lines) => lines.with(1, `${lines[1]} `)],
+      ["an emptied file", () => []],
+      ["no closing line", (lines) => lines.slice(0, -1)],
+      ["the last event gone", (lines) => lines.toSpliced(-2, 1)],
+      ["every event gone", (lines) => lines.slice(-1)],
+      [
+        "another event count",
+        (lines) => lines.with(-1, (lines.at(-1) ?? "").replace('"events":4', '"events":5')),
+      ],
+      ["a line behind the closing line", (lines) => [...lines, lines[0] ?? ""]],
+      ["two closing lines", (lines) => [...lines, lines.at(-1) ?? ""]],
+    ];
+    for (const [what, change] of changes) {
+      expect(verifyExport(change(exported())).length, what).toBeGreaterThan(0);
+    }
     expect(() => importLine("{}", 7)).toThrow(/Line 7/);
     expect(() => importLine("not json", 8)).toThrow(/Line 8/);
   });
+
+  it("checks an export of the time before closing lines as far as it goes", () => {
+    const { chains, problems } = checkExport(exported().slice(0, -1));
+    expect(chains).toMatchObject([{ events: 4, findings: [] }]);
+    expect(problems).toEqual([expect.stringContaining("no closing line")]);
+  });
 });
+
+function exported(): string[] {
+  const entries = chain(4);
+  const { sequence = 0, hash = "" } = entries.at(-1) ?? {};
+  const closing = closingLine([{ tenant: "acme", events: 4, sequence, hash }]);
+  return [...entries.map((entry) => JSON.stringify(exportEntry(entry))), closing];
+}
+
+function checkExport(lines: string[]): ExportReport {
+  const check = new ExportCheck();
+  for (const line of lines) check.add(line);
+  return check.finish();
+}
+
+/** Everything that is wrong, in words. */
+function verifyExport(lines: string[]): string[] {
+  try {
+    const { chains, problems } = checkExport(lines);
+    return [...problems, ...chains.flatMap(({ findings }) => findings.map(({ message }) => message))];
+  } catch (error) {
+    return [String(error)];
+  }
+}

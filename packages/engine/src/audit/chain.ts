@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AuditEntry, AuditLink } from "../ports/audit-log.ts";
+import type { AuditEntry, AuditLink } from "../ports/store.ts";
 
 /** What the first event of a chain is linked to. */
 export const GENESIS: AuditLink = { sequence: 0, hash: "0".repeat(64) };

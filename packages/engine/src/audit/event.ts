@@ -9,18 +9,21 @@ import {
   type Violation,
 } from "@sallyport/protocol";
 import type { Decision } from "../ports/authority.ts";
-import { redactText } from "../redact/redact.ts";
+import type { CallIdentity } from "../ports/calls.ts";
+import type { CapabilityGrant, GrantRecord, StandingGrant } from "../ports/grants.ts";
+import type { ToolRecord } from "../ports/tools.ts";
+import { redact, redactText } from "../redact/redact.ts";
 
 /** What is known of an execution when an event is written (R1-8.1). */
 export interface EventFacts {
-  tenant: string;
-  agent: string;
-  userId?: string | undefined;
-  callId: string;
+  call: CallIdentity;
+  /** Whose chain the event goes to, where nothing has shown that the caller belongs to the tenant it names. */
+  chain?: string | undefined;
+  /** Whether a token names the user; otherwise it is the agent's own word. */
+  userVerified?: boolean | undefined;
   executionId: string;
-  toolId: string;
-  toolVersion: string;
-  operation: string;
+  /** Part of the event ids where several walks share the execution id. */
+  run?: string | undefined;
   inputHash: string;
   outputHash?: string | undefined;
   decision?: Decision | undefined;
@@ -63,10 +66,15 @@ export type EventKind =
   | "APPROVAL_WITHDRAWN"
   | "APPROVAL_VOID";
 
-const ERROR_TEXT_CHARS = 500;
+const MAX_TEXT_CHARS = 500;
 const MAX_VIOLATIONS = 32;
 
 const quote = (text: string): string => JSON.stringify(text);
+
+/** Text of a person or a tool as an event may hold it: bounded, without credentials. */
+function sanitise(text: string): string {
+  return redactText(text).slice(0, MAX_TEXT_CHARS).toWellFormed();
+}
 
 /**
  * Writes the bodies of one execution's audit events in canonical JSON. A call writes five and most of each is the same,
@@ -79,20 +87,25 @@ export class EventWriter {
   readonly #eventId: string;
   readonly #execution: string;
   readonly #operation: string;
+  readonly #session: string;
   readonly #tenant: string;
   readonly #tool: string;
 
   /** What identifies the execution is fixed from here on. */
   constructor(facts: EventFacts) {
-    const { agent, callId, executionId, inputHash, operation, tenant, toolId, toolVersion, userId } = facts;
+    const { call, chain, executionId, inputHash } = facts;
+    const { agent, callId, operation, session, tenant, tool, user, version } = call;
+    const walk = facts.run === undefined ? executionId : `${executionId}.${facts.run}`;
     this.#agent = `{"agent":${quote(agent)}`;
     this.#call = `,"callId":${quote(callId)},"capabilities":`;
-    this.#eventId = `,"eventId":${quote(`${executionId}:`).slice(0, -1)}`;
+    this.#eventId = `,"eventId":${quote(`${walk}:`).slice(0, -1)}`;
     this.#execution = `","executionId":${quote(executionId)},"inputHash":"${inputHash}"`;
     this.#operation = `,"operation":${quote(operation)}`;
-    this.#tenant = `","tenant":${quote(tenant)},"timestamp":`;
-    const user = userId === undefined ? "" : `,"userId":${quote(userId)}`;
-    this.#tool = `,"toolId":${quote(toolId)},"toolVersion":${quote(toolVersion)}${user}`;
+    this.#session = session === undefined ? "" : `,"session":${quote(session)}`;
+    this.#tenant = `","tenant":${quote(chain ?? tenant)},"timestamp":`;
+    const verified = facts.userVerified === true;
+    const by = user === undefined ? "" : `,"userId":${quote(user)},"userVerified":${verified}`;
+    this.#tool = `,"toolId":${quote(tool)},"toolVersion":${quote(version)}${by}`;
   }
 
   write(kind: EventKind, facts: EventFacts, at: { ordinal: number; timestamp: number }): string {
@@ -100,7 +113,7 @@ export class EventWriter {
       this.#agent +
       (facts.approval ? `,"approval":${canonicalJson(facts.approval)}` : "") +
       this.#call +
-      granted(kind, facts.decision) +
+      granted(kind, facts) +
       (facts.durationMs === undefined ? "" : `,"duration":${facts.durationMs}`) +
       (facts.effectsHash === undefined ? "" : `,"effectsHash":"${facts.effectsHash}"`) +
       (facts.enforcement ? `,"enforcement":${canonicalJson({ ...facts.enforcement })}` : "") +
@@ -109,11 +122,13 @@ export class EventWriter {
       at.ordinal +
       this.#execution +
       (facts.isolation ? isolated(facts.isolation) : "") +
+      (facts.decision?.token ? `,"jti":${quote(facts.decision.token.jti)}` : "") +
       (facts.note === undefined ? "" : `,"note":${quote(redactText(facts.note))}`) +
       this.#operation +
       (facts.outputHash === undefined ? "" : `,"outputHash":"${facts.outputHash}"`) +
       (facts.decision ? `,"policyVersion":${quote(facts.decision.policyVersion)}` : "") +
       (facts.rollback ? rolledBack(facts.rollback) : "") +
+      this.#session +
       `,"state":"${kind}` +
       this.#tenant +
       at.timestamp +
@@ -124,18 +139,19 @@ export class EventWriter {
   }
 }
 
-/** The capabilities held, and the decision itself where it was made. */
-function granted(kind: EventKind, decision: Decision | undefined): string {
-  if (!decision) return "[]";
+/** The capabilities held, and the decision itself where it was made, with the stored grants it rests on. */
+function granted(kind: EventKind, { call, chain, decision }: EventFacts): string {
+  const claimed = chain === undefined ? "" : `,"claimedTenant":${quote(call.tenant)}`;
+  if (!decision) return `[]${claimed}`;
   const capabilities = decision.capabilities.length === 0 ? "[]" : JSON.stringify(decision.capabilities);
-  if (kind !== "AUTHORIZED" && kind !== "DENIED") return capabilities;
-  const { outcome, reason, rules } = decision;
-  return `${capabilities},"decision":${JSON.stringify({ outcome, reason: redactText(reason), rules })}`;
+  if (kind !== "AUTHORIZED" && kind !== "DENIED") return capabilities + claimed;
+  const { grants, outcome, reason, rules } = decision;
+  const made = { ...(grants && { grants }), outcome, reason: redactText(reason), rules };
+  return `${capabilities}${claimed},"decision":${JSON.stringify(made)}`;
 }
 
 function failed({ code, message }: Failure): string {
-  const text = redactText(message).slice(0, ERROR_TEXT_CHARS).toWellFormed();
-  return `,"error":{"code":"${code}","message":${quote(text)}}`;
+  return `,"error":{"code":"${code}","message":${quote(sanitise(message))}}`;
 }
 
 function isolated({ level, runner }: Isolation): string {
@@ -147,12 +163,94 @@ function rolledBack({ discardedMutations, files, snapshotHash, verified }: Rollb
   return `,"rollback":${files ? canonicalJson(proof) : JSON.stringify(proof)}`;
 }
 
-/** What a process says of itself is its own text: bounded, without credentials. */
 function violated(violations: readonly Violation[]): string {
   const kept = violations.slice(0, MAX_VIOLATIONS).map((violation) => ({
     ...violation,
-    description: redactText(violation.description).slice(0, ERROR_TEXT_CHARS).toWellFormed(),
-    subject: redactText(violation.subject).slice(0, ERROR_TEXT_CHARS).toWellFormed(),
+    description: sanitise(violation.description),
+    subject: sanitise(violation.subject),
   }));
   return `,"violations":${canonicalJson(kept)}}`;
+}
+
+/** What happened to a grant (RFC-0003). */
+export type GrantEventKind = "GRANT_ISSUED" | "GRANT_DELEGATED" | "GRANT_REVOKED";
+
+/** The body of the event that a grant was given or taken; canonical JSON like every other, without secrets. */
+export function grantEventBody(
+  kind: GrantEventKind,
+  record: GrantRecord,
+  at: { eventId: string; timestamp: number },
+): string {
+  const { grantId, tenant, grantor, issuedAt, expiresAt, signature, revokedBy, revokedBecause } = record;
+  const revocation = { revokedBy: sanitise(revokedBy ?? ""), reason: sanitise(revokedBecause ?? "") };
+  const event = {
+    ...at,
+    state: kind,
+    tenant,
+    grantId,
+    grantKind: record.kind,
+    grantor: sanitise(grantor),
+    issuedAt,
+    expiresAt,
+    signature,
+    ...(record.kind === "capability" ? capabilityPart(record) : standingPart(record)),
+    ...(kind === "GRANT_REVOKED" && revocation),
+  };
+  return canonicalJson(plain(event));
+}
+
+function capabilityPart(record: CapabilityGrant) {
+  const { capabilityId, grantee, delegatable, delegationDepth, parentGrantId } = record;
+  const scope = redact(plain(record.scope));
+  const constraints = redact(plain(record.constraints));
+  return { capabilityId, grantee, scope, constraints, delegatable, delegationDepth, parentGrantId };
+}
+
+function standingPart(record: StandingGrant) {
+  const { tier, tool: toolId, versions, operations, agent, session, project, approvalId } = record;
+  const patterns = redact(plain(record.arguments));
+  return { tier, toolId, versions, operations, agent, arguments: patterns, session, project, approvalId };
+}
+
+/** Grants are JSON, though their types do not say so; fields that are undefined are left out. */
+function plain(part: object): JsonValue {
+  return JSON.parse(JSON.stringify(part));
+}
+
+export type ToolChange = "registered" | "deprecated" | "removed" | "quarantined" | "released";
+
+/** Who put a version into quarantine or took it out, and why: a person, or the engine itself. */
+export interface ToolActor {
+  by: string;
+  because: string;
+  callId?: string | undefined;
+}
+
+/** The chain that keeps what happens to the engine itself, not to a tenant's calls. */
+export const SYSTEM_TENANT = "sallyport";
+
+/** The body of the event that a tool version came, is on its way out, or is kept apart; canonical JSON like every other. */
+export function toolEventBody(
+  change: ToolChange,
+  record: ToolRecord,
+  at: { eventId: string; timestamp: number; actor?: ToolActor | undefined },
+): string {
+  const { manifest, manifestHash, retirement } = record;
+  const { actor } = at;
+  return JSON.stringify({
+    change,
+    eventId: at.eventId,
+    manifestHash,
+    replacement: retirement.replacement,
+    state: "TOOL_CHANGED",
+    tenant: SYSTEM_TENANT,
+    timestamp: at.timestamp,
+    toolId: manifest.id,
+    toolVersion: manifest.version,
+    word: actor && {
+      because: sanitise(actor.because),
+      by: sanitise(actor.by),
+      callId: actor.callId,
+    },
+  });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CloudEvent } from "../ports/event-sink.ts";
+import type { CloudEvent } from "../ports/store.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
 import { relayOutbox } from "./relay.ts";
 

@@ -1,7 +1,6 @@
 import { type CallAnswer, entryOf, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import type { CallReader, CallRecord } from "../ports/calls.ts";
-import type { CloudEvent, EventSink } from "../ports/event-sink.ts";
-import type { OutboxReader, OutboxType, PendingMessage } from "../ports/outbox.ts";
+import type { CloudEvent, EventSink, OutboxReader, OutboxType, PendingMessage } from "../ports/store.ts";
 
 /** More at a time would hold up the calls that run meanwhile; less would sync the sink more often. */
 const BATCH = 400;

@@ -1,5 +1,5 @@
-import { canonicalJson, isJsonObject, type JsonObject } from "@sallyport/protocol";
-import type { AuditEntry, AuditLink } from "../ports/audit-log.ts";
+import { canonicalJson, type JsonObject, parseJsonObject } from "@sallyport/protocol";
+import type { AuditEntry, AuditLink, AuditReader } from "../ports/store.ts";
 import { GENESIS, linkAfter } from "./chain.ts";
 
 export interface ChainFinding {
@@ -46,6 +46,11 @@ export class ChainCheck {
     this.#previous = { sequence: entry.sequence, hash: entry.hash };
   }
 
+  /** Adds a finding of whoever feeds the chain. */
+  find(sequence: number, problem: ChainFinding["problem"], message: string): void {
+    this.#findings.push({ sequence, problem, message });
+  }
+
   finish(): ChainReport {
     this.#checkReceipt();
     this.#checkHead();
@@ -57,16 +62,16 @@ export class ChainCheck {
     const last = this.#previous.sequence;
     if (!head || this.#headSeen === head.hash) return;
     if (head.sequence > last)
-      this.#find(last + 1, "truncated", `events ${last + 1} to ${head.sequence} are gone`);
-    else this.#find(head.sequence, "changed", "the event is not the one that was remembered as the newest");
+      this.find(last + 1, "truncated", `events ${last + 1} to ${head.sequence} are gone`);
+    else this.find(head.sequence, "changed", "the event is not the one that was remembered as the newest");
   }
 
   #checkReceipt(): void {
     const receipt = this.#receipt;
     if (!receipt || this.#receiptSeen === receipt.hash) return;
     if (this.#receiptSeen === undefined)
-      this.#find(receipt.sequence, "missing", "the receipt's event is not there");
-    else this.#find(receipt.sequence, "changed", "the event is not the receipt's");
+      this.find(receipt.sequence, "missing", "the receipt's event is not there");
+    else this.find(receipt.sequence, "changed", "the event is not the receipt's");
   }
 
   #checkOrder({ sequence }: AuditEntry): void {
@@ -75,30 +80,26 @@ export class ChainCheck {
     if (sequence > expected) {
       const gone =
         sequence - 1 === expected ? `event ${expected} is` : `events ${expected} to ${sequence - 1} are`;
-      this.#find(expected, "missing", `${gone} missing`);
+      this.find(expected, "missing", `${gone} missing`);
       return;
     }
-    this.#find(sequence, "out_of_order", `event ${sequence} stands where ${expected} should`);
+    this.find(sequence, "out_of_order", `event ${sequence} stands where ${expected} should`);
   }
 
   #checkLink(entry: AuditEntry): void {
     const follows = { sequence: entry.sequence - 1, hash: this.#previous.hash };
     if (linkAfter(follows, entry.body).hash === entry.hash) return;
     const message = `event ${entry.sequence} does not follow from the one before it: one of the two was changed, inserted or moved`;
-    this.#find(entry.sequence, "changed", message);
+    this.find(entry.sequence, "changed", message);
   }
 
   #checkBody(entry: AuditEntry): void {
-    const body = parse(entry.body);
+    const body = parseJsonObject(entry.body);
     if (!body || canonical(body) !== entry.body) {
-      this.#find(entry.sequence, "not_canonical", `event ${entry.sequence} is not canonical JSON`);
+      this.find(entry.sequence, "not_canonical", `event ${entry.sequence} is not canonical JSON`);
     } else if (body.tenant !== this.#tenant) {
-      this.#find(entry.sequence, "foreign", `event ${entry.sequence} belongs to another tenant`);
+      this.find(entry.sequence, "foreign", `event ${entry.sequence} belongs to another tenant`);
     }
-  }
-
-  #find(sequence: number, problem: ChainFinding["problem"], message: string): void {
-    this.#findings.push({ sequence, problem, message });
   }
 }
 
@@ -110,11 +111,36 @@ function canonical(body: JsonObject): string | undefined {
   }
 }
 
-function parse(body: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
+const PAGE = 1_000;
+
+/** Every event of a tenant in order, a page at a time. Events that come meanwhile are included. */
+export async function* auditEntries(reader: AuditReader, tenant: string): AsyncGenerator<AuditEntry> {
+  for (let after = 0, isMore = true; isMore; ) {
+    const page = await reader.read(tenant, { after, limit: PAGE });
+    yield* page;
+    after = page.at(-1)?.sequence ?? after;
+    isMore = page.length === PAGE;
   }
+}
+
+/** Checks a tenant's whole chain against the head the store remembers, and against a receipt where one is given. */
+export async function verifyChain(
+  reader: AuditReader,
+  tenant: string,
+  receipt?: AuditLink,
+): Promise<ChainReport> {
+  // Read before the events, so that those a writer adds meanwhile are not taken for a difference.
+  const head = await reader.head(tenant);
+  const check = new ChainCheck(tenant, { receipt, head });
+  for await (const entry of auditEntries(reader, tenant)) check.add(entry);
+  const report = check.finish();
+  const last = report.head.sequence;
+  // Events and head are written together: read after the events, the head is at least as new as the last of them.
+  const newest = await reader.head(tenant);
+  if (report.events === 0 || (newest && newest.sequence >= last)) return report;
+  const problem = newest ? ("foreign" as const) : ("missing" as const);
+  const message = newest
+    ? `events ${newest.sequence + 1} to ${last} stand behind the chain's head`
+    : "the chain's head is gone";
+  return { ...report, findings: [...report.findings, { sequence: last, problem, message }] };
 }

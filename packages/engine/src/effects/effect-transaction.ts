@@ -1,6 +1,5 @@
 import type { FileEffects, RollbackProof } from "@sallyport/protocol";
-import type { StateWrites } from "../ports/state.ts";
-import type { Mutation, Transaction } from "../ports/transaction.ts";
+import type { Mutation, StateWrites, Transaction } from "../ports/state.ts";
 import type { FileCommit, FileStaging } from "../ports/workspace.ts";
 import type { StateTransaction } from "./state-transaction.ts";
 
@@ -49,9 +48,18 @@ export class EffectTransaction implements Transaction {
     await this.files?.keep();
   }
 
+  /** Nobody knows whether the outcome is on record: gives the snapshot back, and leaves the files to recovery. */
+  abandon(): void {
+    this.state.commit();
+  }
+
+  /** Rejects when files or state cannot be looked at; either way the transaction has ended. */
   async rollback(): Promise<RollbackProof> {
-    const files = await this.files?.rollback();
-    const proof = await this.state.rollback();
+    const [undone, proved] = await Promise.allSettled([this.files?.rollback(), this.state.rollback()]);
+    if (undone.status === "rejected") throw undone.reason;
+    if (proved.status === "rejected") throw proved.reason;
+    const files = undone.value;
+    const proof = proved.value;
     if (!files) return proof;
     const { verified, hash, discarded } = files;
     return { ...proof, verified: proof.verified && verified, files: { verified, hash, discarded } };

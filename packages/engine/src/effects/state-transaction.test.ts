@@ -44,6 +44,25 @@ describe("state transaction", () => {
     ]);
   });
 
+  it("lists keys after its own changes: what it deleted takes no place in the list, what it added does", async () => {
+    const store = createMemoryStore();
+    const most = STATE_LIMITS.keysPerList;
+    const name = (index: number) => `k/${String(index).padStart(5, "0")}`;
+    for (const [callId, from, to] of [
+      ["a", 0, most - 2],
+      ["b", most - 2, most + 5],
+    ] as const) {
+      const filling = begin(store, callId);
+      for (let index = from; index < to; index += 1) await filling.put(name(index), index);
+      await commit(store, filling);
+    }
+    const transaction = begin(store, "c");
+    for (let index = 0; index < 4; index += 1) await transaction.delete(name(index));
+    await transaction.put("k/00000a", 1);
+    const keys = await transaction.keys("k/");
+    expect([keys.length, keys[0], keys[1], keys.at(-1)]).toEqual([most, "k/00000a", name(4), name(most + 2)]);
+  });
+
   it("hands out copies: changing what was read or given changes nothing", async () => {
     const transaction = begin(createMemoryStore(), "a");
     const given = { list: [1] };
@@ -110,6 +129,30 @@ describe("state transaction", () => {
     const transaction = StateTransaction.begin({ reader, scope, callId: "a" });
     await transaction.get("n");
     expect((await transaction.rollback()).verified).toBe(false);
+  });
+
+  it("finds a key deleted that was there, long after it let go of its snapshot [R1-4.3]", async () => {
+    const store = createMemoryStore();
+    const first = begin(store, "first");
+    await first.put("n", 1);
+    await commit(store, first);
+    const held = begin(store, "held");
+    await held.put("n", 2);
+    const writes = held.writes();
+    held.commit();
+    for (const callId of ["deletes", "goes on"]) {
+      const other = begin(store, callId);
+      if (callId === "deletes") await other.delete("n");
+      else await other.put("m", 1);
+      await commit(store, other);
+    }
+    const late = await store.commit({
+      tenant: "t",
+      ...(writes && { state: writes }),
+      events: [],
+      outbox: [],
+    });
+    expect(late).toMatchObject({ ok: false, conflict: { kind: "state", keys: ["n"] } });
   });
 
   it("costs the store nothing when no state is used", async () => {

@@ -6,8 +6,16 @@ import {
   type RollbackProof,
   SallyportError,
 } from "@sallyport/protocol";
-import type { StateEntry, StateReader, StateScope, StateSnapshot, StateWrites } from "../ports/state.ts";
-import type { Mutation, StateAccess, Transaction } from "../ports/transaction.ts";
+import type {
+  Mutation,
+  StateAccess,
+  StateEntry,
+  StateReader,
+  StateScope,
+  StateSnapshot,
+  StateWrites,
+  Transaction,
+} from "../ports/state.ts";
 
 /*
  * State machine: active → committed | rolled back. While active, reads go through one snapshot and see the
@@ -35,6 +43,7 @@ export class StateTransaction implements Transaction, StateAccess {
   readonly #mutations: Mutation[] = [];
   #snapshot: Promise<StateSnapshot> | undefined;
   #opened: StateSnapshot | undefined;
+  #listed = false;
   #active = true;
 
   private constructor(options: TransactionOptions) {
@@ -80,15 +89,24 @@ export class StateTransaction implements Transaction, StateAccess {
 
   async keys(prefix: string): Promise<string[]> {
     this.#check(prefix);
+    this.#listed = true;
     const snapshot = await this.#pin();
-    const stored = await this.#reader.keys(snapshot, { prefix, limit: STATE_LIMITS.keysPerList });
-    const all = new Set(stored);
-    for (const [key, value] of this.#changes) {
-      if (!key.startsWith(prefix)) continue;
+    const own = [...this.#changes].filter(([key]) => key.startsWith(prefix));
+    // As many more as this execution may have deleted, so that the list is cut after its own changes, not before.
+    const limit = STATE_LIMITS.keysPerList + own.filter(([, value]) => value === DELETED).length;
+    const all = new Set(await this.#reader.keys(snapshot, { prefix, limit }));
+    for (const [key, value] of own) {
       if (value === DELETED) all.delete(key);
       else all.add(key);
     }
-    return [...all].sort();
+    return [...all].sort(byCodePoint).slice(0, STATE_LIMITS.keysPerList);
+  }
+
+  /** A digest of the values this execution has read; undefined when it has listed keys, which are not kept. */
+  seen(): string | undefined {
+    if (this.#listed) return undefined;
+    const rows = [...this.#preimages].sort(([a], [b]) => (a < b ? -1 : 1));
+    return hash("sha256", canonicalJson(rows.map(([key, entry]) => [key, entry ? [entry.value] : []])));
   }
 
   writes(): StateWrites | undefined {
@@ -96,6 +114,7 @@ export class StateTransaction implements Transaction, StateAccess {
     const writes = [...this.#changes].map(([key, value]) => ({
       key,
       value: value === DELETED ? undefined : value,
+      ...(this.#preimages.get(key) && { existed: true }),
     }));
     return { scope: this.#scope, callId: this.#callId, snapshotVersion: this.#opened.version, writes };
   }
@@ -153,7 +172,9 @@ export class StateTransaction implements Transaction, StateAccess {
 
   #end(): void {
     this.#active = false;
-    void this.#snapshot?.then((snapshot) => this.#reader.release(snapshot)).catch(() => undefined);
+    const pinned = this.#snapshot;
+    this.#snapshot = undefined;
+    void pinned?.then((snapshot) => this.#reader.release(snapshot)).catch(() => undefined);
   }
 
   #check(key: string): void {
@@ -166,6 +187,11 @@ export class StateTransaction implements Transaction, StateAccess {
   #requireActive(): void {
     if (!this.#active) throw misuse("the call's transaction has ended");
   }
+}
+
+/** The order a store lists keys in. */
+function byCodePoint(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 
 function misuse(what: string): SallyportError {

@@ -40,9 +40,42 @@ describe("what a process did gets its code [L3-EXE-4] [MCX-7] [R1-5.2]", () => {
     expect(JSON.stringify(failed)).not.toContain("hunter2");
   });
 
+  it("hides secrets in the details of a declared failure, by their name too", () => {
+    const details = {
+      file: "a.txt",
+      password: "hunter2",
+      header: "Authorization: Basic aHVudGVyMjpodW50ZXIy",
+    };
+    const failed = classify({ kind: "threw", message: "no", code: "E3907", details }, context);
+    expect(failed.details).toMatchObject({ file: "a.txt", password: expect.stringContaining("REDACTED") });
+    expect(JSON.stringify(failed)).not.toMatch(/hunter2|aHVudGVy/);
+  });
+
   it("names the limit in words and for programs", () => {
     const failed = classify({ kind: "limit", limit: "openFiles", message: "257 open" }, context);
     expect(failed.message).toContain("open files");
     expect(failed.details).toEqual({ limit: "openFiles" });
+  });
+});
+
+describe("a run that ended without an answer", () => {
+  it("is not said to have had a thread, which only some runners have", () => {
+    const failed = classify({ kind: "died", message: "exit 1" }, context);
+    expect(failed).toMatchObject({ code: "E3107", message: "runner ended before it answered: exit 1" });
+  });
+});
+
+describe("what a tool threw [D-12] [FR-EXE-04b]", () => {
+  it.each<[string, Extract<RunFault, { kind: "threw" }>, string]>([
+    ["an exception", { kind: "threw", message: "kaputt" }, "Tool panicked: kaputt"],
+    ["a declared failure", { kind: "threw", message: "no luck", code: "E3907" }, "runner failed: no luck"],
+    [
+      "a failure with a code of its own",
+      { kind: "threw", message: "Stale file a", code: "E3952" },
+      "Stale file a",
+    ],
+    ["a JSON object", { kind: "threw", message: '{"why":1}' }, '{"why":1}'],
+  ])("%s is reported as such", (_, fault, message) => {
+    expect(classify(fault, context)).toMatchObject({ code: fault.code ?? "E3907", message });
   });
 });

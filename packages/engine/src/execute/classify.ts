@@ -1,7 +1,7 @@
-import { type Failure, failure, type LimitName } from "@sallyport/protocol";
+import { type Failure, failure, isJsonObject, type LimitName } from "@sallyport/protocol";
 import type { RunFault } from "../ports/runner.ts";
-import { redactText } from "../redact/redact.ts";
-import { isJsonObjectText } from "./runners/describe-thrown.ts";
+import { redact, redactText } from "../redact/redact.ts";
+import { isJsonObjectText } from "./runners/tool-result.ts";
 
 const LIMIT_WORDS: Record<LimitName, string> = {
   wall: "time",
@@ -42,7 +42,7 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         details: { timeoutMs: context.timeoutMs },
       });
     case "cancelled":
-      return cancelled(context.signal?.reason);
+      return cancelled(context.signal);
     case "memory":
       return failure("E3102", {
         message: `${tool} used more than its ${context.memoryBytes} bytes of memory: ${fault.message}`,
@@ -50,7 +50,7 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
       });
     case "died":
       return failure("E3107", {
-        message: `${tool} ended its thread: ${fault.message}`,
+        message: `${tool} ended before it answered: ${fault.message}`,
         retryable: idempotent,
       });
     case "limit":
@@ -84,16 +84,25 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
   }
 }
 
-/** What the tool itself says went wrong; a JSON object is passed on as it is (FR-ERR-JSON-TOOL-01). */
+/**
+ * What the tool itself says went wrong; a JSON object is passed on as it is (FR-ERR-JSON-TOOL-01). Without a code it is
+ * nothing the tool declared, but a defect in it (D-12).
+ */
 function ownFailure(
-  { message, code = "E3907" }: Extract<RunFault, { kind: "threw" }>,
+  { message, code, details }: Extract<RunFault, { kind: "threw" }>,
   { tool, idempotent }: FaultContext,
 ): Failure {
-  const text = code !== "E3907" || isJsonObjectText(message) ? message : `${tool} failed: ${message}`;
-  return failure(code, { message: text, ...(code === "E3907" && { retryable: idempotent }) });
+  const shown = details && redact({ ...details });
+  const told = isJsonObject(shown) && { details: shown };
+  if (code !== undefined && code !== "E3907") return failure(code, { message, ...told });
+  const prefix = code === undefined ? "Tool panicked: " : `${tool} failed: `;
+  const text = isJsonObjectText(message) ? message : `${prefix}${message}`;
+  return failure("E3907", { message: text, retryable: idempotent, ...told });
 }
 
-function cancelled(reason: unknown): Failure {
+/** Why a call ended that was cancelled, in the words of whoever did it where they gave any. */
+export function cancelled(signal: AbortSignal | undefined): Failure {
+  const reason: unknown = signal?.reason;
   if (typeof reason !== "string" || reason === "") return failure("E3906");
   return failure("E3906", { message: `The call was cancelled: ${reason.toWellFormed()}` });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HookCall } from "../ports/hooks.ts";
+import type { HookCall } from "../ports/runner.ts";
 import { createHookRunner } from "./hooks.ts";
 
 const call: HookCall = {
@@ -9,6 +9,8 @@ const call: HookCall = {
   tenant: "t",
   agent: "a",
   deadlineAt: 0,
+  maxOutputBytes: 1_000_000,
+  availableBytes: 65_536,
   tool: "tool",
   version: "1.0.0",
   operation: "run",

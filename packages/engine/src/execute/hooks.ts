@@ -1,6 +1,7 @@
 import { type CallStatus, type Failure, failure } from "@sallyport/protocol";
-import type { Hook, HookCall } from "../ports/hooks.ts";
-import type { ErrorHandler } from "../ports/telemetry.ts";
+import type { ErrorHandler } from "../ports/platform.ts";
+import type { Hook, HookCall } from "../ports/runner.ts";
+import { timerMs } from "../timeouts.ts";
 
 export interface HookRunner {
   /** Runs every `before`, in order; the first required one that fails refuses the call, the others still run. */
@@ -51,7 +52,10 @@ export function createHookRunner(
 async function bounded(run: () => unknown, maxMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(failure("E3913", { message: `took longer than ${maxMs} ms` })), maxMs);
+    timer = setTimeout(
+      () => reject(failure("E3913", { message: `took longer than ${maxMs} ms` })),
+      timerMs(maxMs),
+    );
   });
   try {
     await Promise.race([run(), late]);

@@ -29,6 +29,25 @@ describe("retry", () => {
     expect(retryPolicy(undefined, DEFAULT_RETRY)).toBe(DEFAULT_RETRY);
   });
 
+  it("is only of the errors a tool names, by code or kind, where it names any", () => {
+    const retried = (retryableErrors: string[] | undefined, code: ErrorCode) => {
+      const declared = {
+        maxAttempts: 3,
+        baseDelayMs: 1,
+        maxDelayMs: 2,
+        ...(retryableErrors && { retryableErrors }),
+      };
+      const error = failure(code, { retryable: true });
+      return mayRetry({ error, idempotent: true, attempts: 1 }, retryPolicy(declared, DEFAULT_RETRY));
+    };
+    expect(retried(undefined, "E3103")).toBe(true);
+    expect(retried(["E3103"], "E3103")).toBe(true);
+    expect(retried(["timeout"], "E3103")).toBe(true);
+    expect(retried(["E3102"], "E3103")).toBe(false);
+    expect(retried([], "E3103")).toBe(false);
+    expect(retried(["E3907", "tool_execution_error"], "E3907")).toBe(false);
+  });
+
   it("waits anywhere between nothing and the doubled, capped delay [R1-7.3]", () => {
     const policy = { maxRetries: 9, baseDelayMs: 100, maxDelayMs: 1_000 };
     fc.assert(

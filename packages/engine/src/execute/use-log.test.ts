@@ -1,6 +1,6 @@
 import { canonicalJson, type JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { UseLog } from "./use-log.ts";
+import { UseLog } from "./guarded-host.ts";
 
 describe("the log of uses", () => {
   it("is empty until something is used", () => {

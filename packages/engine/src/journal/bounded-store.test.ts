@@ -1,20 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/index.ts";
 import type { Store } from "../ports/store.ts";
-import { FaultPlan, withFaults } from "../testing/faults.ts";
-import {
-  sampleApproval,
-  sampleRevocation,
-  sampleStandingGrant,
-} from "../testing/store-contract-permit-samples.ts";
+import { type FaultAction, FaultPlan, type FaultRule, withFaults } from "../testing/faults.ts";
 import {
   applied,
   queueing,
+  sampleApproval,
   sampleCallback,
   sampleIntent,
+  sampleRevocation,
+  sampleStandingGrant,
   unitOf,
-} from "../testing/store-contract-samples.ts";
+} from "../testing/store-samples.ts";
 import { boundStore } from "./bounded-store.ts";
+import { unanswered } from "./unanswered.ts";
 
 const scope = { tenant: "acme", tool: "calc" };
 
@@ -47,7 +46,7 @@ function usesOf(store: Store): [name: string, use: () => Promise<unknown>][] {
 describe("a store with an end to every wait", () => {
   it("counts as lost when it does not answer, whatever was asked (E3914)", async () => {
     const plan = new FaultPlan([{ method: "*", when: "before", action: { kind: "hang" } }]);
-    const store = boundStore(withFaults(createMemoryStore(), plan), 20);
+    const store = boundStore(withFaults(createMemoryStore(), plan), { maxMs: 20, owner: "run-1" });
     const uses = usesOf(store);
     const settled = await Promise.allSettled(uses.map(([, use]) => use()));
     for (const [index, [name]] of uses.entries()) {
@@ -55,12 +54,13 @@ describe("a store with an end to every wait", () => {
         reason: { failure: { code: "E3914", details: { unanswered: true } } },
       });
     }
-    expect(plan.seen.map(({ method }) => method)).toEqual(uses.map(([name]) => name));
+    const asked = [...uses.map(([name]) => name), "commit"];
+    expect(plan.seen.map(({ method }) => method)).toEqual(asked);
     plan.release();
   });
 
   it("says what the store says while it answers", async () => {
-    const store = boundStore(createMemoryStore(), 1_000);
+    const store = boundStore(createMemoryStore(), { maxMs: 1_000, owner: "run-1" });
     const [record, grant, revocation] = [sampleApproval(), sampleStandingGrant(), sampleRevocation()];
     const unit = {
       approvals: [{ record, order: "{}" }],
@@ -78,7 +78,7 @@ describe("a store with an end to every wait", () => {
   });
 
   it("says what the store says of accepted calls and callbacks", async () => {
-    const store = boundStore(createMemoryStore(), 1_000);
+    const store = boundStore(createMemoryStore(), { maxMs: 1_000, owner: "run-1" });
     const [first, second] = [sampleIntent(), sampleIntent()];
     const callback = sampleCallback({ dueAt: 5 });
     await applied(store, { ...queueing(first), callbacks: [{ callback }] });
@@ -90,5 +90,49 @@ describe("a store with an end to every wait", () => {
     expect(await store.callbacks.due(5, 9)).toEqual([callback]);
     expect(await store.callbacks.due(4, 9)).toEqual([]);
     expect(await store.callbacks.ofCall(callback.callId)).toEqual(callback);
+  });
+});
+
+describe("a unit that the store does not answer", () => {
+  const gone: FaultAction = { kind: "reject", error: unanswered("The writer has ended.") };
+
+  function faulty(rules: FaultRule[]) {
+    const plan = new FaultPlan(rules);
+    const inner = createMemoryStore();
+    return { plan, inner, store: boundStore(withFaults(inner, plan), { maxMs: 20, owner: "run-1" }) };
+  }
+
+  const eventsIn = (store: Store) => store.audit.read("acme", { after: 0, limit: 9 });
+
+  it.each<[string, FaultRule]>([
+    ["after it was written", { method: "commit", nth: 1, when: "after", action: gone }],
+    ["before it was written", { method: "commit", nth: 1, when: "before", action: gone }],
+    ["in time", { method: "commit", nth: 1, when: "before", action: { kind: "slow", ms: 60 } }],
+  ])("%s is sent again and applied once", async (_, rule) => {
+    const { store, inner, plan } = faulty([rule]);
+    const result = await applied(store, unitOf({ events: ["{}"] }));
+    expect(result.link).toMatchObject({ sequence: 1 });
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    expect(await eventsIn(inner)).toHaveLength(1);
+    expect(plan.seen).toHaveLength(2);
+  });
+
+  it("the second time either is left open, whatever the second answer says", async () => {
+    const full = new Error("the disk is full");
+    const { store, inner } = faulty([
+      { method: "commit", nth: 1, when: "after", action: gone },
+      { method: "commit", nth: 2, when: "before", action: { kind: "reject", error: full } },
+    ]);
+    await expect(store.commit(unitOf({ events: ["{}"] }))).rejects.toBe(gone.error);
+    expect(await eventsIn(inner)).toHaveLength(1);
+  });
+
+  it("but refuses is not sent again", async () => {
+    const full = new Error("the disk is full");
+    const { store, plan } = faulty([
+      { method: "commit", when: "before", action: { kind: "reject", error: full } },
+    ]);
+    await expect(store.commit(unitOf({}))).rejects.toBe(full);
+    expect(plan.seen).toHaveLength(1);
   });
 });

@@ -1,50 +1,39 @@
 import type { SallyportError } from "@sallyport/protocol";
-import type { Store } from "../ports/store.ts";
-import { unanswered } from "./unanswered.ts";
+import { mapMethods } from "../map-methods.ts";
+import type { Store, UnitOfWork } from "../ports/store.ts";
+import { timerMs } from "../timeouts.ts";
+import { isUnanswered, unanswered } from "./unanswered.ts";
 
-/** The store with an end to every wait: one that does not answer in time counts as lost (E3914), so no call hangs on it. */
-export function boundStore(store: Store, maxMs: number): Store {
-  const { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks } = store;
-  const patience = new Patience(maxMs);
-  const bound = <T>(answer: Promise<T>) => patience.within(answer);
-  return {
-    commit: (unit) => bound(store.commit(unit)),
-    calls: {
-      get: (callId) => bound(calls.get(callId)),
-      byIdempotencyKey: (key) => bound(calls.byIdempotencyKey(key)),
-      list: (filter) => bound(calls.list(filter)),
-    },
-    state: {
-      open: (scope) => bound(state.open(scope)),
-      get: (snapshot, key) => bound(state.get(snapshot, key)),
-      keys: (snapshot, query) => bound(state.keys(snapshot, query)),
-      writtenBy: (scope, callId) => bound(state.writtenBy(scope, callId)),
-      release: (snapshot) => state.release(snapshot),
-    },
-    audit,
-    outbox,
-    tools: { all: () => bound(tools.all()) },
-    approvals: {
-      get: (approvalId) => bound(approvals.get(approvalId)),
-      ofCall: (callId) => bound(approvals.ofCall(callId)),
-      list: (filter) => bound(approvals.list(filter)),
-      order: (approvalId) => bound(approvals.order(approvalId)),
-    },
-    grants: {
-      get: (grantId) => bound(grants.get(grantId)),
-      all: () => bound(grants.all()),
-    },
-    revocations: { all: () => bound(revocations.all()) },
-    queue: {
-      list: (page) => bound(queue.list(page)),
-      order: (callId) => bound(queue.order(callId)),
-    },
-    callbacks: {
-      due: (by, limit) => bound(callbacks.due(by, limit)),
-      ofCall: (callId) => bound(callbacks.ofCall(callId)),
-    },
-    close: () => store.close(),
+/** Long reads of operators and of the relay, and what ends by itself. No call waits for them. */
+const UNBOUNDED = /^(audit\.|outbox\.|state\.release$|probe$|close$)/;
+
+/**
+ * The store as calls use it. Every wait has an end: a store that does not answer in time counts as lost (E3914), so no
+ * call hangs on it. Every unit gets an id, and one that is not answered is sent once more: the store applies it once.
+ * `owner` names this run of the process, and no other.
+ */
+export function boundStore(store: Store, { maxMs, owner }: { maxMs: number; owner: string }): Store {
+  const deadlines = new Deadlines(maxMs);
+  let units = 0;
+  const bounded = mapMethods(store, (method, path) =>
+    UNBOUNDED.test(path) ? method : (...args) => deadlines.within(method(...args)),
+  );
+  const { commit } = bounded;
+  bounded.commit = (unit) => {
+    units += 1;
+    return sendUntilAnswered({ ...unit, id: `${owner}-${units}` }, commit);
   };
+  return bounded;
+}
+
+/** Rejects as unanswered when the second answer says nothing about what became of the first. */
+function sendUntilAnswered(unit: UnitOfWork, commit: Store["commit"]): ReturnType<Store["commit"]> {
+  return commit(unit).catch((error: unknown) => {
+    if (!isUnanswered(error)) throw error;
+    return commit(unit).catch(() => {
+      throw error;
+    });
+  });
 }
 
 interface Pending {
@@ -54,7 +43,7 @@ interface Pending {
 }
 
 /** Watches many answers with one timer: all may take equally long, so the oldest is always the next to be late. */
-class Patience {
+class Deadlines {
   readonly #maxMs: number;
   readonly #pending = new Set<Pending>();
   #timer: NodeJS.Timeout | undefined;
@@ -63,12 +52,12 @@ class Patience {
     this.#maxMs = maxMs;
   }
 
-  within<T>(answer: Promise<T>): Promise<T> {
+  within<T>(answer: T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const pending: Pending = { lostAt: performance.now() + this.#maxMs, reject };
       this.#pending.add(pending);
-      this.#timer ??= setTimeout(() => this.#check(), this.#maxMs).unref();
-      answer.then(
+      this.#timer ??= setTimeout(() => this.#check(), timerMs(this.#maxMs)).unref();
+      Promise.resolve(answer).then(
         (value) => {
           this.#answered(pending);
           resolve(value);
@@ -91,7 +80,7 @@ class Patience {
     const now = performance.now();
     for (const pending of this.#pending) {
       if (pending.lostAt > now) {
-        this.#timer = setTimeout(() => this.#check(), pending.lostAt - now + 1).unref();
+        this.#timer = setTimeout(() => this.#check(), timerMs(pending.lostAt - now + 1)).unref();
         return;
       }
       this.#pending.delete(pending);

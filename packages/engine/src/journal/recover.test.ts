@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sampleCall, sampleIntent } from "../testing/store-contract-samples.ts";
-import { judge } from "./recover.ts";
+import { sampleCall, sampleIntent } from "../testing/store-samples.ts";
+import { judge } from "./recovery.ts";
 
 describe("the verdict on a call after its process is gone", () => {
   it.each([

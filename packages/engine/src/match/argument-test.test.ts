@@ -1,21 +1,21 @@
 import type { JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { compileArgumentTest } from "./argument-test.ts";
-import { Reading } from "./reading.ts";
+import { DocumentNode } from "./document.ts";
 import { NO, type Truth, UNSURE, YES } from "./truth.ts";
 
 function judge(test: JsonValue, value: JsonValue | undefined): Truth {
-  const reading = new Reading();
-  const compiled = compileArgumentTest(test, "", reading);
-  expect(reading.issues).toEqual([]);
+  const node = DocumentNode.of(test);
+  const compiled = compileArgumentTest(node);
+  expect(node.issues).toEqual([]);
   if (!compiled) throw new Error("the test should compile");
   return compiled(value);
 }
 
 function issuesOf(test: unknown) {
-  const reading = new Reading();
-  compileArgumentTest(test, "/t", reading);
-  return reading.issues;
+  const node = DocumentNode.of(test, "/t");
+  compileArgumentTest(node);
+  return node.issues;
 }
 
 describe("tests of an argument", () => {
@@ -96,6 +96,7 @@ describe("wrong tests of an argument", () => {
     [{ oneOf: [] }, "/t/oneOf", /list/],
     [{ min: "5" }, "/t/min", /number/],
     [{ glob: [] }, "/t/glob", /empty/],
+    [{ glob: Array(1_001).fill("a") }, "/t/glob", /at most 1000 entries/],
     [{ glob: "a".repeat(300) }, "/t/glob", /at most 256/],
     [{ regex: "(?=a)" }, "/t/regex", /linear time/],
     [{ regex: "(" }, "/t/regex", /linear time/],

@@ -2,16 +2,20 @@ export const NO = 0;
 export const UNSURE = 1;
 export const YES = 2;
 /**
- * What can be said of a condition: it does not hold, nobody can tell, it holds. The order is the point: "and" is the
- * least of them, "or" the most, and "not" turns them round while a doubt stays a doubt.
+ * Three-valued truth of a condition: it does not hold, it is in doubt, it holds. The numbers are ordered: "and" is the
+ * minimum, "or" is the maximum, and "not" swaps NO and YES and keeps a doubt.
  */
 export type Truth = typeof NO | typeof UNSURE | typeof YES;
+
+export function truthOf(holds: boolean): Truth {
+  return holds ? YES : NO;
+}
 
 export function negate(truth: Truth): Truth {
   return (2 - truth) as Truth;
 }
 
-/** The most that holds of any of the values; nothing holds of none. */
+/** "Or" over the values; NO for an empty list. */
 export function anyOf<Value>(values: readonly Value[], judge: (value: Value) => Truth): Truth {
   let most: Truth = NO;
   for (const value of values) {
@@ -23,8 +27,8 @@ export function anyOf<Value>(values: readonly Value[], judge: (value: Value) => 
 }
 
 /**
- * What holds of all the values alike; nothing holds of none. Where some hold and some do not it stays in doubt, so
- * that a prohibition is met by one of them and a permission only by all.
+ * The truth that all values share; NO for an empty list. When the values differ the result is in doubt, so that one value
+ * is enough for a prohibition and a permission needs all of them.
  */
 export function allAlike<Value>(values: readonly Value[], judge: (value: Value) => Truth): Truth {
   let common: Truth | undefined;

@@ -1,1 +1,3 @@
-export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";
+export { MemoryMeter } from "./meter.ts";
+export { MemoryBus, RecentErrors, systemClock, systemHost, uuidV7 } from "./platform.ts";
+export { createMemoryStore, type MemoryStoreOptions } from "./store.ts";

@@ -1,4 +1,4 @@
-import type { Attributes, GaugeReader, Meter } from "../ports/telemetry.ts";
+import type { Attributes, GaugeReader, Meter } from "../ports/platform.ts";
 
 export interface Summary {
   count: number;

@@ -1,5 +1,6 @@
 import type { JsonValue, Risk } from "@sallyport/protocol";
-import type { Tier } from "./policy.ts";
+import type { CallIdentity } from "./calls.ts";
+import type { Tier } from "./grants.ts";
 
 /**
  * Where an approval stands.
@@ -48,16 +49,8 @@ export interface ApprovalVote {
 export type ApprovalCause = "policy" | "tool" | "caller";
 
 /** A question to a person about one call, and its answer. */
-export interface ApprovalRecord {
+export interface ApprovalRecord extends CallIdentity {
   approvalId: string;
-  callId: string;
-  tenant: string;
-  agent: string;
-  user?: string;
-  session?: string;
-  tool: string;
-  version: string;
-  operation: string;
   /** Over the exact arguments, the manifest, the policy and the caller; changing any of them voids the approval. */
   digest: string;
   inputHash: string;

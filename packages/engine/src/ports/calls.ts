@@ -7,16 +7,22 @@ import type { CallAnswer, CallStatus, Priority, SideEffects } from "@sallyport/p
  */
 export type CallPhase = "waiting" | "queued" | "executing" | "unknown" | "closed";
 
-/** What the journal knows of a call before it runs. */
-export interface CallIntent {
+/** Which call it is: who asked for what. Every record of a call holds it. */
+export interface CallIdentity {
   callId: string;
   tenant: string;
   agent: string;
   user?: string;
   session?: string;
   tool: string;
+  /** `*` until the tool is resolved, where the caller named none. */
   version: string;
+  /** Empty until the tool is resolved, where the caller named none. */
   operation: string;
+}
+
+/** What the journal knows of a call before it runs. */
+export interface CallIntent extends CallIdentity {
   manifestHash: string;
   sideEffects: SideEffects;
   /** The input as JSON, secrets redacted. */
@@ -25,9 +31,9 @@ export interface CallIntent {
   idempotencyKey?: string;
   /** With a key: digest of everything the caller asked for, because a key answers only the same request again. */
   requestDigest?: string;
-  /** Who wants to be told how it ended. */
+  /** Where its end is reported. */
   callbackUrl?: string;
-  /** Its caller does not wait for it; left out: it does. */
+  /** The caller does not wait for the answer. */
   asyncMode?: boolean;
   /** Left out: normal. */
   priority?: Priority;
@@ -35,6 +41,8 @@ export interface CallIntent {
   owner: string;
   attempt: number;
   startedAt: number;
+  /** Stored grants whose uses were counted when it began. */
+  grants?: string[];
 }
 
 export interface CallRecord extends CallIntent {
@@ -51,11 +59,14 @@ export interface ClosedWith {
   answer: CallAnswer;
 }
 
-/** `owner` may differ from the intent's: a later run of the process, or a person, closes what a crash left open. */
+/** Ends a call. Anybody may: a later run of the process, or a person, closes what a crash left open. */
 export interface CallClosing {
   callId: string;
   phase: "unknown" | "closed";
-  /** Only while the call is in this phase; in any other it is not open to this (`not_open`). */
+  /**
+   * The phase the call must be in; otherwise the unit is refused (`not_open`). Left out: any but `unknown`, because the
+   * verdict on a call stands against whoever ran it.
+   */
   from?: CallPhase;
   /** Absent only when the phase becomes `unknown`. */
   closing?: ClosedWith;
@@ -78,4 +89,47 @@ export interface CallReader {
   byIdempotencyKey(key: { tenant: string; agent: string; key: string }): Promise<CallRecord | undefined>;
   /** Newest first. */
   list(filter: CallFilter): Promise<CallRecord[]>;
+}
+
+/** A call that was accepted and runs when there is room for it. Nothing of it has run. */
+export interface QueuedCall extends Pick<CallIdentity, "callId" | "tenant" | "agent" | "tool"> {
+  priority: Priority;
+  queuedAt: number;
+}
+
+/** Reads the accepted calls. A call enters by the unit that opens it, and leaves by the one that begins or closes it. */
+export interface QueueReader {
+  /** In the order they were accepted; after the given call, when one is given. */
+  list(page: { after?: string; limit: number }): Promise<QueuedCall[]>;
+  /** Everything it takes to run the call; undefined when it is not queued. */
+  order(callId: string): Promise<string | undefined>;
+}
+
+export const CALLBACK_STATES = ["due", "delivered", "given_up"] as const;
+export type CallbackState = (typeof CALLBACK_STATES)[number];
+
+/** A webhook for the end of a call, and the state of its delivery. */
+export interface Callback {
+  callId: string;
+  tenant: string;
+  url: string;
+  state: CallbackState;
+  /** Deliveries begun so far; each write counts on from the one it was made on. */
+  attempts: number;
+  /** When to try next. While a delivery is under way: when others may take it for lost. */
+  dueAt: number;
+  /** Why the last delivery failed. */
+  problem?: string;
+}
+
+export interface CallbackWrite {
+  callback: Callback;
+  /** The number of attempts the change was made on; undefined for a new one. */
+  expect?: number;
+}
+
+export interface CallbackReader {
+  /** Due by then, the longest overdue first. */
+  due(by: number, limit: number): Promise<Callback[]>;
+  ofCall(callId: string): Promise<Callback | undefined>;
 }

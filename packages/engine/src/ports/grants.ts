@@ -1,5 +1,8 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
-import type { Tier } from "./policy.ts";
+
+export const TIERS = ["user", "project", "operator", "organisation"] as const;
+/** Whose word a rule or a standing grant is, from the weakest to the strongest. */
+export type Tier = (typeof TIERS)[number];
 
 /** Who holds a grant (RFC-0003). */
 export interface Grantee {
@@ -89,14 +92,42 @@ export interface GrantWrite {
   expect?: number;
 }
 
-/** Counts a use of a stored grant; one that is gone is passed over. */
-export interface GrantUse {
+/** How often a grant may be used at most. */
+export interface UseLimit {
+  /** Uses in all. */
+  maxUses?: number;
+  /** Uses within a sliding window; each of them holds. */
+  rates?: { max: number; windowMs: number }[];
+}
+
+/**
+ * A use of a stored grant. With a limit the store checks and counts it in one step: a unit beyond the limit, or whose
+ * grant does not exist, is refused (`grant_spent`). Without a limit a grant that does not exist is passed over.
+ */
+export interface GrantUse extends UseLimit {
   grantId: string;
   at: number;
+  /** Names the use, so that it can be given back. */
+  callId?: string;
 }
 
 export interface GrantReader {
   get(grantId: string): Promise<GrantRecord | undefined>;
   /** All of them, oldest first, the revoked and expired ones included. */
   all(): Promise<GrantRecord[]>;
+}
+
+/** A token that is not accepted any more, whatever it says. */
+export interface Revocation {
+  jti: string;
+  revokedAt: number;
+  by: string;
+  reason: string;
+  /** From here on the token has expired anyway and the entry may be forgotten. */
+  forgetAt: number;
+}
+
+export interface RevocationReader {
+  /** Every revocation that has not been forgotten. */
+  all(): Promise<Revocation[]>;
 }

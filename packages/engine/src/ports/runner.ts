@@ -1,4 +1,5 @@
 import type {
+  CallStatus,
   Enforcement,
   ErrorCode,
   Failure,
@@ -6,11 +7,14 @@ import type {
   IsolationLevel,
   JsonValue,
   LimitName,
+  SideEffects,
+  ToolManifest,
   Violation,
 } from "@sallyport/protocol";
-import type { AgentBounds, EgressRule, SandboxLimits, SandboxMount } from "./sandbox.ts";
-import type { TraceContext } from "./trace.ts";
-import type { StateAccess } from "./transaction.ts";
+import type { CallIdentity } from "./calls.ts";
+import type { TraceContext } from "./platform.ts";
+import type { AgentBounds, EgressRule, IsolationRules, SandboxLimits, SandboxMount } from "./sandbox.ts";
+import type { StateAccess } from "./state.ts";
 import type { FileAccess, FileStaging } from "./workspace.ts";
 
 /** What a capability is used for. */
@@ -27,6 +31,8 @@ export interface UseOf {
 export interface ToolHost extends StateAccess {
   /** Reports progress, 0 to 100; never fails. */
   progress(percent: number, phase?: string): void;
+  /** Shows text to whoever watches the call; false when the call has shown its `maxOutputBytes` already. Never rejects. */
+  output(text: string): Promise<boolean>;
   /** Asserts that the tool may use a capability this way; rejects, and ends the call, when it may not. */
   use(capability: string, on?: UseOf): Promise<void>;
   /** Files of the call's workspace, staged with it. Each access is a use of a `filesystem` capability. */
@@ -34,15 +40,16 @@ export interface ToolHost extends StateAccess {
 }
 
 /** Facts about the call that a tool may see. */
-export interface CallFacts {
-  callId: string;
+export interface CallFacts extends Pick<CallIdentity, "callId" | "tenant" | "agent" | "user" | "session"> {
   executionId: string;
   attempt: number;
-  tenant: string;
-  agent: string;
-  user?: string;
-  session?: string;
   deadlineAt: number;
+  /** A larger result is refused. */
+  maxOutputBytes: number;
+  /** How much of a result there is room for where it goes (FR-REG-04): a tool may give back less. */
+  availableBytes: number;
+  /** Where relative paths of `files` start; absent for a tool without a folder. */
+  workingFolder?: string;
   /** To be sent along, so that what others do for the call is found in the same trace. */
   trace?: TraceContext;
 }
@@ -57,6 +64,8 @@ export interface Job {
   host: ToolHost;
   timeoutMs: number;
   memoryBytes: number;
+  /** Left out: processor time is not limited. */
+  cpuMs?: number;
   maxOutputBytes: number;
   /** Aborted when the call is cancelled; the runner itself watches the deadline. */
   signal: AbortSignal;
@@ -83,18 +92,13 @@ export interface Confinement {
   onEvent?(event: "SANDBOX_CREATED" | "SANDBOX_DESTROYED"): void;
 }
 
-/** How a tool's code is reached. A function in this process, or a module that any thread can import. */
-export type Implementation =
-  | {
-      kind: "inline";
-      operations: Record<string, ToolFunction>;
-      /** The tool's own line about a call, by operation, for whoever approves it. */
-      summaries?: Readonly<Record<string, (input: JsonValue) => string>>;
-    }
-  | { kind: "thread"; moduleUrl: string }
-  /** The same module in a sandboxed Node process of its own. */
-  | { kind: "script"; moduleUrl: string }
-  | { kind: "process"; programs: Readonly<Record<string, ProcessProgram>> };
+/** How a tool's code is reached. Its kind says which runner knows the rest: each runner describes its own. */
+export interface Implementation {
+  readonly kind: string;
+  /** The tool's own line about a call, by operation, for whoever approves it. */
+  readonly summaries?: Readonly<Record<string, (input: JsonValue) => string>>;
+  readonly [detail: string]: unknown;
+}
 
 /** A command that does an operation: started for each call, never through a shell. */
 export interface ProcessProgram {
@@ -122,8 +126,13 @@ export interface ToolContext extends CallFacts {
   /** The call's workspace: what it changes here is committed with the outcome, or not at all. */
   readonly files: FileAccess;
   progress(percent: number, phase?: string): void;
+  /** Shows text to whoever watches the call; false when the call has shown its `maxOutputBytes` already. */
+  output(text: string): Promise<boolean>;
   use(capability: string, on?: UseOf): Promise<void>;
 }
+
+/** What a caller that does not say so is taken to have room for (FR-REG-04). */
+export const UNKNOWN_CAPACITY_BYTES = 64 * 1024;
 
 export interface RunUsage {
   cpuMs: number;
@@ -134,7 +143,15 @@ export interface RunUsage {
 
 /** How a run went wrong, before anybody decides what that means for the call. */
 export type RunFault =
-  | { kind: "threw"; message: string; stack?: string; invalidInput?: boolean; code?: ErrorCode }
+  | {
+      kind: "threw";
+      message: string;
+      stack?: string;
+      invalidInput?: boolean;
+      code?: ErrorCode;
+      /** What a declared failure says for programs, such as which file it is about. */
+      details?: Record<string, string>;
+    }
   | { kind: "timeout" }
   | { kind: "cancelled" }
   | { kind: "memory"; message: string }
@@ -161,12 +178,58 @@ export type RunResult = (
   | { ok: false; fault: RunFault; usage: RunUsage }
 ) & { sandbox?: SandboxReport };
 
-/** Runs one job at a time per caller. Never rejects: whatever a tool does is a result. */
+/** A call, as far as a runner looks at it to prepare for it. */
+export interface CallToPrepare {
+  callId: string;
+  tool: Pick<ToolManifest, "id" | "permissions" | "egressAllowlist">;
+  sideEffects: SideEffects;
+  /** What a process of it may use at most: the tightest of request, tool and agent. */
+  limits(): SandboxLimits;
+  /** The bounds of its agent. */
+  bounds?: AgentBounds | undefined;
+  /** It is tried out: what it does is to be dropped. */
+  dryRun: boolean;
+}
+
+/** What a runner needs for a call, before it runs. Nothing is made yet. */
+export interface PreparedCall {
+  /** The bounds of its process; left out: it has none of its own. */
+  confinement?: Confinement | undefined;
+  /** Its workspace; left out: it has none. */
+  staging?: FileStaging | undefined;
+}
+
+/**
+ * Runs the tools whose implementation is of one kind: the engine is given runners by kind. Never rejects: whatever a tool
+ * does is a result.
+ */
 export interface Runner {
   readonly isolation: Isolation;
+  /** Which limits it holds, and how; left out by a runner that says it on each result. */
+  readonly enforcement?: Enforcement;
+  /** Each call runs in a sandbox of its own, at least at the level that the operator demands of the tool. */
+  readonly isSandboxed?: boolean;
+  /** Finds a tool's implementation in its manifest, after a restart. Left out: whoever loads the tool gives it again. */
+  bind?(manifest: ToolManifest): Implementation | undefined;
+  /** Decides isolation, workspace and limits of a call. Left out: as for code that runs in this process. */
+  prepare?(call: CallToPrepare, rules: IsolationRules | undefined): PreparedCall | Failure;
   run(job: Job): Promise<RunResult>;
   /** Ends what waits with a tool's code, because the tool was replaced or is kept apart. Left out: nothing waits. */
   retire?(tool: string): Promise<void>;
   /** Ends every thread or process the runner holds. */
   close(): Promise<void>;
+}
+
+/** What a hook is told of a call. */
+export interface HookCall extends CallIdentity, CallFacts {}
+
+/**
+ * Runs around every execution (MCX-2), in the order given. A `before` that throws refuses the call unless it is
+ * marked `optional`; an `after` always runs, and whatever it throws is reported and changes nothing.
+ */
+export interface Hook {
+  name: string;
+  optional?: boolean;
+  before?(call: HookCall): void | Promise<void>;
+  after?(call: HookCall, ending: { status: CallStatus }): void | Promise<void>;
 }

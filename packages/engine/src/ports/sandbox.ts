@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { Enforcement, Isolation, IsolationLevel, LimitName, Violation } from "@sallyport/protocol";
-import type { WorkspaceView } from "./workspace.ts";
+import type { Workspaces, WorkspaceView } from "./workspace.ts";
 
 /**
  * A part of the host's file system that the process sees, at the same or another path. Never writable: what a process
@@ -33,6 +33,8 @@ export interface EgressCredential {
   as: { header: string; value: string } | { basic: { user: string } };
   /** Needed for https: the proxy ends TLS with a certificate that only this sandbox trusts. */
   intercept?: boolean;
+  /** The operator's word that it may go over plain HTTP too, to private addresses that the rule allows (D-16). */
+  plainHttp?: boolean;
 }
 
 /** What a run may use at most. */
@@ -84,6 +86,8 @@ export interface SandboxOrder {
   /** Empty: no network at all. */
   egress: readonly EgressRule[];
   limits: SandboxLimits;
+  /** More output than `limits.outputBytes` does not end the run: it is read slowly, and whoever reads cuts it. */
+  isOutputCut?: boolean;
   bounds?: AgentBounds;
 }
 
@@ -136,6 +140,8 @@ export interface SandboxOffer {
   fix: string[];
   /** Such as versions, what enforces which limit, whether copy-on-write views work. */
   facts: Record<string, string>;
+  /** True when what is missing may come back by itself, such as room on a full disk. */
+  transient?: true;
 }
 
 /** Makes sandboxes. */
@@ -148,4 +154,30 @@ export interface Sandbox {
   offers(): Promise<SandboxOffer[]>;
   /** Ends every process it started. */
   close(): Promise<void>;
+}
+
+/** A credential that a tool may name in its manifest: where it is good, and how the proxy adds it there. */
+export interface HostCredential extends EgressCredential {
+  host: string;
+  port?: number;
+}
+
+/** How this engine isolates tools that run in processes, and where files are changed. */
+export interface IsolationRules {
+  sandbox: Sandbox;
+  workspaces: Workspaces;
+  /** Absolute: what relative paths of a tool's permissions start from. */
+  root: string;
+  /** Host paths no process sees: the state folder, the configuration, keys. */
+  hidden: readonly string[];
+  /** Relative paths and patterns nobody changes in a workspace. */
+  denied: readonly string[];
+  /** Tools that may run weaker than LEVEL_2: an explicit choice of the operator. */
+  weaker: readonly { tools: readonly string[]; level: IsolationLevel }[];
+  /** By the name a manifest uses. */
+  credentials: Readonly<Record<string, HostCredential>>;
+  /** Hosts that may lead to loopback or private addresses. */
+  privateHosts: readonly string[];
+  /** Largest folder that is copied where the kernel offers no copy-on-write view. */
+  maxCopyBytes: number;
 }

@@ -1,4 +1,4 @@
-import type { JsonValue } from "@sallyport/protocol";
+import type { JsonValue, RollbackProof } from "@sallyport/protocol";
 
 /** Whose state: a tool sees only its own, per tenant. */
 export interface StateScope {
@@ -23,8 +23,11 @@ export interface StateWrites {
   callId: string;
   /** The snapshot the writes are based on: a key written since then is a conflict. */
   snapshotVersion: number;
-  /** `undefined` deletes the key. */
-  writes: { key: string; value: JsonValue | undefined }[];
+  /**
+   * `undefined` deletes the key. `existed`: the snapshot had a value, so that a key without one now is a conflict, also
+   * when the snapshot was released and the store has forgotten the deletion.
+   */
+  writes: { key: string; value: JsonValue | undefined; existed?: boolean }[];
 }
 
 /** Reads transactional state. Writing happens only through a unit of work. */
@@ -38,4 +41,31 @@ export interface StateReader {
   writtenBy(scope: StateScope, callId: string): Promise<number>;
   /** Lets the store forget what only this snapshot could still see. Never fails. */
   release(snapshot: StateSnapshot): void;
+}
+
+/** The state contract of one execution (R1-4.3): every change is made inside it, and kept or dropped as a whole. */
+export interface Transaction {
+  isActive(): boolean;
+  /** Changes made so far, in the order they were made. */
+  mutations(): readonly Mutation[];
+  /** What has to be written for these changes to hold; undefined when there are none. */
+  writes(): StateWrites | undefined;
+  /** Ends the transaction after its writes have become durable. */
+  commit(): void | Promise<void>;
+  /** Drops every change and proves that nothing of them is left. Rejects only when the store is lost. */
+  rollback(): Promise<RollbackProof>;
+}
+
+export interface Mutation {
+  kind: "put" | "delete";
+  key: string;
+}
+
+/** A tool's own keys and values, as its execution sees them. */
+export interface StateAccess {
+  get(key: string): Promise<JsonValue | undefined>;
+  put(key: string, value: JsonValue): Promise<void>;
+  delete(key: string): Promise<void>;
+  /** Sorted. */
+  keys(prefix: string): Promise<string[]>;
 }

@@ -1,19 +1,23 @@
+import type { JsonObject } from "@sallyport/protocol";
 import type { ApprovalReader, ApprovalWrite } from "./approvals.ts";
-import type { AuditLink, AuditReader } from "./audit-log.ts";
-import type { CallbackReader, CallbackWrite } from "./callbacks.ts";
-import type { CallClosing, CallIntent, CallReader, CallRecord } from "./calls.ts";
-import type { GrantReader, GrantUse, GrantWrite } from "./grants.ts";
-import type { OutboxMessage, OutboxReader } from "./outbox.ts";
-import type { QueuedCall, QueueReader } from "./queue.ts";
+import type {
+  CallbackReader,
+  CallbackWrite,
+  CallClosing,
+  CallIntent,
+  CallReader,
+  CallRecord,
+  QueuedCall,
+  QueueReader,
+} from "./calls.ts";
+import type { GrantReader, GrantUse, GrantWrite, Revocation, RevocationReader } from "./grants.ts";
 import type { StateReader, StateWrites } from "./state.ts";
-import type { Revocation, RevocationReader } from "./tokens.ts";
-import type { ToolReader, ToolWrite } from "./tool-records.ts";
+import type { ToolReader, ToolWrite } from "./tools.ts";
 
-/**
- * Everything one step of a call changes, as data. A store applies all of it or none of it, so that nothing is done
- * without being on record, nor on record without being done.
- */
+/** Everything one step of a call changes, as data. A store applies all of it or none of it. */
 export interface UnitOfWork {
+  /** A store applies an id once, so a unit without an answer is sent again. Left out: it is applied each time it is sent. */
+  id?: string;
   tenant: string;
   /** Puts a call into the journal: one that waits for approval or room, an intent, or one that is finished already. */
   open?: CallRecord;
@@ -28,6 +32,8 @@ export interface UnitOfWork {
   approvals?: ApprovalWrite[];
   grants?: GrantWrite[];
   grantUses?: GrantUse[];
+  /** Uses to give back: those of a call that never started. */
+  returnedUses?: { grantId: string; callId: string }[];
   revocations?: Revocation[];
   callbacks?: CallbackWrite[];
   /** Bodies of audit events in canonical JSON, to be linked to the tenant's chain in this order. */
@@ -43,20 +49,26 @@ export type Conflict =
   | { kind: "not_waiting" }
   | { kind: "approval"; approvalId: string }
   | { kind: "grant"; grantId: string }
+  /** A use beyond the grant's limit; `freeAt` is when the next one is possible, absent when none ever will be. */
+  | { kind: "grant_spent"; grantId: string; freeAt?: number }
   | { kind: "callback"; callId: string }
   | { kind: "state"; keys: string[] };
 
-export type CommitResult = { ok: true; links: AuditLink[] } | { ok: false; conflict: Conflict };
+/** `link` is that of the unit's last event; absent when it has no events. */
+export type CommitResult = { ok: true; link?: AuditLink } | { ok: false; conflict: Conflict };
+
+/** A store remembers the ids of at least this many units that it applied last. */
+export const REMEMBERED_UNITS = 65_536;
 
 /**
- * The one store behind a Sallyport: journal, queue, state, approvals, grants, audit, outbox, callbacks and tools, with
- * one unit of work over all.
- * A method rejects only when the store itself is lost; refusals are values.
+ * The one store: journal, queue, state, approvals, grants, audit, outbox, callbacks and tools, with one unit of work over
+ * all. A method rejects only when the store itself is lost; refusals are values.
  */
 export interface Store {
   /**
-   * Resolves once the unit is durable. A rejection whose failure says `unanswered: true` in its details leaves it open
-   * whether the unit is there or still will be: ask the journal. Any other means that it was not written and will not be.
+   * Resolves once the unit is durable. A unit whose id was applied already is not applied again: the result is that of the
+   * first time. A rejection with `unanswered: true` in the failure's details leaves open whether the unit was, or will be,
+   * written: send it again. Any other rejection means that it was not written and will not be.
    */
   commit(unit: UnitOfWork): Promise<CommitResult>;
   readonly calls: CallReader;
@@ -69,6 +81,65 @@ export interface Store {
   readonly revocations: RevocationReader;
   readonly queue: QueueReader;
   readonly callbacks: CallbackReader;
+  /** Writes something that changes nothing; rejects when nothing can be written. Left out where writing cannot fail. */
+  probe?(): Promise<void>;
   /** Finishes what is under way, then lets go of everything. Later use rejects. */
   close(): Promise<void>;
+}
+
+/** Where an event stands in its tenant's chain. */
+export interface AuditLink {
+  sequence: number;
+  hash: string;
+}
+
+/** An event as it is kept: its body in canonical JSON, and its link. */
+export interface AuditEntry extends AuditLink {
+  body: string;
+}
+
+/** Reads the tamper-evident record. Appending happens only through a unit of work. */
+export interface AuditReader {
+  tenants(): Promise<string[]>;
+  /** The newest link of a tenant's chain as the store remembers it beside the events; undefined before the first. */
+  head(tenant: string): Promise<AuditLink | undefined>;
+  /** In sequence order, after the given sequence, at most `limit`. */
+  read(tenant: string, page: { after: number; limit: number }): Promise<AuditEntry[]>;
+}
+
+/** A message that must reach the event sink at least once; built from the journal when it is sent. */
+export interface OutboxMessage {
+  callId: string;
+  type: OutboxType;
+}
+
+export type OutboxType = "tool.invoked" | "tool.succeeded" | "tool.failed" | "tool.timeout";
+
+export interface PendingMessage extends OutboxMessage {
+  position: number;
+}
+
+export interface OutboxReader {
+  /** Oldest first. */
+  pending(limit: number): Promise<PendingMessage[]>;
+  /** Forgets every message up to and including this position; they have been delivered. */
+  delivered(position: number): Promise<void>;
+}
+
+/** A CloudEvents 1.0 event. */
+export interface CloudEvent {
+  specversion: "1.0";
+  id: string;
+  type: string;
+  source: string;
+  time: string;
+  datacontenttype: "application/json";
+  /** Partition: events of a tenant stay in order. */
+  partitionkey: string;
+  data: JsonObject;
+}
+
+/** Where published events go. `send` resolves once they are kept there; a rejection keeps them in the outbox. */
+export interface EventSink {
+  send(events: CloudEvent[]): Promise<void>;
 }

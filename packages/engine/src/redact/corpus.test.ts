@@ -22,31 +22,23 @@ describe("the corpus of secrets [L3P2-3]", () => {
 
   const groups = Map.groupBy(POSITIVES, ({ what }) => what);
 
-  it.each([...groups])("lets no part of it through: %s", (_, positives) => {
+  it.each([...groups])("lets no part of it through, and nothing more the second time: %s", (_, positives) => {
     const failed = positives.filter(({ text, secret, marker }) => {
       const result = redactText(text);
-      return survivors(secret, result).length > 0 || !result.includes(marker);
+      return (
+        survivors(secret, result).length > 0 || !result.includes(marker) || redactText(result) !== result
+      );
     });
     expect(failed.map(({ where, text }) => ({ where, text, result: redactText(text) }))).toEqual([]);
   });
 
-  it.each([...groups])(
-    "lets no part of it through inside a value, a name or an error: %s",
-    (_, positives) => {
-      const failed = positives.filter(({ text, secret }) => {
-        const kept = redact({ about: [{ text, ok: true }], [text]: 1 });
-        const logged = redactLog(new Map([[text, new Error(text)]]));
-        return survivors(secret, JSON.stringify([kept, logged])).length > 0;
-      });
-      expect(failed.map(({ where, text }) => ({ where, text }))).toEqual([]);
-    },
-  );
-
-  it.each([...groups])("changes nothing more the second time: %s", (_, positives) => {
-    for (const { text } of positives) {
-      const once = redactText(text);
-      expect(redactText(once)).toBe(once);
-    }
+  it.each([...groups])("lets none through inside a value, a name or an error: %s", (_, positives) => {
+    const failed = positives.filter(({ text, secret }) => {
+      const kept = redact({ about: [{ text, ok: true }], [text]: 1 });
+      const logged = redactLog(new Map([[text, new Error(text)]]));
+      return survivors(secret, JSON.stringify([kept, logged])).length > 0;
+    });
+    expect(failed.map(({ where, text }) => ({ where, text }))).toEqual([]);
   });
 });
 

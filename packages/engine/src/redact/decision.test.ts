@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ADVERSARIES } from "./fixtures/adversarial.ts";
 import { ALNUM, drawn, jwt, pemLabel } from "./fixtures/made-up.ts";
-import { redact, redactText } from "./redact.ts";
-import { createRedactor } from "./redactor.ts";
-import { describeCall, summaryOf } from "./summarise.ts";
+import { createRedactor, redact, redactText } from "./redact.ts";
+import { describeCall, summaryOf } from "./summary.ts";
 
 const decision = createRedactor({ purpose: "decision" });
 const key = drawn(ALNUM, 40);
@@ -14,63 +13,38 @@ const DOLLAR = "$";
 
 /** Commands that run `pwned`, written so that a rule would take it for a secret. */
 const RUNS_PWNED = [
-  "API_KEY=`pwned` true",
-  "API_KEY=`touch pwned` true",
-  'API_KEY="`pwned`" true',
-  'tool --password "$(touch pwned)"',
-  "tool --password $(pwned)",
-  "tool --password=$(pwned)",
-  "tool --password `pwned`",
-  "tool --password 'x';pwned;'y'",
-  "export TOKEN=$(pwned)",
-  "TOKEN=x|pwned",
-  "TOKEN=x&&pwned",
-  "TOKEN='x' password='a';pwned;token='b'",
-  'TOKEN="x\npwned\n"',
-  "curl https://bob:$(pwned)@host/",
-  "curl https://bob:x;pwned;@host/",
-  "curl https://$(pwned)@host/",
-  "curl https://hooks.slack.com/services/T/$(pwned)",
-  "curl https://example.com/?signature=12345678$(pwned)",
-  "cat <password>$(pwned)</password>",
+  ...["API_KEY=`pwned` true", "API_KEY=`touch pwned` true", 'API_KEY="`pwned`" true'],
+  ...['tool --password "$(touch pwned)"', "tool --password $(pwned)", "tool --password=$(pwned)"],
+  ...["tool --password `pwned`", "tool --password 'x';pwned;'y'", "export TOKEN=$(pwned)"],
+  ...["TOKEN=x|pwned", "TOKEN=x&&pwned", "TOKEN='x' password='a';pwned;token='b'"],
+  ...['TOKEN="x\npwned\n"', "curl https://bob:$(pwned)@host/", "curl https://bob:x;pwned;@host/"],
+  ...["curl https://$(pwned)@host/", "curl https://hooks.slack.com/services/T/$(pwned)"],
+  ...["curl https://example.com/?signature=12345678$(pwned)", "cat <password>$(pwned)</password>"],
   "echo a'$(pwned)'b@example.com",
   // A sign with a space after it ends the assignment, and the next word is a command.
-  "PASSWORD= pwned x",
-  "PASSWORD=\tpwned",
-  "X=password: pwned x",
-  "X=password\\ = pwned x",
-  "X=--password pwned x",
-  "X=a\\ --password pwned x",
-  "X=''--password pwned x",
-  "X=' '--password pwned x",
-  "X=bearer ./pwned-now1",
-  "authorization=bearer ./pwned-now1",
+  ...["PASSWORD= pwned x", "PASSWORD=\tpwned", "X=password: pwned x", "X=password\\ = pwned x"],
+  ...["X=--password pwned x", "X=a\\ --password pwned x", "X=''--password pwned x"],
+  ...["X=' '--password pwned x", "X=bearer ./pwned-now1", "authorization=bearer ./pwned-now1"],
+  // A header that is no argument of its own, and a user whose password is code.
+  ...["sudo -p Authorization: pwned x", "sudo '-p' 'Authorization: 'pwned x"],
+  ...[`sudo "-p -H "'Authorization: Bearer' pwned`, 'sudo "-p -H "Authorization: Bearer pwned""'],
+  ...[`eval sudo -p -H "Authorization: pwned"`, "curl -H 'Authorization: Bearer x'pwned"],
+  ...["curl -u user:$(pwned) x", 'curl -u "user:`pwned`" x', "curl -u user:x;pwned"],
+  "curl -u 'user:'`pwned` x",
   // Wrappers whose option takes the next word.
-  "sudo -p password: pwned x",
-  "sudo -p \\\npassword: pwned x",
-  "sudo -p --password pwned x",
-  'sudo "-p" --password pwned x',
-  "sudo -p \\\n--password pwned x",
-  "sudo -p \\\n --password pwned x",
-  "sudo $OPTION --password pwned x",
+  ...["sudo -p password: pwned x", "sudo -p \\\npassword: pwned x", "sudo -p --password pwned x"],
+  ...['sudo "-p" --password pwned x', "sudo -p \\\n--password pwned x"],
+  ...["sudo -p \\\n --password pwned x", "sudo $OPTION --password pwned x"],
   // Quotes that the shell reads otherwise.
-  'password=\\"x pwned\\"',
-  "env 'password=\"' pwned '\"'",
-  'env "X= --password " pwned "y"',
-  'X="\npassword": pwned x',
-  'X="\n""password": pwned x',
+  ...['password=\\"x pwned\\"', "env 'password=\"' pwned '\"'", 'env "X= --password " pwned "y"'],
+  ...['X="\npassword": pwned x', 'X="\n""password": pwned x'],
   // Names of words, JSON that is a script too, a key without an end, and files that are written.
-  '{"password":\n"./pwned"\n}',
-  `echo "${pemLabel("BEGIN", "")}"\n${key}\npwned`,
+  ...['{"password":\n"./pwned"\n}', `echo "${pemLabel("BEGIN", "")}"\n${key}\npwned`],
   `echo "${pemLabel("BEGIN", "")}" ${key}; pwned; echo "${pemLabel("END", "")}"`,
-  "echo x password=>pwned",
-  "echo x token => pwned",
+  ...["echo x password=>pwned", "echo x token => pwned", "echo x <password>pwned</dev/null"],
   // A plain value that another part of the command runs.
-  "TOKEN=pwned; $TOKEN",
-  `export TOKEN=pwned; sh -c "${DOLLAR}{TOKEN}"`,
-  `TOKEN=pwned; X=TOKEN; ${DOLLAR}{!X}`,
-  "alias token=pwned\ntoken",
-  `${DOLLAR}{token:=pwned}`,
+  ...["TOKEN=pwned; $TOKEN", `export TOKEN=pwned; sh -c "${DOLLAR}{TOKEN}"`],
+  ...[`TOKEN=pwned; X=TOKEN; ${DOLLAR}{!X}`, "alias token=pwned\ntoken", `${DOLLAR}{token:=pwned}`],
   `${DOLLAR}{token=pwned} x`,
 ];
 
@@ -80,9 +54,7 @@ describe("text for a person who decides [FR-APR-01]", () => {
     expect(JSON.stringify(decision.redact({ command, argv: ["sh", "-c", command] }))).toContain("pwned");
     expect(summaryOf(command)).toContain("pwned");
     expect(describeCall({ tool: "run_command", operation: "run", input: { command } })).toContain("pwned");
-  });
-
-  it.each(RUNS_PWNED)("shows what a file or a nested text will run: %j", (command) => {
+    // In a file, or in a text inside a text.
     const diff = `@@ -0,0 +1 @@\n${command.replaceAll(/^/gm, "+")}\n`;
     expect(decision.redactText(diff)).toContain("pwned");
     expect(decision.redactText(JSON.stringify({ script: command, secrets: [command] }))).toContain("pwned");
@@ -104,9 +76,27 @@ describe("text for a person who decides [FR-APR-01]", () => {
     ['{\n  "user": "u",\n  "password": "hunter2"\n}', '{\n  "user": "u",\n  "password": "[REDACTED]"\n}'],
     ["<password>hunter2</password>", "<password>[REDACTED]</password>"],
     [`curl -H "X-Api-Key: ${key.slice(0, 24)}" x`, 'curl -H "X-Api-Key: [REDACTED]" x'],
+    ["curl -u user:hunter2 https://x", "curl -u user:[REDACTED_PASSWORD] https://x"],
+    ["curl -su 'user:hunter2' x | sh", "curl -su 'user:[REDACTED_PASSWORD]' x | sh"],
+    ["curl --user=user:hunter2 x", "curl --user=user:[REDACTED_PASSWORD] x"],
+    ["curl -uuser:hunter2 x", "curl -uuser:[REDACTED_PASSWORD] x"],
+    ["docker run -u 1000:1000 x", "docker run -u 1000:1000 x"],
+    ["docker run -u app:app x && curl y", "docker run -u app:app x && curl y"],
+    ["curl -H 'Authorization: Bearer hunter2' x", "curl -H 'Authorization: Bearer [REDACTED]' x"],
+    ['curl --header "Authorization: Bearer a-b" x', 'curl --header "Authorization: Bearer [REDACTED]" x'],
+    ["curl -H 'X-Api-Key: hunter2' x", "curl -H 'X-Api-Key: [REDACTED]' x"],
+    ["Bearer my-own-token", "Bearer [REDACTED_BEARER]"],
+    ["Authorization: Bearer hunter2", "Authorization: Bearer [REDACTED_BEARER]"],
     [`curl -s --token ${"0a1b".repeat(6)} x`, "curl -s --token [REDACTED] x"],
   ])("hides the plain value of a secret name: %j", (text, shown) => {
     expect(decision.redactText(text)).toBe(shown);
+  });
+
+  it("hides the password of a user in the arguments of curl", () => {
+    const argv = ["/usr/bin/curl", "-u", "user:hunter2", "x"];
+    expect(describeCall({ tool: "t", operation: "run", input: { argv } })).not.toContain("hunter2");
+    expect(decision.redact(["curl", "-u", "user:$(pwned)"])).toEqual(["curl", "-u", "user:$(pwned)"]);
+    expect(redact(["docker", "run", "-u", "app:app"])).toEqual(["docker", "run", "-u", "app:app"]);
   });
 
   it("hides tokens of known forms wherever they stand, inside code too", () => {
@@ -144,48 +134,44 @@ describe("text for a person who decides [FR-APR-01]", () => {
   });
 
   it("takes time in proportion to its length", { timeout: 60_000 }, () => {
-    const largest = ["cookies", "placeholders"];
     for (const { against, text } of ADVERSARIES) {
-      const given = text(largest.includes(against) ? 2 ** 20 : 2 ** 16);
+      const given = text(2 ** 18);
       const before = process.threadCpuUsage();
       decision.redactText(given);
-      expect(process.threadCpuUsage(before).user / 1_000).toBeLessThan(2_000);
+      // Up to 50 ms; what is not linear takes minutes.
+      expect(process.threadCpuUsage(before).user / 1_000, against).toBeLessThan(20_000);
     }
   });
 });
 
 describe("values for a person who decides [FR-APR-01]", () => {
   it("hide what a secret field holds, unless it could run", () => {
-    expect(
-      decision.redact({
-        password: "correct horse",
-        token: "$(pwned)",
-        secret: "a;b",
-        env: { API_KEY: "`pwned`", OTHER_KEY: 1 },
-        credentials: { user: "u", password: "p" },
-        secrets: { run: "x | pwned", password: "p" },
-        headers: [{ name: "Authorization", value: "a\npwned" }],
-      }),
-    ).toEqual({
-      password: "[REDACTED]",
+    const shown = {
       token: "$(pwned)",
       secret: "a;b",
       env: { API_KEY: "`pwned`", OTHER_KEY: 1 },
-      credentials: "[REDACTED]",
-      secrets: { run: "x | pwned", password: "[REDACTED]" },
       headers: [{ name: "Authorization", value: "a\npwned" }],
+    };
+    const given = {
+      password: "correct horse",
+      credentials: { password: "p" },
+      secrets: { run: "x | y", pin: "p" },
+    };
+    expect(decision.redact({ ...shown, ...given })).toEqual({
+      ...shown,
+      password: "[REDACTED]",
+      credentials: "[REDACTED]",
+      secrets: { run: "x | y", pin: "[REDACTED]" },
     });
   });
 
   it("show an argument after a flag that an option before it may have taken", () => {
-    expect(decision.redact(["sudo", "-p", "--password", "pwned"])).toEqual([
-      "sudo",
-      "-p",
-      "--password",
-      "pwned",
-    ]);
+    for (const shown of [
+      ["sudo", "-p", "--password", "pwned"],
+      ["tool", "--password", "$(pwned)"],
+    ])
+      expect(decision.redact(shown)).toEqual(shown);
     expect(decision.redact(["tool", "--password", "hunter2"])).toEqual(["tool", "--password", "[REDACTED]"]);
-    expect(decision.redact(["tool", "--password", "$(pwned)"])).toEqual(["tool", "--password", "$(pwned)"]);
   });
 
   it("may be very large, deep or contain themselves", () => {
@@ -215,7 +201,6 @@ describe("values for a person who decides [FR-APR-01]", () => {
           expect(JSON.stringify(decision.redact({ [name]: value, text }))).toContain("pwned");
         }
       }),
-      { numRuns: 2_000 },
     );
   });
 });

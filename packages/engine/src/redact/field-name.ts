@@ -1,5 +1,3 @@
-import { remembered } from "./remembered.ts";
-
 /** What the name of a field says about its value. */
 export type FieldKind = "ordinary" | "secret" | "secret_unless_number";
 
@@ -63,23 +61,19 @@ function spaced(name: string): string {
     .toLowerCase();
 }
 
-function judge(words: string): FieldKind {
+function judge(name: string): FieldKind {
+  if (name.length < SHORTEST_NAME || !HINT.test(name)) return "ordinary";
+  const words = spaced(name);
   if (!SECRET.test(words) || HARMLESS_TOKEN.test(words)) return "ordinary";
   return COUNTABLE.test(words) ? "secret_unless_number" : "secret";
 }
 
-function mayBeSecret(name: string): boolean {
-  return name.length >= SHORTEST_NAME && HINT.test(name);
-}
-
 /** Judges by the names every installation knows, and by more of its own, written in any case and with any separator. */
 export function fieldJudge(extraFields: readonly string[] = []): FieldJudge {
-  const judgeWords = remembered((name) => judge(spaced(name)));
-  const judgeKnown: FieldJudge = (name) => (mayBeSecret(name) ? judgeWords(name) : "ordinary");
-  if (extraFields.length === 0) return judgeKnown;
+  if (extraFields.length === 0) return judge;
   const extra = new Set(extraFields.map((name) => compact(spaced(name))));
   extra.delete("");
-  return (name) => (endsWithOneOf(extra, spaced(name)) ? "secret" : judgeKnown(name));
+  return (name) => (endsWithOneOf(extra, spaced(name)) ? "secret" : judge(name));
 }
 
 function compact(words: string): string {

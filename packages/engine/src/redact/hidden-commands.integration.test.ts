@@ -4,23 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRedactor } from "./redactor.ts";
+import { createRedactor } from "./redact.ts";
 
 const PIECES = [
   ...["password", "TOKEN", "Authorization", "--password", "X=", "=", ":", "=>", "%3D", "://u:", "@h"],
   ...[" ", " ", " ", "\t", "\n", "\\", "\\\n", "'", '"', "`", "$(", ")", "${", "}", "{", ",", "[", "]"],
   ...[";", "|", "&", "#", "+", "-", "<<E\n", "E\n", "<password>", "</password>", "bearer ", "Basic "],
+  ...["curl ", "-H ", "-H '", '--header "', "Authorization: Bearer ", "-u ", "u:", "-uu:"],
   ...["pwned", "pwned", "pwned", "sudo -p ", "eval ", "alias ", "$TOKEN", "true", "x"],
 ];
 const BEGINNINGS = [
-  "",
-  "X=",
-  "TOKEN=",
-  "password=",
-  "sudo -p ",
-  "password: ",
-  "X=password: ",
-  '{"password": ',
+  ...["", "X=", "TOKEN=", "password=", "sudo -p ", "password: ", "X=password: ", '{"password": '],
+  ...["curl -H 'Authorization: Bearer ", 'sudo "-p -H "Authorization: Bearer ', "curl -u u:"],
 ];
 const MARKER = /\[REDACTED[A-Z_]*\]/;
 const MOST_RUNS = 250;
@@ -70,7 +65,7 @@ describe("commands with a part hidden from the person who decides [FR-APR-01]", 
 
   function holes(redactor: ReturnType<typeof createRedactor>): { tried: number; found: string[] } {
     const hidden = fc
-      .sample(commands, { numRuns: 20_000, seed: 7 })
+      .sample(commands, { numRuns: 20_000 })
       .flatMap((command) => hiddenOnly(command, redactor.redactText(command)) ?? [])
       .slice(0, MOST_RUNS);
     return { tried: hidden.length, found: hidden.filter(runsPwned) };

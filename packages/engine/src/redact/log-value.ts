@@ -60,7 +60,11 @@ class LogCopy {
   }
 
   #known(value: object): JsonValue | undefined {
-    if (Array.isArray(value)) return this.#items(value);
+    if (Array.isArray(value))
+      return this.#iterated(
+        Array.prototype.keys.call(value),
+        (at) => this.#own(value, at) ?? this.copy(null),
+      );
     if (types.isNativeError(value) || value instanceof Error) return this.#error(value);
     if (types.isMap(value)) return this.#map(Map.prototype.entries.call(value));
     if (types.isSet(value)) return this.#iterated(Set.prototype.values.call(value), this.copy.bind(this));
@@ -92,15 +96,6 @@ class LogCopy {
     const property = Object.getOwnPropertyDescriptor(value, name);
     if (property?.get) return "[Getter]";
     return property?.value === undefined ? undefined : this.copy(property.value);
-  }
-
-  #items(value: readonly unknown[]): JsonValue[] {
-    const items: JsonValue[] = [];
-    for (let at = 0; at < value.length; at += 1) {
-      items.push(this.#own(value, at) ?? this.copy(null));
-      if (this.#left <= 0) return [...items, CUT];
-    }
-    return items;
   }
 
   #iterated<Item>(values: Iterable<Item>, change: (item: Item) => JsonValue): JsonValue[] {

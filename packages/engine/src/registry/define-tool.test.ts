@@ -3,12 +3,13 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { GuardedFiles } from "../execute/guarded-files.ts";
+import { filesOver } from "../execute/runners/file-ops.ts";
 import type { ToolContext } from "../ports/runner.ts";
 import { createSchemaCompiler } from "../validate/index.ts";
-import { decodeManifest } from "./decode-manifest.ts";
-import { defineTool, InvalidInput, isDefinedTool, operation } from "./define-tool.ts";
+import { defineTool, isDefinedTool, operation } from "./define-tool.ts";
 import { ADD_INPUT } from "./fixtures/manifests.ts";
+import { decodeManifest } from "./manifest.ts";
+import { InvalidInput } from "./vendor-schema.ts";
 
 const context: ToolContext = {
   callId: "c",
@@ -17,10 +18,13 @@ const context: ToolContext = {
   tenant: "t",
   agent: "a",
   deadlineAt: 0,
+  maxOutputBytes: 1_000_000,
+  availableBytes: 65_536,
   signal: new AbortController().signal,
   state: { get: async () => undefined, put: async () => {}, delete: async () => {}, keys: async () => [] },
-  files: new GuardedFiles(undefined, () => undefined),
+  files: filesOver(async () => undefined),
   progress: () => {},
+  output: async () => true,
   use: async () => {},
 };
 
@@ -51,7 +55,7 @@ describe("defining a tool [FR-REG-01]", () => {
     expect(JSON.stringify(tool.manifest)).not.toContain("summary");
   });
 
-  it("takes several operations, each with its own conduct", async () => {
+  it("takes several operations, each with its own traits", async () => {
     const tool = defineTool({
       ...about,
       operations: {

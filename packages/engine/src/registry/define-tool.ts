@@ -1,32 +1,40 @@
 import {
-  type Conduct,
   completeManifest,
   DEFAULT_OPERATION,
+  failure,
+  isJsonObject,
+  type JsonSchema,
   type ManifestDraft,
   type OperationManifest,
+  SallyportError,
   type ToolManifest,
+  type Traits,
 } from "@sallyport/protocol";
 import type { ProcessProgram, ToolContext, ToolFunction } from "../ports/runner.ts";
-import { deepFreeze } from "./decode-manifest.ts";
-import { parsed } from "./invalid-input.ts";
+import type { ToolCode } from "../ports/tools.ts";
 import {
   type AnySchema,
   type InputOf,
   isVendorSchema,
   jsonSchemaOf,
+  parseInput,
   type ResultOf,
 } from "./vendor-schema.ts";
 
-export { InvalidInput } from "./invalid-input.ts";
+/** What an operation of a function and one of a command have in common. */
+interface OperationFields extends Partial<Traits> {
+  description: string;
+  /** A Standard Schema that carries JSON Schema, or a plain JSON Schema 2020-12. */
+  input: AnySchema;
+  output?: AnySchema;
+  timeoutMs?: number;
+}
 
 /** One thing a tool can do. */
 export interface OperationDefinition<Input extends AnySchema, Output extends AnySchema = AnySchema>
-  extends Partial<Conduct> {
-  description: string;
-  /** A Standard Schema that carries JSON Schema, or a plain JSON Schema 2020-12. */
+  extends OperationFields {
   input: Input;
   output?: Output;
-  timeoutMs?: number;
   /**
    * One line for the person who approves a call (FR-REG-01): a sentence with `{argument}` in it, or, for a tool that
    * runs in this thread, a function that does no I/O.
@@ -35,7 +43,32 @@ export interface OperationDefinition<Input extends AnySchema, Output extends Any
   run(input: InputOf<Input>, context: ToolContext): ResultOf<Output> | Promise<ResultOf<Output>>;
 }
 
-export type ManifestFields = Omit<ManifestDraft, "operations" | "name"> & { name?: string };
+/** An operation whose types were checked where it was defined. */
+export interface AnyOperation extends OperationFields {
+  summary?: string | ((input: never) => string);
+  run(input: never, context: ToolContext): unknown;
+}
+
+/** One thing a tool does by running a command, started for each call in a sandbox and never through a shell. */
+export interface CommandOperation extends OperationFields {
+  /** One line for the person who approves a call: a sentence with `{argument}` in it. */
+  summary?: string;
+  /**
+   * Program and arguments, such as `["wc", "-w", "{path}"]`: `{name}` becomes that argument of the call, `{name...}`
+   * each item of a list. An element whose argument was not given is left out.
+   */
+  command: readonly string[];
+  /** `json`: the input comes on stdin as one line of JSON. Left out: stdin is empty. */
+  stdin?: ProcessProgram["stdin"];
+  /** `json`: stdout is the result. `text` (default): the result is { exitCode, stdout, stderr }. */
+  stdout?: ProcessProgram["stdout"];
+  /** Exit codes that count as done; 0 when left out. */
+  success?: readonly number[];
+  /** Added to the sandbox's own environment; secrets do not belong here. */
+  env?: Readonly<Record<string, string>>;
+}
+
+type ManifestFields = Omit<ManifestDraft, "operations" | "name"> & { name?: string };
 
 /** A tool with several operations; `operation()` infers the types of each. */
 export interface ToolDefinition extends ManifestFields {
@@ -47,15 +80,10 @@ export interface SingleToolDefinition<Input extends AnySchema, Output extends An
   extends ManifestFields,
     Omit<OperationDefinition<Input, Output>, keyof ManifestFields> {}
 
-/** An operation whose types were checked where it was defined. */
-export interface AnyOperation extends Partial<Conduct> {
-  description: string;
-  input: AnySchema;
-  output?: AnySchema;
-  timeoutMs?: number;
-  summary?: string | ((input: never) => string);
-  run(input: never, context: ToolContext): unknown;
-}
+/** A tool made of commands: one, called `run`, or several by name. */
+export type CommandDefinition =
+  | (ManifestFields & CommandOperation)
+  | (ManifestFields & { operations: Readonly<Record<string, CommandOperation>> });
 
 const MARK: unique symbol = Symbol.for("sallyport.tool");
 
@@ -70,11 +98,31 @@ export interface DefinedTool {
   readonly programs: Readonly<Record<string, ProcessProgram>>;
 }
 
+/** Recognises a tool made by any copy of this package. */
+export function isDefinedTool(value: unknown): value is DefinedTool {
+  return typeof value === "object" && value !== null && Reflect.get(value, MARK) === true;
+}
+
 /** Gives an operation of a tool with several the types of its schemas. */
 export function operation<Input extends AnySchema, Output extends AnySchema = AnySchema>(
   definition: OperationDefinition<Input, Output>,
 ): OperationDefinition<Input, Output> {
   return definition;
+}
+
+/** Thrown by a tool that knows which entry of the catalogue its failure is. Any other exception is a panic (E3907). */
+export class ToolFailure extends Error {
+  /** An own property, because an error that crosses a thread keeps only those. */
+  readonly toolCode: ToolCode;
+  /** For programs, beside the message; at most eight texts of 1,000 characters get through. */
+  readonly toolDetails: Readonly<Record<string, string>>;
+
+  constructor(code: ToolCode, message: string, details: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.name = "ToolFailure";
+    this.toolCode = code;
+    this.toolDetails = details;
+  }
 }
 
 /**
@@ -87,71 +135,107 @@ export function defineTool<Input extends AnySchema, Output extends AnySchema = A
 ): DefinedTool;
 export function defineTool(definition: ToolDefinition): DefinedTool;
 export function defineTool(definition: ToolDefinition | (ManifestFields & AnyOperation)): DefinedTool {
-  const { operations, fields } = partsOf(definition);
-  const manifests = Object.entries(operations).map(
-    ([name, each]) => [name, operationManifest(each)] as const,
-  );
-  const manifest = completeManifest({ ...fields, operations: Object.fromEntries(manifests) });
-  const functions = Object.entries(operations).map(([name, each]) => [name, toolFunction(each)] as const);
-  return Object.freeze({
-    [MARK]: true as const,
-    manifest: deepFreeze(manifest),
-    operations: Object.freeze(Object.fromEntries(functions)),
-    summaries: Object.freeze(Object.fromEntries(Object.entries(operations).flatMap(summaryOf))),
-    programs: NO_PROGRAMS,
+  const { operations, fields } = partsOf<AnyOperation>(definition);
+  const summaries = Object.entries(operations).flatMap(([name, { summary }]) => {
+    return typeof summary === "function"
+      ? [[name, (input: unknown) => summary(input as never)] as const]
+      : [];
+  });
+  return definedTool({
+    manifest: completeManifest({ ...fields, operations: mapValues(operations, (each) => manifestOf(each)) }),
+    operations: mapValues(operations, toolFunction),
+    summaries: Object.fromEntries(summaries),
+    programs: {},
   });
 }
 
-const NO_PROGRAMS = Object.freeze({});
+/**
+ * Makes a tool of commands. An author who does not state `sideEffects` gets `state` when the tool reaches no host,
+ * because all it can change is then staged, and `external` otherwise. Throws E3008 for a placeholder without argument.
+ */
+export function defineCommand(definition: CommandDefinition): DefinedTool {
+  const { operations, fields } = partsOf<CommandOperation>(definition);
+  const reachesHosts = (fields.permissions?.network ?? []).length + (fields.egressAllowlist ?? []).length > 0;
+  const manifest = completeManifest({
+    kind: "job_worker",
+    sideEffects: reachesHosts ? "external" : "state",
+    ...fields,
+    operations: mapValues(operations, (each) =>
+      manifestOf(each, each.stdout === "json" ? undefined : TEXT_RESULT),
+    ),
+  });
+  return definedTool({ manifest, operations: {}, summaries: {}, programs: mapValues(operations, programOf) });
+}
 
-/** A tool whose operations are commands. */
-export function commandTool(
-  manifest: ToolManifest,
-  programs: Readonly<Record<string, ProcessProgram>>,
-): DefinedTool {
+function definedTool({
+  manifest,
+  operations,
+  summaries,
+  programs,
+}: Omit<DefinedTool, typeof MARK>): DefinedTool {
   return Object.freeze({
     [MARK]: true as const,
     manifest: deepFreeze(manifest),
-    operations: Object.freeze({}),
-    summaries: Object.freeze({}),
+    operations: Object.freeze(operations),
+    summaries: Object.freeze(summaries),
     programs: deepFreeze(programs),
   });
 }
 
-/** Recognises a tool made by any copy of this package. */
-export function isDefinedTool(value: unknown): value is DefinedTool {
-  return typeof value === "object" && value !== null && Reflect.get(value, MARK) === true;
+/** A manifest is shared by every call of its version, so nobody may change it. */
+export function deepFreeze<T extends object>(value: T): T {
+  for (const member of Object.values(value) as unknown[]) {
+    if (typeof member === "object" && member !== null && !Object.isFrozen(member)) deepFreeze(member);
+  }
+  return Object.freeze(value);
 }
 
-interface Parts {
-  operations: Record<string, AnyOperation>;
+function mapValues<From, To>(
+  record: Readonly<Record<string, From>>,
+  make: (value: From, name: string) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, make(value, name)]));
+}
+
+/** Fields of an operation that its manifest does not have. */
+const CODE_FIELDS = new Set(["input", "output", "run", "command", "stdin", "stdout", "success", "env"]);
+
+/** The operations of a definition, one called `run` where it has only one, and the fields of the manifest. */
+function partsOf<Operation>(definition: ManifestFields & object): {
+  operations: Readonly<Record<string, Operation>>;
   fields: Omit<ManifestDraft, "operations">;
-}
-
-function partsOf(definition: ToolDefinition | (ManifestFields & AnyOperation)): Parts {
+} {
+  const name = definition.name ?? definition.id;
   if ("operations" in definition) {
     const { operations, ...fields } = definition;
-    return { operations, fields: { ...fields, name: fields.name ?? fields.id } };
+    return { operations: operations as Record<string, Operation>, fields: { ...fields, name } };
   }
-  const { input, output, timeoutMs, summary, run, ...fields } = definition;
-  const only: AnyOperation = {
-    description: fields.description,
-    input,
-    run,
-    ...(output && { output }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(summary && { summary }),
+  const operationFields: [string, unknown][] = [["description", definition.description]];
+  const fields: [string, unknown][] = [["name", name]];
+  for (const [field, value] of Object.entries(definition)) {
+    if (value === undefined || field === "name") continue;
+    const isOperations = CODE_FIELDS.has(field) || field === "timeoutMs" || field === "summary";
+    (isOperations ? operationFields : fields).push([field, value]);
+  }
+  // The types of the definitions say which fields there are.
+  return {
+    operations: { [DEFAULT_OPERATION]: Object.fromEntries(operationFields) as Operation },
+    fields: Object.fromEntries(fields) as unknown as Omit<ManifestDraft, "operations">,
   };
-  return { operations: { [DEFAULT_OPERATION]: only }, fields: { ...fields, name: fields.name ?? fields.id } };
 }
 
-function operationManifest(definition: AnyOperation): OperationManifest {
-  const { input, output, run: _run, summary, ...stated } = definition;
+function manifestOf(definition: AnyOperation | CommandOperation, textResult?: JsonSchema): OperationManifest {
+  const { description, input, output, summary } = definition;
+  const stated = Object.entries(definition).filter(
+    ([field]) => !CODE_FIELDS.has(field) && field !== "summary",
+  );
+  const outputSchema = output ? jsonSchemaOf(output, "output") : textResult;
   return {
-    ...stated,
+    description,
+    ...Object.fromEntries(stated),
     ...(typeof summary === "string" && { summary }),
     inputSchema: structuredClone(jsonSchemaOf(input, "input")),
-    ...(output && { outputSchema: structuredClone(jsonSchemaOf(output, "output")) }),
+    ...(outputSchema && { outputSchema: structuredClone(outputSchema) }),
   };
 }
 
@@ -160,10 +244,34 @@ function toolFunction(definition: AnyOperation): ToolFunction {
   const { input: schema } = definition;
   const run: ToolFunction = (typed: unknown, context) => definition.run(typed as never, context);
   if (!isVendorSchema(schema)) return run;
-  return async (raw: unknown, context: ToolContext) => run(await parsed(schema, raw), context);
+  return async (raw: unknown, context: ToolContext) => run(await parseInput(schema, raw), context);
 }
 
-function summaryOf([name, definition]: [string, AnyOperation]): [string, (input: unknown) => string][] {
-  const { summary } = definition;
-  return typeof summary === "function" ? [[name, (input) => summary(input as never)]] : [];
+const PLACEHOLDER = /^\{([^{}]+?)(\.\.\.)?\}$/;
+
+function programOf(operation: CommandOperation, name: string): ProcessProgram {
+  const { command, stdin = "none", stdout = "text", success = [0], env } = operation;
+  const { properties } = jsonSchemaOf(operation.input, "input");
+  const unknown = command.find((element) => {
+    const argument = PLACEHOLDER.exec(element)?.[1];
+    return argument !== undefined && !(isJsonObject(properties) && Object.hasOwn(properties, argument));
+  });
+  if (command.length === 0 || unknown !== undefined) {
+    const what = unknown === undefined ? "is empty" : `names ${unknown}, which is no argument of it`;
+    throw new SallyportError(failure("E3008", { message: `The command of operation "${name}" ${what}.` }));
+  }
+  return { command: [...command], stdin, stdout, success: [...success], env: { ...env } };
 }
+
+/** What a command gives that is not read as JSON (FR-EXE-06). */
+const TEXT_RESULT: JsonSchema = {
+  type: "object",
+  properties: {
+    exitCode: { type: "integer" },
+    stdout: { type: "string" },
+    stderr: { type: "string" },
+    encoding: { enum: ["utf8", "base64"] },
+  },
+  required: ["exitCode", "stdout", "stderr"],
+  additionalProperties: false,
+};

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Quarantine } from "../ports/tool-records.ts";
+import type { Quarantine } from "../ports/tools.ts";
 import { calculator } from "./fixtures/manifests.ts";
 import { ToolRegistry } from "./registry.ts";
 

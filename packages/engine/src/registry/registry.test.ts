@@ -1,11 +1,12 @@
 import { completeManifest, type Failure, type ToolManifest } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import type { ToolRecord } from "../ports/tool-records.ts";
+import type { ToolRecord } from "../ports/tools.ts";
 import { createSchemaCompiler, lintSchema } from "../validate/index.ts";
 import { ADD_INPUT, calculator } from "./fixtures/manifests.ts";
-import { manifestHash } from "./manifest-hash.ts";
-import type { Registered } from "./register.ts";
-import { type RegistryOptions, type ResolvedTool, ToolRegistry } from "./registry.ts";
+import { manifestHash } from "./manifest.ts";
+import type { Registered, RegistryOptions } from "./register.ts";
+import { ToolRegistry } from "./registry.ts";
+import type { ResolvedTool } from "./resolve.ts";
 
 const DAY = 86_400_000;
 const NOW = Date.parse("2026-01-01T00:00:00Z");
@@ -65,6 +66,25 @@ describe("registering", () => {
     );
     expect(again).toMatchObject({ added: false });
     expect(found(resolve(registry)).implementation).toBe(implementation);
+  });
+
+  it("resolves to the newest version that is loaded, to one without code only where none is loaded [L3-REG-2]", () => {
+    const registry = registryWith(["1.0.0", "1.1.0", "1.2.0"]);
+    const load = (version: string) =>
+      registry.register(calculator(version), { now: NOW, implementation, onDuplicate: "attach" });
+    const version = (range?: string) => found(resolve(registry, range)).manifest.version;
+    expect(version()).toBe("1.2.0");
+    load("1.1.0");
+    expect([version(), version("^1.0.0"), version("1.2.0"), version("~1.0.0")]).toEqual([
+      "1.1.0",
+      "1.1.0",
+      "1.2.0",
+      "1.0.0",
+    ]);
+    load("1.0.0");
+    registry.unload("calc", "1.1.0");
+    expect([version(), version("^1.0.0")]).toEqual(["1.0.0", "1.0.0"]);
+    expect(registry.definitions(NOW)).toMatchObject([{ version: "1.0.0" }]);
   });
 
   it("refuses other content under the same version (E3011)", () => {
@@ -155,16 +175,16 @@ describe("resolving", () => {
     const store = found(registry.resolve({ tool: "calc", operation: "store", now: NOW }));
     expect(add).toMatchObject({
       operationName: "add",
-      conduct: { sideEffects: "none", risk: "low", requiredCapabilities: ["math"] },
+      traits: { sideEffects: "none", risk: "low", requiredCapabilities: ["math"] },
       limits: { timeoutMs: 30_000 },
     });
     expect(store).toMatchObject({
-      conduct: { sideEffects: "state", risk: "medium", requiredCapabilities: ["memory"] },
+      traits: { sideEffects: "state", risk: "medium", requiredCapabilities: ["memory"] },
       limits: { timeoutMs: 50 },
     });
     expect(
-      Object.isFrozen(store.conduct) &&
-        store.conduct === found(registry.resolve({ tool: "calc", operation: "store", now: NOW })).conduct,
+      Object.isFrozen(store.traits) &&
+        store.traits === found(registry.resolve({ tool: "calc", operation: "store", now: NOW })).traits,
     ).toBe(true);
   });
 

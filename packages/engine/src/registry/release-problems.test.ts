@@ -1,7 +1,7 @@
 import type { ManifestDraft } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import { releaseProblems } from "./compatibility.ts";
 import { ADD_INPUT, calculator } from "./fixtures/manifests.ts";
-import { releaseProblems } from "./release-problems.ts";
 
 const operations = (changes: object) => ({
   operations: {

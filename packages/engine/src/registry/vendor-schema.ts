@@ -1,4 +1,11 @@
-import { failure, isJsonObject, type JsonSchema, type JsonValue, SallyportError } from "@sallyport/protocol";
+import {
+  failure,
+  type Issue,
+  isJsonObject,
+  type JsonSchema,
+  type JsonValue,
+  SallyportError,
+} from "@sallyport/protocol";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 
 /** A schema of a validation library: it can validate and knows its JSON Schema. */
@@ -20,18 +27,7 @@ export type ResultOf<Schema> = Schema extends StandardSchemaV1
   : unknown;
 
 /** Libraries write formats and lookarounds that do not run everywhere; they still check those themselves. */
-const PORTABLE_FORMATS = new Set([
-  "date-time",
-  "date",
-  "time",
-  "duration",
-  "email",
-  "hostname",
-  "ipv4",
-  "ipv6",
-  "uri",
-  "uuid",
-]);
+const PORTABLE_FORMATS = new Set("date-time date time duration email hostname ipv4 ipv6 uri uuid".split(" "));
 const NOT_LINEAR = /\(\?<?[=!]|\\[1-9]|\\k</;
 
 export function isVendorSchema(schema: object): schema is VendorSchema {
@@ -92,4 +88,30 @@ function isPortable(keyword: string, member: JsonValue): boolean {
   if (typeof member !== "string") return true;
   if (keyword === "format") return PORTABLE_FORMATS.has(member);
   return keyword !== "pattern" || !NOT_LINEAR.test(member);
+}
+
+/** Thrown by a tool whose own schema refuses the input; runners report it as bad arguments, not as a failed tool. */
+export class InvalidInput extends Error {
+  /** An own property, because an error that crosses a thread keeps only those. */
+  readonly invalidInput = true;
+  readonly issues: Issue[];
+
+  constructor(issues: Issue[]) {
+    super(`Invalid input: ${issues.map(({ path, reason }) => `${path || "/"} ${reason}`).join("; ")}`);
+    this.name = "InvalidInput";
+    this.issues = issues;
+  }
+}
+
+/** The typed value of an input, by the library's own validation. Throws InvalidInput when it refuses. */
+export async function parseInput(schema: VendorSchema, raw: unknown): Promise<unknown> {
+  const result = await schema["~standard"].validate(raw);
+  if (result.issues) throw new InvalidInput(result.issues.map(issueOf));
+  return result.value;
+}
+
+function issueOf({ message, path = [] }: StandardSchemaV1.Issue): Issue {
+  const keys = path.map((segment) => String(typeof segment === "object" ? segment.key : segment));
+  const tokens = keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+  return { path: tokens.join(""), reason: message };
 }

@@ -1,11 +1,10 @@
 import type { CallAnswer } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import type { Span, Tracer } from "../ports/platform.ts";
 import type { Confinement } from "../ports/runner.ts";
-import type { Span, Tracer } from "../ports/telemetry.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
-import { CallSpan } from "./call-span.ts";
+import { CallSpan, withSandboxSpan } from "./call-span.ts";
 import { RecordingTracer } from "./fixtures/recording-tracer.ts";
-import { withSandboxSpan } from "./sandbox-span.ts";
 
 const CALL = { callId: "c1", tool: "sum" };
 const TRACEPARENT = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;

@@ -1,6 +1,27 @@
 import type { Accepted, CallAnswer } from "@sallyport/protocol";
-import type { Attributes, Span, SpanOutcome, SpanStart, TraceContext, Tracer } from "../ports/telemetry.ts";
-import { CALL_SPAN, spanNameOf } from "./span-names.ts";
+import type { Attributes, Span, SpanOutcome, SpanStart, TraceContext, Tracer } from "../ports/platform.ts";
+import type { Confinement } from "../ports/runner.ts";
+
+/** What each stage of the passage is called in a trace (L3P2-5). */
+const STAGE_SPANS: Readonly<Record<string, string>> = {
+  resolve: "tool_registry.lookup",
+  validate: "input.validate",
+  authorise: "permission.check",
+  approve: "approval.check",
+  admit: "admission.wait",
+  "journal intent": "journal.intent",
+  execute: "tool.execute",
+  "check result": "result.validate",
+  commit: "event.publish",
+};
+
+/** The span a whole call is. */
+const CALL_SPAN = "tool.invoke";
+
+/** A stage that has no name there keeps its own. */
+export function spanNameOf(stage: string): string {
+  return (Object.hasOwn(STAGE_SPANS, stage) ? STAGE_SPANS[stage] : undefined) ?? stage;
+}
 
 /** A part of a call that takes time; end it exactly once. */
 export interface OpenSpan {
@@ -89,4 +110,20 @@ function guarded<T>(ask: () => T): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The confinement with a span from now until its sandbox is there. Where the run ends without one the span is left open
+ * and never seen: there was no sandbox to speak of.
+ */
+export function withSandboxSpan(confinement: Confinement, span: CallSpan | undefined): Confinement {
+  if (!span) return confinement;
+  const creating = span.open("sandbox.create");
+  return {
+    ...confinement,
+    onEvent: (event) => {
+      if (event === "SANDBOX_CREATED") creating.end({ ok: true });
+      confinement.onEvent?.(event);
+    },
+  };
 }

@@ -1,4 +1,3 @@
-export { CallSpan, type OpenSpan } from "./call-span.ts";
-export { withSandboxSpan } from "./sandbox-span.ts";
+export { CallSpan, type OpenSpan, withSandboxSpan } from "./call-span.ts";
+export type { Load } from "./metrics.ts";
 export { Telemetry, type TelemetryOptions } from "./telemetry.ts";
-export type { Load } from "./watch-load.ts";

@@ -7,6 +7,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { MemoryMeter } from "../memory/meter.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
+import { BUCKETS } from "./metrics.ts";
 import { Telemetry } from "./telemetry.ts";
 
 const tools = [
@@ -38,6 +39,26 @@ describe("telemetry", () => {
     const { count, p50, p95, p99 } = meter.summary("tool_execution_duration_seconds", { tool_id: "ok" });
     expect(count).toBe(4);
     expect(p50 <= p95 && p95 <= p99).toBe(true);
+  });
+
+  it("counts a rollback for each attempt that was undone, and bytes, not characters [R1-8.2]", async () => {
+    let left = 2;
+    const run = () => (left-- > 0 ? new Promise(() => undefined) : "\u{1f600}");
+    const conduct = { idempotent: true, limits: { timeoutMs: 20, memoryBytes: 1e9 } };
+    const { call, engine, meter } = await fixtureEngine({ retry: { baseDelayMs: 1 } }, [
+      { id: "late", run, conduct },
+    ]);
+    expect(await call("late", {})).toMatchObject({ status: "success", attempts: 3 });
+    await engine.close();
+    expect(meter.total("tool_rollbacks_total", { tool_id: "late" })).toBe(2);
+    expect(meter.summary("tool_io_bytes", { tool_id: "late", direction: "out" }).sum).toBe(6);
+  });
+
+  it("tells fast calls apart in buckets of its own, beside the specified ones [L3P2-5]", () => {
+    for (const specified of [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300])
+      expect(BUCKETS.execution).toContain(specified);
+    expect(BUCKETS.execution.filter((bound) => bound < 0.1).length).toBeGreaterThan(3);
+    expect(BUCKETS.execution).toEqual([...BUCKETS.execution].sort((one, other) => one - other));
   });
 
   it("fits a real OpenTelemetry meter [R1-8.2]", async () => {

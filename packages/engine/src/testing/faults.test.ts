@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/index.ts";
 import { FaultPlan, withFaults } from "./faults.ts";
-import { applied, opening, sampleCall } from "./store-contract-samples.ts";
+import { applied, opening, sampleCall } from "./store-samples.ts";
 
 const error = new Error("injected");
 
@@ -21,7 +21,7 @@ describe("a port with faults", () => {
     const counter = withFaults(Object.freeze(new Counter()), plan);
     expect(counter.add()).toBe(1);
     expect(await counter.nested.peek()).toBe(1);
-    expect("add" in counter && Object.keys(counter)).toEqual(["nested"]);
+    expect({ ...counter }).toHaveProperty("add");
     expect(plan.seen).toEqual([
       { method: "add", nth: 1 },
       { method: "nested.peek", nth: 1 },

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { mapMethods } from "../map-methods.ts";
 
 /**
  * What happens at the chosen point. `reject` and `throw` fail the method, as a promise or at once; `hang` never
@@ -68,42 +69,11 @@ export class FaultPlan {
  * without a rule behave exactly as before; what they return is not wrapped.
  */
 export function withFaults<Port extends object>(port: Port, plan: FaultPlan): Port {
-  return wrap(port, { plan, path: "" });
-}
-
-function wrap<Target extends object>(target: Target, at: { plan: FaultPlan; path: string }): Target {
-  const wrapped = new Map<PropertyKey, unknown>();
-  const standIn: Target = Object.create(null);
-  return new Proxy(standIn, {
-    get(_, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof name === "symbol" || !isWrappable(value)) return value;
-      if (!wrapped.has(name))
-        wrapped.set(name, wrapMember(target, value, { ...at, path: `${at.path}${name}` }));
-      return wrapped.get(name);
-    },
-    has: (_, name) => Reflect.has(target, name),
-    ownKeys: () => Reflect.ownKeys(target),
-    getOwnPropertyDescriptor: (_, name) =>
-      Object.hasOwn(target, name) ? { enumerable: true, configurable: true } : undefined,
+  return mapMethods(port, (method, path) => (...args) => {
+    const rules = plan.enter(path);
+    const run = () => method(...args);
+    return rules.length === 0 ? run() : runWithFaults(run, { plan, rules });
   });
-}
-
-type Method = (...args: unknown[]) => unknown;
-
-function isWrappable(value: unknown): value is object | Method {
-  return (
-    typeof value === "function" || (typeof value === "object" && value !== null && !Array.isArray(value))
-  );
-}
-
-function wrapMember(owner: object, member: object | Method, at: { plan: FaultPlan; path: string }): unknown {
-  if (typeof member !== "function") return wrap(member, { ...at, path: `${at.path}.` });
-  return (...args: unknown[]) => {
-    const rules = at.plan.enter(at.path);
-    const run = () => Reflect.apply(member, owner, args);
-    return rules.length === 0 ? run() : runWithFaults(run, { plan: at.plan, rules });
-  };
 }
 
 /** A `throw` before the method leaves it synchronous; every other fault makes its result a promise. */

@@ -1,12 +1,12 @@
 import type { CallAnswer, JsonValue } from "@sallyport/protocol";
 import { isFailure, SallyportError } from "@sallyport/protocol";
-import { grantAuthority } from "../authorise/house-authority.ts";
-import { createEngine, type Engine } from "../call/engine.ts";
-import type { EngineOptions } from "../call/furnish.ts";
-import type { CallRequest } from "../call/house.ts";
+import type { EngineOptions } from "../admin/compose.ts";
+import { createEngine, type Engine } from "../admin/engine.ts";
+import { grantAuthority } from "../authorise/authority.ts";
+import type { CallRequest } from "../context.ts";
 import { createMemoryStore } from "../memory/index.ts";
 import { MemoryMeter } from "../memory/meter.ts";
-import { RecentErrors } from "../memory/system.ts";
+import { RecentErrors } from "../memory/platform.ts";
 import type { ToolFunction } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 

@@ -1,5 +1,4 @@
-export { type ConversationsFixture, conversationsContract } from "./conversations-contract.ts";
 export { type FaultAction, FaultPlan, type FaultPoint, type FaultRule, withFaults } from "./faults.ts";
+export { type FixtureTool, fixtureEngine } from "./fixture-engine.ts";
 export { storeContract } from "./store-contract.ts";
-export * from "./store-contract-permit-samples.ts";
-export * from "./store-contract-samples.ts";
+export * from "./store-samples.ts";

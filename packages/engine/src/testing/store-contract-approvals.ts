@@ -1,18 +1,211 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { ApprovalFilter, ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
-import type { OpenFixture } from "./store-contract.ts";
-import { moved, sampleApproval } from "./store-contract-permit-samples.ts";
-import { applied, refusal, unitOf } from "./store-contract-samples.ts";
+import {
+  applied,
+  contentsOf,
+  failedClosing,
+  moved,
+  ODD_TEXT,
+  refusal,
+  type StoreTest,
+  sampleApproval,
+  sampleCallback,
+  sampleIntent,
+  sampleRevocation,
+  sampleStandingGrant,
+  sampleTool,
+  unitOf,
+} from "./store-samples.ts";
+
+const CROWD = 20;
+const SCOPE = { tenant: "acme", tool: "calc" };
+
+/** A yes and the call it lets through become durable together: once, or not at all. */
+export function consentContract(it: StoreTest): void {
+  describe("a call and its approval", () => {
+    wholeTests(it);
+    raceTests(it);
+  });
+}
+
+/** A waiting call and its approved approval, as the store has them now. */
+async function asked(store: Store) {
+  const call = sampleIntent({ phase: "waiting" });
+  const record = sampleApproval({ callId: call.callId });
+  const approved = moved(record, "approved");
+  const unit = unitOf({ open: call, approvals: [{ record, order: "{}" }], events: ["{}"] });
+  await applied(store, unit);
+  await applied(store, unitOf({ approvals: [{ record: approved, expect: 1 }], events: ["{}"] }));
+  return { call, approved };
+}
+
+type Asked = Awaited<ReturnType<typeof asked>>;
+
+/** Consumes the approval and begins the call, with everything a unit may hold beside. */
+function running({ call, approved }: Asked, owner: string): UnitOfWork {
+  const record = moved(approved, "consumed");
+  return unitOf({
+    begin: { ...call, owner },
+    approvals: [{ record, expect: approved.revision, order: null }],
+    events: [`{"by":"${owner}"}`],
+    outbox: [{ callId: call.callId, type: "tool.invoked" }],
+  });
+}
+
+function wholeTests(it: StoreTest): void {
+  it("go on together [FR-APR-03]", async ({ store }) => {
+    const both = await asked(store);
+    await applied(store, running(both, "run-2"));
+    expect(await store.calls.get(both.call.callId)).toMatchObject({ phase: "executing", owner: "run-2" });
+    expect(await store.approvals.ofCall(both.call.callId)).toEqual(moved(both.approved, "consumed"));
+    expect(await store.approvals.order(both.approved.approvalId)).toBeUndefined();
+  });
+
+  it("stay as they are when any part of the unit is refused", async ({ store }) => {
+    const both = await asked(store);
+    const known = sampleStandingGrant();
+    const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
+    await applied(store, unitOf({ grants: [{ record: known }], state }));
+    const before = await contentsOf(store);
+    const callback = sampleCallback({ attempts: 3 });
+    const unit: UnitOfWork = {
+      ...running(both, "run-2"),
+      tools: [{ record: sampleTool("calc", "1.0.0") }],
+      grants: [{ record: sampleStandingGrant() }],
+      grantUses: [{ grantId: known.grantId, at: 5 }],
+      revocations: [sampleRevocation()],
+      callbacks: [{ callback }],
+    };
+    const late = { record: { ...moved(both.approved, "denied"), revision: 2 }, expect: 1 };
+    const refused: [UnitOfWork, object][] = [
+      [{ ...unit, open: both.call }, { kind: "duplicate_call" }],
+      [{ ...unit, begin: sampleIntent() }, { kind: "not_waiting" }],
+      [{ ...unit, close: { callId: "nobody", phase: "unknown" } }, { kind: "not_open" }],
+      [
+        { ...unit, approvals: [late] },
+        { kind: "approval", approvalId: both.approved.approvalId },
+      ],
+      [
+        { ...unit, grants: [{ record: known }] },
+        { kind: "grant", grantId: known.grantId },
+      ],
+      [
+        { ...unit, callbacks: [{ callback, expect: 3 }] },
+        { kind: "callback", callId: callback.callId },
+      ],
+      [
+        { ...unit, state },
+        { kind: "state", keys: ["n"] },
+      ],
+    ];
+    for (const [one, conflict] of refused) {
+      expect(await refusal(store, one)).toEqual(conflict);
+      expect(await contentsOf(store)).toEqual(before);
+      expect(await store.approvals.order(both.approved.approvalId)).toBe("{}");
+    }
+    await applied(store, unit);
+  });
+
+  it("name the conflict of the call before the approval's, the grant's, the callback's, the state's", async ({
+    store,
+  }) => {
+    const both = await asked(store);
+    const grant = sampleStandingGrant();
+    const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
+    const callbacks = [{ callback: sampleCallback() }];
+    const unit = { ...running(both, "run-2"), grants: [{ record: grant }], callbacks, state };
+    await applied(store, unit);
+    const kinds: string[] = [];
+    const { begin: _, approvals: __, grants: ___, callbacks: ____, ...rest } = unit;
+    for (const one of [
+      { ...unit, open: both.call },
+      { ...unit, close: { callId: "nobody", phase: "unknown" as const } },
+      { ...rest, approvals: unit.approvals ?? [], grants: unit.grants, callbacks },
+      { ...rest, grants: unit.grants, callbacks },
+      { ...rest, callbacks },
+      rest,
+    ]) {
+      kinds.push((await refusal(store, one)).kind);
+    }
+    expect(kinds).toEqual(["duplicate_call", "not_waiting", "approval", "grant", "callback", "state"]);
+  });
+}
+
+function raceTests(it: StoreTest): void {
+  it("let one of many begin, and the others leave nothing [FR-APR-03]", async ({ store }) => {
+    const both = await asked(store);
+    const owners = Array.from({ length: CROWD }, (_, index) => `racer-${index}`);
+    const results = await Promise.all(owners.map((owner) => store.commit(running(both, owner))));
+    const winners = owners.filter((_, index) => results[index]?.ok);
+    expect(winners).toHaveLength(1);
+    for (const result of results) if (!result.ok) expect(result.conflict).toEqual({ kind: "not_waiting" });
+    expect(await store.calls.get(both.call.callId)).toMatchObject({ owner: winners[0] });
+    expect(await store.approvals.get(both.approved.approvalId)).toEqual(moved(both.approved, "consumed"));
+    const events = await store.audit.read("acme", { after: 2, limit: 99 });
+    expect(events.map(({ body }) => body)).toEqual([`{"by":"${winners[0]}"}`]);
+    expect(await store.outbox.pending(99)).toHaveLength(1);
+  });
+
+  it("let one of many reserve an approval", async ({ store }) => {
+    const { approved } = await asked(store);
+    const results = await Promise.all(
+      Array.from({ length: CROWD }, (_, index) => {
+        const standing = { state: "reserved", owner: `racer-${index}`, until: 9 } as const;
+        const record = { ...approved, standing, revision: 3 };
+        return store.commit(unitOf({ approvals: [{ record, expect: 2 }], events: ["{}"] }));
+      }),
+    );
+    const winner = results.findIndex(({ ok }) => ok);
+    const conflict = { kind: "approval", approvalId: approved.approvalId };
+    expect(results.filter((result) => !result.ok).map(({ conflict }) => conflict)).toEqual(
+      Array.from({ length: CROWD - 1 }, () => conflict),
+    );
+    const kept = await store.approvals.get(approved.approvalId);
+    expect(kept?.standing).toMatchObject({ owner: `racer-${winner}` });
+    expect(await store.audit.head("acme")).toMatchObject({ sequence: 3 });
+  });
+
+  it("end one way when many begin and many withdraw", async ({ store }) => {
+    const both = await asked(store);
+    const withdrawal = unitOf({
+      close: { callId: both.call.callId, phase: "closed", closing: failedClosing(both.call.callId, "error") },
+      approvals: [{ record: moved(both.approved, "withdrawn"), expect: 2, order: null }],
+      events: ['{"by":"nobody"}'],
+    });
+    const units = Array.from({ length: CROWD }, (_, index) =>
+      index % 2 === 0 ? withdrawal : running(both, "run-2"),
+    );
+    const results = await Promise.all(units.map((unit) => store.commit(unit)));
+    const winners = results.flatMap(({ ok }, index) => (ok ? [index % 2] : []));
+    expect(winners).toHaveLength(1);
+    const phase = (await store.calls.get(both.call.callId))?.phase;
+    const state = (await store.approvals.get(both.approved.approvalId))?.standing.state;
+    expect([phase, state]).toEqual(winners[0] === 0 ? ["closed", "withdrawn"] : ["executing", "consumed"]);
+    expect(await store.audit.head("acme")).toMatchObject({ sequence: 3 });
+  });
+
+  it("count every use of a grant, although it is changed meanwhile", async ({ store }) => {
+    const grant = sampleStandingGrant();
+    await applied(store, unitOf({ grants: [{ record: grant }] }));
+    const change = { ...grant, revokedAt: 9, revision: 2 };
+    const units = Array.from({ length: CROWD }, (_, index) =>
+      unitOf({
+        grantUses: [{ grantId: grant.grantId, at: CROWD - index }],
+        ...(index === 5 && { grants: [{ record: change, expect: 1 }] }),
+      }),
+    );
+    await Promise.all(units.map((unit) => applied(store, unit)));
+    expect(await store.grants.get(grant.grantId)).toEqual({ ...change, uses: CROWD, lastUsedAt: CROWD });
+  });
+}
 
 /** Approvals change only by a write made on their newest revision; their orders are kept apart and can be forgotten. */
-export function approvalsContract(open: OpenFixture): void {
+export function approvalsContract(it: StoreTest): void {
   describe("approvals", () => {
-    keepingTests(open);
-    revisionTests(open);
-    mistakeTests(open);
-    orderTests(open);
-    readingTests(open);
+    keepingTests(it);
+    orderTests(it);
+    readingTests(it);
   });
 }
 
@@ -25,20 +218,16 @@ const change = (record: ApprovalRecord, more: Partial<ApprovalWrite> = {}): Appr
   ...more,
 });
 
-const events = async (store: Store) => (await store.audit.head("acme"))?.sequence ?? 0;
-
-function keepingTests(open: OpenFixture): void {
-  it("are unknown until they are written", async () => {
-    const { store } = await open();
+function keepingTests(it: StoreTest): void {
+  it("are unknown until they are written", async ({ store }) => {
     expect(await store.approvals.get("nobody")).toBeUndefined();
     expect(await store.approvals.ofCall("nobody")).toBeUndefined();
     expect(await store.approvals.order("nobody")).toBeUndefined();
     expect(await store.approvals.list({ limit: 9 })).toEqual([]);
   });
 
-  it("are kept whole, odd text included, and only what they have [FR-APR-03]", async () => {
-    const { store } = await open();
-    const odd = 'a\u0000b "\\ \uffff \u{1f600} \u2028 \ud800';
+  it("are kept whole, odd text included, and only what they have [FR-APR-03]", async ({ store }) => {
+    const odd = `${ODD_TEXT} \ud800`;
     const plain = sampleApproval();
     const full = sampleApproval({
       user: odd,
@@ -51,107 +240,10 @@ function keepingTests(open: OpenFixture): void {
     expect(await store.approvals.get(plain.approvalId)).toEqual(plain);
     expect(await store.approvals.get(full.approvalId)).toEqual(full);
   });
-
-  it("are the store's own: a later change of what was given or read changes nothing", async () => {
-    const { store } = await open();
-    const record = sampleApproval();
-    const before = structuredClone(record);
-    await applied(store, asking({ record }));
-    record.rules.push("later");
-    const read = await store.approvals.get(record.approvalId);
-    read?.levels.push({ level: 2, approvers: ["mallory"], timeoutMs: 1 });
-    const [listed] = await store.approvals.list({ limit: 1 });
-    if (listed) listed.standing = { state: "approved", at: 1 };
-    expect(await store.approvals.get(record.approvalId)).toEqual(before);
-  });
 }
 
-function revisionTests(open: OpenFixture): void {
-  it("are written once under one id", async () => {
-    const { store } = await open();
-    const record = sampleApproval();
-    await applied(store, asking({ record }));
-    const again = { record: sampleApproval({ approvalId: record.approvalId, reason: "Other." }), order: "x" };
-    const conflict = { kind: "approval", approvalId: record.approvalId };
-    expect(await refusal(store, asking(again))).toEqual(conflict);
-    expect(await store.approvals.get(record.approvalId)).toEqual(record);
-    expect(await store.approvals.order(record.approvalId)).toBeUndefined();
-    expect(await events(store)).toBe(1);
-  });
-
-  it("change when the writer knows the newest revision, and only then [FR-APR-03]", async () => {
-    const { store } = await open();
-    const first = sampleApproval();
-    await applied(store, asking({ record: first }));
-    const approved = moved(first, "approved");
-    await applied(store, asking(change(approved)));
-    expect(await store.approvals.get(first.approvalId)).toEqual(approved);
-    const conflict = { kind: "approval", approvalId: first.approvalId };
-    expect(await refusal(store, asking(change(moved(first, "denied"))))).toEqual(conflict);
-    const ahead = moved({ ...approved, revision: 3 }, "denied");
-    expect(await refusal(store, asking(change(ahead)))).toEqual(conflict);
-    expect(await store.approvals.get(first.approvalId)).toEqual(approved);
-    expect(await events(store)).toBe(2);
-  });
-
-  it("do not come into being by a change", async () => {
-    const { store } = await open();
-    const record = moved(sampleApproval(), "approved");
-    const conflict = { kind: "approval", approvalId: record.approvalId };
-    expect(await refusal(store, asking(change(record)))).toEqual(conflict);
-    expect(await store.approvals.get(record.approvalId)).toBeUndefined();
-  });
-
-  it("follow each other within a unit", async () => {
-    const { store } = await open();
-    const first = sampleApproval();
-    const second = moved(first, "approved");
-    const third = moved(second, "reserved");
-    await applied(store, asking({ record: first, order: "{}" }, change(second), change(third)));
-    expect(await store.approvals.get(first.approvalId)).toEqual(third);
-    expect(await store.approvals.order(first.approvalId)).toBe("{}");
-  });
-
-  it("refuse a unit whole when one of its writes comes too late", async () => {
-    const { store } = await open();
-    const [first, other, fresh] = [sampleApproval(), sampleApproval(), sampleApproval()];
-    await applied(store, asking({ record: first, order: "kept" }, { record: other }));
-    const unit = asking(
-      { record: fresh, order: "new" },
-      change(moved(first, "approved"), { order: null }),
-      change(moved(other, "approved")),
-      change(moved(first, "denied")),
-    );
-    expect(await refusal(store, unit)).toEqual({ kind: "approval", approvalId: first.approvalId });
-    const left = await store.approvals.list({ limit: 9 });
-    expect(left).toEqual([other, first]);
-    expect(await store.approvals.order(first.approvalId)).toBe("kept");
-    expect(await events(store)).toBe(1);
-  });
-}
-
-function mistakeTests(open: OpenFixture): void {
-  it.each([
-    ["a new one that is not the first", { revision: 2 }, undefined],
-    ["a change that keeps its revision", { revision: 1 }, 1],
-    ["a change that skips one", { revision: 3 }, 1],
-    ["a change on no number", { revision: 2 }, Number.NaN],
-  ])("reject %s, and nothing of its unit is kept", async (_, fields, expected) => {
-    const { store } = await open();
-    const record = sampleApproval();
-    await applied(store, asking({ record }));
-    const wrong = { ...record, ...fields, approvalId: expected === undefined ? "new" : record.approvalId };
-    const write = { record: wrong, ...(expected !== undefined && { expect: expected }) };
-    const unit = asking({ record: sampleApproval({ approvalId: "beside" }) }, write);
-    await expect(store.commit(unit)).rejects.toThrow(/revision/);
-    expect(await store.approvals.list({ limit: 9 })).toEqual([record]);
-    expect(await events(store)).toBe(1);
-  });
-}
-
-function orderTests(open: OpenFixture): void {
-  it("keep the order apart from the record, until it is replaced or forgotten", async () => {
-    const { store } = await open();
+function orderTests(it: StoreTest): void {
+  it("keep the order apart from the record, until it is replaced or forgotten", async ({ store }) => {
     const first = sampleApproval();
     const order = '{"secret":"hunter2 \\u0000 \u0000 \u{1f600}"}';
     const kept = () => store.approvals.order(first.approvalId);
@@ -167,8 +259,7 @@ function orderTests(open: OpenFixture): void {
     expect(await kept()).toBeUndefined();
   });
 
-  it("show the order nowhere else", async () => {
-    const { store } = await open();
+  it("show the order nowhere else", async ({ store }) => {
     const record = sampleApproval();
     await applied(store, asking({ record, order: "hunter2" }));
     const { get, ofCall, list } = store.approvals;
@@ -176,8 +267,7 @@ function orderTests(open: OpenFixture): void {
     expect(shown).toEqual([record, record, record]);
   });
 
-  it("may come without an order, and get one later", async () => {
-    const { store } = await open();
+  it("may come without an order, and get one later", async ({ store }) => {
     const [none, forgotten] = [sampleApproval(), sampleApproval()];
     await applied(store, asking({ record: none }, { record: forgotten, order: null }));
     expect(await store.approvals.order(none.approvalId)).toBeUndefined();
@@ -187,9 +277,8 @@ function orderTests(open: OpenFixture): void {
   });
 }
 
-function readingTests(open: OpenFixture): void {
-  it("are listed newest first, by tenant and state, page after page", async () => {
-    const { store } = await open();
+function readingTests(it: StoreTest): void {
+  it("are listed newest first, by tenant and state, page after page", async ({ store }) => {
     const ids = await fill(store);
     const list = async (filter: Omit<ApprovalFilter, "limit">, limit = 10) =>
       (await store.approvals.list({ ...filter, limit })).map(({ approvalId }) => ids.indexOf(approvalId));
@@ -210,8 +299,7 @@ function readingTests(open: OpenFixture): void {
     expect(await list({ states: [] })).toEqual([]);
   });
 
-  it("are found by their call, the newest when there are several", async () => {
-    const { store } = await open();
+  it("are found by their call, the newest when there are several", async ({ store }) => {
     const first = sampleApproval();
     const second = sampleApproval({ callId: first.callId });
     await applied(store, asking({ record: first }));

@@ -1,31 +1,109 @@
-import { describe, expect, it } from "vitest";
+import type { CallAnswer, JsonValue } from "@sallyport/protocol";
+import { describe, expect } from "vitest";
+import { GENESIS, linkAll } from "../audit/index.ts";
 import type { Store } from "../ports/store.ts";
-import type { OpenFixture } from "./store-contract.ts";
 import {
   applied,
+  contentsOf,
+  crowd,
   failedClosing,
   opening,
   refusal,
+  type StoreTest,
+  sampleApproval,
   sampleCall,
+  sampleCallback,
   sampleClosing,
   sampleIntent,
+  sampleRevocation,
+  sampleStandingGrant,
+  sampleTool,
   unitOf,
-} from "./store-contract-samples.ts";
+  writing,
+} from "./store-samples.ts";
 
-/** A unit is applied whole or not at all, and a call moves only along its phases. */
-export function commitContract(open: OpenFixture): void {
-  describe("a unit of work", () => {
-    guardTests(open);
-    phaseTests(open);
-    receiptTests(open);
-    contentTests(open);
-    answerTests(open);
+const CROWD = 100;
+
+/** What holds when many commit at once. */
+export function raceContract(it: StoreTest): void {
+  describe("many units at once", () => {
+    it("give each tenant one contiguous chain and each event its own link [R1-8.1]", async ({ store }) => {
+      const units = crowd(CROWD, () => unitOf({ open: sampleCall(), events: ['{"a":1}', '{"b":2}'] }));
+      const done = await Promise.all(units.map((unit) => applied(store, unit)));
+      const entries = await store.audit.read("acme", { after: 0, limit: 1000 });
+      expect(entries).toEqual(
+        linkAll(
+          GENESIS,
+          entries.map(({ body }) => body),
+        ),
+      );
+      expect(entries).toHaveLength(2 * CROWD);
+      const links = done
+        .flatMap(({ link }) => link ?? [])
+        .sort((one, other) => one.sequence - other.sequence);
+      const lastOfUnits = entries.filter((_, index) => index % 2 === 1);
+      expect(links).toEqual(lastOfUnits.map(({ sequence, hash }) => ({ sequence, hash })));
+    });
+
+    it("let one of those with the same idempotency key through, and show it to the others", async ({
+      store,
+    }) => {
+      const units = crowd(CROWD, () => opening(sampleCall({ idempotencyKey: "once" })));
+      const results = await Promise.all(units.map((unit) => store.commit(unit)));
+      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+      const winner = await store.calls.byIdempotencyKey({ tenant: "acme", agent: "agent-1", key: "once" });
+      const shown = results.flatMap((result) => (result.ok ? [] : [result.conflict]));
+      for (const conflict of shown) expect(conflict).toEqual({ kind: "idempotency", existing: winner });
+    });
+
+    it("close a call once", async ({ store }) => {
+      const call = sampleIntent();
+      await applied(store, opening(call));
+      const close = { callId: call.callId, phase: "closed", closing: sampleClosing(call.callId) } as const;
+      const results = await Promise.all(crowd(CROWD, () => store.commit(unitOf({ close, events: ["{}"] }))));
+      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+      expect(await store.audit.head("acme")).toMatchObject({ sequence: 2 });
+    });
+
+    it("lose no update of a shared counter [R1-4.3]", async ({ store }) => {
+      const scope = { tenant: "acme", tool: "counter" };
+      const increment = async (): Promise<void> => {
+        const snapshot = await store.state.open(scope);
+        const entry = await store.state.get(snapshot, "n");
+        const next = Number(entry?.value ?? 0) + 1;
+        const result = await store.commit(writing(scope, snapshot, { n: next }));
+        store.state.release(snapshot);
+        if (!result.ok) await increment();
+      };
+      await Promise.all(Array.from({ length: 20 }, increment));
+      expect((await store.state.get(await store.state.open(scope), "n"))?.value).toBe(20);
+    });
+
+    it("do not disturb each other when some conflict", async ({ store }) => {
+      const known = sampleCall();
+      await applied(store, opening(known));
+      const units = crowd(CROWD, (index) => opening(index % 2 === 0 ? sampleCall() : known));
+      const results = await Promise.all(units.map((unit) => store.commit(unit)));
+      expect(results.map(({ ok }) => ok)).toEqual(crowd(CROWD, (index) => index % 2 === 0));
+      expect(await store.audit.head("acme")).toMatchObject({ sequence: 1 + CROWD / 2 });
+    });
   });
 }
 
-function guardTests(open: OpenFixture): void {
-  it("is refused when its call id is known, and nothing of it is kept", async () => {
-    const { store } = await open();
+/** A unit is applied whole or not at all, and a call moves only along its phases. */
+export function commitContract(it: StoreTest): void {
+  describe("a unit of work", () => {
+    guardTests(it);
+    repeatTests(it);
+    phaseTests(it);
+    receiptTests(it);
+    contentTests(it);
+    answerTests(it);
+  });
+}
+
+function guardTests(it: StoreTest): void {
+  it("is refused when its call id is known, and nothing of it is kept", async ({ store }) => {
     const call = sampleCall();
     await applied(store, opening(call));
     const again = { ...opening(call), outbox: [{ callId: call.callId, type: "tool.invoked" as const }] };
@@ -33,8 +111,7 @@ function guardTests(open: OpenFixture): void {
     expect(await counts(store)).toEqual({ calls: 1, events: 1, messages: 0 });
   });
 
-  it("is refused with the existing record when the idempotency key is taken", async () => {
-    const { store } = await open();
+  it("is refused with the existing record when the idempotency key is taken", async ({ store }) => {
     const first = sampleCall({ idempotencyKey: "k\u0000ey" });
     await applied(store, opening(first));
     const conflict = await refusal(store, opening(sampleCall({ idempotencyKey: "k\u0000ey" })));
@@ -42,8 +119,7 @@ function guardTests(open: OpenFixture): void {
     expect(await counts(store)).toEqual({ calls: 1, events: 1, messages: 0 });
   });
 
-  it("may use another tenant's or another agent's idempotency key", async () => {
-    const { store } = await open();
+  it("may use another tenant's or another agent's idempotency key", async ({ store }) => {
     await applied(store, opening(sampleCall({ idempotencyKey: "k" })));
     await applied(store, opening(sampleCall({ idempotencyKey: "k", tenant: "other" })));
     const last = sampleCall({ idempotencyKey: "k", agent: "agent-2" });
@@ -55,8 +131,9 @@ function guardTests(open: OpenFixture): void {
     ).toBeUndefined();
   });
 
-  it("reports the call's conflict before the state's, and leaves the state alone [R1-4.3]", async () => {
-    const { store } = await open();
+  it("reports the call's conflict before the state's, and leaves the state alone [R1-4.3]", async ({
+    store,
+  }) => {
     const scope = { tenant: "acme", tool: "calc" };
     const write = (value: number) => ({
       scope,
@@ -73,9 +150,44 @@ function guardTests(open: OpenFixture): void {
   });
 }
 
-function phaseTests(open: OpenFixture): void {
-  it("closes a call that is executing, and only once", async () => {
-    const { store } = await open();
+function repeatTests(it: StoreTest): void {
+  it("with an id is applied once, and answered the same when it is sent again", async ({ store }) => {
+    const call = sampleCall();
+    const outbox = [{ callId: call.callId, type: "tool.invoked" as const }];
+    const unit = { ...opening(call), id: "u-1", outbox };
+    const first = await applied(store, unit);
+    expect(first.link).toMatchObject({ sequence: 1 });
+    const others = await Promise.all([applied(store, unit), applied(store, unit)]);
+    expect(others).toEqual([first, first]);
+    expect(await counts(store)).toEqual({ calls: 1, events: 1, messages: 1 });
+    expect((await applied(store, { ...opening(sampleCall()), id: "u-2" })).link?.sequence).toBe(2);
+  });
+
+  it("is applied once also when it is sent again before it is answered, among others", async ({ store }) => {
+    const units = Array.from({ length: 40 }, (_, index) => unitOf({ id: `u-${index}`, events: ["{}"] }));
+    const results = await Promise.all([...units, ...units].map((unit) => applied(store, unit)));
+    expect(results.slice(40)).toEqual(results.slice(0, 40));
+    expect(await counts(store)).toMatchObject({ events: 40 });
+  });
+
+  it("without an id is applied each time", async ({ store }) => {
+    const unit = unitOf({ events: ["{}"] });
+    await applied(store, unit);
+    expect((await applied(store, unit)).link?.sequence).toBe(2);
+  });
+
+  it("is checked anew when it was refused the first time", async ({ store }) => {
+    const call = sampleIntent();
+    const close = { callId: call.callId, phase: "unknown" as const };
+    const unit = unitOf({ id: "u", close, events: ["{}"] });
+    expect(await refusal(store, unit)).toEqual({ kind: "not_open" });
+    await applied(store, opening(call));
+    expect((await applied(store, unit)).link?.sequence).toBe(2);
+  });
+}
+
+function phaseTests(it: StoreTest): void {
+  it("closes a call that is executing, and only once", async ({ store }) => {
     const call = sampleIntent();
     const closing = sampleClosing(call.callId);
     await applied(store, opening(call));
@@ -88,55 +200,75 @@ function phaseTests(open: OpenFixture): void {
     expect(await store.calls.get(call.callId)).toEqual(closed);
   });
 
-  it("takes a call from executing to unknown, and from there only to closed", async () => {
-    const { store } = await open();
+  it("takes a call from executing to unknown, and from there only to closed", async ({ store }) => {
     const call = sampleIntent();
     await applied(store, opening(call));
     const unknown = unitOf({ close: { callId: call.callId, phase: "unknown" }, events: ["{}"] });
     await applied(store, unknown);
     expect(await store.calls.get(call.callId)).toEqual({ ...call, phase: "unknown" });
     expect(await refusal(store, unknown)).toEqual({ kind: "not_open" });
-    const closing = sampleClosing(call.callId);
-    await applied(store, unitOf({ close: { callId: call.callId, phase: "closed", closing } }));
+    const close = { callId: call.callId, phase: "closed", closing: sampleClosing(call.callId) } as const;
+    // What was said of the call stands against its late owner; only who knows of the verdict may close it.
+    for (const late of [close, { ...close, from: "executing" as const }]) {
+      expect(await refusal(store, unitOf({ close: late, events: ["{}"] }))).toEqual({ kind: "not_open" });
+    }
+    expect((await store.calls.get(call.callId))?.phase).toBe("unknown");
+    await applied(store, unitOf({ close: { ...close, from: "unknown" } }));
     expect((await store.calls.get(call.callId))?.phase).toBe("closed");
   });
 
-  it("cannot close a call that is not in the journal", async () => {
-    const { store } = await open();
+  it("cannot close a call that is not in the journal", async ({ store }) => {
     const close = { callId: "nobody", phase: "closed", closing: sampleClosing("nobody") } as const;
     expect(await refusal(store, unitOf({ close }))).toEqual({ kind: "not_open" });
   });
 }
 
-function receiptTests(open: OpenFixture): void {
-  it("makes its last event the receipt of the call it opens or closes [R1-8.1]", async () => {
-    const { store } = await open();
+function receiptTests(it: StoreTest): void {
+  it("makes its last event the receipt of the call it opens or closes [R1-8.1]", async ({ store }) => {
     const call = sampleCall();
-    const { links } = await applied(store, unitOf({ open: call, events: ["{}", '{"last":true}'] }));
-    const receipt = { tenant: "acme", ...links[1], inputHash: call.inputHash, outputHash: "o".repeat(64) };
+    const { link } = await applied(store, unitOf({ open: call, events: ["{}", '{"last":true}'] }));
+    const receipt = { tenant: "acme", ...link, inputHash: call.inputHash, outputHash: "o".repeat(64) };
     expect((await store.calls.get(call.callId))?.closing?.answer.receipt).toEqual(receipt);
   });
 
-  it("gives a call closed later the receipt of its closing, not of its intent", async () => {
-    const { store } = await open();
+  it("names the digest of committed file effects in the receipt, and not of those a dry run dropped [R1-8.1]", async ({
+    store,
+  }) => {
+    const effects = { root: "/w", files: [], omitted: 0, diffsCut: false, digest: "e".repeat(64) };
+    const receiptOf = async (more: Pick<CallAnswer, "effects" | "dryRun">) => {
+      const call = sampleIntent();
+      const { answer, ...closing } = sampleClosing(call.callId);
+      await applied(store, opening(call));
+      const kept = { ...closing, answer: { ...answer, ...more } };
+      await applied(
+        store,
+        unitOf({ close: { callId: call.callId, phase: "closed", closing: kept }, events: ["{}"] }),
+      );
+      return (await store.calls.get(call.callId))?.closing?.answer.receipt;
+    };
+    expect(await receiptOf({ effects })).toMatchObject({ effectsHash: effects.digest });
+    expect(await receiptOf({ effects, dryRun: true })).not.toHaveProperty("effectsHash");
+    expect(await receiptOf({})).not.toHaveProperty("effectsHash");
+  });
+
+  it("gives a call closed later the receipt of its closing, not of its intent", async ({ store }) => {
     const { callId, ...intent } = sampleIntent();
     await applied(store, opening({ callId, ...intent }));
     const { outputHash: _, ...closing } = sampleClosing(callId);
     const close = { callId, phase: "closed", closing } as const;
-    const { links } = await applied(store, unitOf({ close, events: ['{"closed":true}'] }));
-    const receipt = { tenant: "acme", ...links[0], inputHash: intent.inputHash };
+    const { link } = await applied(store, unitOf({ close, events: ['{"closed":true}'] }));
+    const receipt = { tenant: "acme", ...link, inputHash: intent.inputHash };
     expect((await store.calls.get(callId))?.closing?.answer.receipt).toEqual(receipt);
   });
 }
 
-function contentTests(open: OpenFixture): void {
-  it.each([
+function contentTests(it: StoreTest): void {
+  it.for<[string, JsonValue]>([
     ["text with NUL and every kind of plane", "a\u0000b \uffff \u{1f600} \u2028"],
     ["large and small numbers", [1e308, 5e-324, 2 ** 60, -1.5]],
     ["nothing at all", null],
     ["deep structure", { a: [{ b: { "": [] } }], __proto_: {} }],
-  ])("keeps %s exactly", async (_, result) => {
-    const { store } = await open();
+  ])("keeps %s exactly", async ([, result], { store }) => {
     const text = "odd \u0000 text";
     const call = sampleCall({ input: JSON.stringify(result), user: text, session: text, agent: text });
     await applied(store, opening({ ...call, closing: sampleClosing(call.callId, result) }));
@@ -146,9 +278,28 @@ function contentTests(open: OpenFixture): void {
   });
 }
 
-function answerTests(open: OpenFixture): void {
-  it("keeps every part of an answer", async () => {
-    const { store } = await open();
+function answerTests(it: StoreTest): void {
+  it("is the store's own: a later change of what was given or read changes nothing", async ({ store }) => {
+    const record = sampleApproval();
+    const scope = { tenant: "acme", tool: "calc" };
+    const unit = structuredClone({
+      ...opening(sampleCall()),
+      approvals: [{ record }],
+      grants: [{ record: sampleStandingGrant() }],
+      revocations: [sampleRevocation()],
+      callbacks: [{ callback: sampleCallback() }],
+      tools: [{ record: sampleTool("calc", "1.0.0") }],
+      state: { scope, callId: "c", snapshotVersion: 0, writes: [{ key: "k", value: { deep: [1] } }] },
+    });
+    await applied(store, unit);
+    const before = structuredClone(await contentsOf(store));
+    expect(before).toMatchObject({ calls: [{ phase: "closed" }], approvals: [record], state: [["k", {}]] });
+    spoil(unit);
+    spoil(await contentsOf(store));
+    expect(await contentsOf(store)).toEqual(before);
+  });
+
+  it("keeps every part of an answer", async ({ store }) => {
     const call = sampleIntent();
     const parts = {
       executionId: call.callId,
@@ -174,4 +325,11 @@ async function counts(store: Store) {
     events: (await store.audit.read("acme", { after: 0, limit: 100 })).length,
     messages: (await store.outbox.pending(100)).length,
   };
+}
+
+/** Empties a value and all that is in it. */
+function spoil(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const member of Object.values(value)) spoil(member);
+  for (const key of Object.keys(value)) Reflect.deleteProperty(value, key);
 }

@@ -1,32 +1,31 @@
-import { describe, expect, it, type TestContext } from "vitest";
+import { describe, expect, type TestContext } from "vitest";
 import type { Store } from "../ports/store.ts";
-import type { OpenFixture, StoreFixture } from "./store-contract.ts";
-import {
-  moved,
-  sampleApproval,
-  sampleRevocation,
-  sampleStandingGrant,
-} from "./store-contract-permit-samples.ts";
 import {
   applied,
+  contentsOf,
+  moved,
   opening,
   put,
   queueing,
   refusal,
+  type StoreFixture,
+  type StoreTest,
+  sampleApproval,
   sampleCall,
   sampleCallback,
   sampleIntent,
+  sampleRevocation,
+  sampleStandingGrant,
   sampleTool,
   unitOf,
-} from "./store-contract-samples.ts";
+} from "./store-samples.ts";
 
 const SCOPE = { tenant: "acme", tool: "calc" };
 
 /** After `close` everything rejects; what was acknowledged is there when the store is opened again. */
-export function lifetimeContract(open: OpenFixture): void {
+export function lifetimeContract(it: StoreTest): void {
   describe("closing and opening again", () => {
-    it("makes every later use reject with E3914", async () => {
-      const { store } = await open();
+    it("makes every later use reject with E3914", async ({ store }) => {
       const snapshot = await store.state.open(SCOPE);
       await store.close();
       await store.close();
@@ -36,18 +35,19 @@ export function lifetimeContract(open: OpenFixture): void {
       }
     });
 
-    it("finishes what was under way when it was closed", async () => {
-      const { store } = await open();
+    it("finishes what was under way when it was closed", async ({ store }) => {
       const units = Array.from({ length: 50 }, () => store.commit(opening(sampleCall())));
       const closed = store.close();
       expect((await Promise.all(units)).every(({ ok }) => ok)).toBe(true);
       await closed;
     });
 
-    it("finds everything that was acknowledged, and goes on with approvals [FR-APR-03]", async (context) => {
-      const fixture = await open();
+    it("finds everything that was acknowledged, and goes on with approvals [FR-APR-03]", async ({
+      fixture,
+      skip,
+    }) => {
       const before = await fill(fixture.store);
-      const store = await reopened(fixture, context);
+      const store = await reopened(fixture, skip);
       expect(await contentsOf(store)).toEqual(before);
       expect(before).toMatchObject({
         orders: ["hunter2"],
@@ -60,14 +60,13 @@ export function lifetimeContract(open: OpenFixture): void {
       await takeUp(store, before);
     });
 
-    it("goes on with chain, outbox, versions and keys where they stood", async (context) => {
-      const fixture = await open();
+    it("goes on with chain, outbox, versions and keys where they stood", async ({ fixture, skip }) => {
       const { length } = (await fill(fixture.store)).events;
       const last = (await fixture.store.outbox.pending(10)).at(-1)?.position ?? 0;
       await fixture.store.outbox.delivered(last);
-      const store = await reopened(fixture, context);
+      const store = await reopened(fixture, skip);
       const next = unitOf({ events: ["{}"], outbox: [{ callId: "x", type: "tool.failed" }] });
-      expect((await applied(store, next)).links[0]?.sequence).toBe(length + 1);
+      expect((await applied(store, next)).link?.sequence).toBe(length + 1);
       expect((await store.outbox.pending(10))[0]?.position).toBeGreaterThan(last);
       expect((await store.state.open(SCOPE)).version).toBe(2);
       const again = opening(sampleCall({ idempotencyKey: "kept" }));
@@ -76,8 +75,8 @@ export function lifetimeContract(open: OpenFixture): void {
   });
 }
 
-async function reopened({ reopen }: StoreFixture, context: TestContext): Promise<Store> {
-  return reopen === undefined ? context.skip("nothing survives this store") : reopen();
+async function reopened({ reopen }: StoreFixture, skip: TestContext["skip"]): Promise<Store> {
+  return reopen === undefined ? skip("nothing survives this store") : reopen();
 }
 
 async function fill(store: Store) {
@@ -136,27 +135,6 @@ async function takeUp(store: Store, { calls, queue }: Awaited<ReturnType<typeof 
   await applied(store, unitOf({ begin: left }));
   const after = await store.queue.list({ after: left.callId, limit: 9 });
   expect(after.map(({ callId }) => callId)).toEqual([next.callId]);
-}
-
-async function contentsOf(store: Store) {
-  const snapshot = await store.state.open(SCOPE);
-  const keys = await store.state.keys(snapshot, { prefix: "", limit: 10 });
-  const values = await Promise.all(keys.map((key) => store.state.get(snapshot, key)));
-  store.state.release(snapshot);
-  const approvals = await store.approvals.list({ limit: 10 });
-  return {
-    approvals,
-    orders: await Promise.all(approvals.map(({ approvalId }) => store.approvals.order(approvalId))),
-    grants: await store.grants.all(),
-    revocations: await store.revocations.all(),
-    calls: await store.calls.list({ limit: 10 }),
-    queue: await store.queue.list({ limit: 10 }),
-    callbacks: await store.callbacks.due(Number.POSITIVE_INFINITY, 10),
-    events: await store.audit.read("acme", { after: 0, limit: 10 }),
-    messages: await store.outbox.pending(10),
-    tools: await store.tools.all(),
-    state: keys.map((key, index) => [key, values[index]]),
-  };
 }
 
 function usesOf(store: Store): Record<string, () => Promise<unknown>> {

@@ -1,24 +1,22 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { StateScope, StateSnapshot } from "../ports/state.ts";
 import type { Store } from "../ports/store.ts";
-import type { OpenFixture } from "./store-contract.ts";
-import { applied, newCallId, put, refusal, type Writes, writing } from "./store-contract-samples.ts";
+import { applied, newCallId, put, refusal, type StoreTest, type Writes, writing } from "./store-samples.ts";
 
 const SCOPE: StateScope = { tenant: "acme", tool: "calc" };
 
 /** State is multi-version: a snapshot never changes, and writing over somebody else's change is a conflict. */
-export function stateContract(open: OpenFixture): void {
+export function stateContract(it: StoreTest): void {
   describe("transactional state", () => {
-    snapshotTests(open);
-    conflictTests(open);
-    keyTests(open);
-    pruningTests(open);
+    snapshotTests(it);
+    conflictTests(it);
+    keyTests(it);
+    pruningTests(it);
   });
 }
 
-function snapshotTests(open: OpenFixture): void {
-  it("is empty, at version 0, where nobody has written", async () => {
-    const { store } = await open();
+function snapshotTests(it: StoreTest): void {
+  it("is empty, at version 0, where nobody has written", async ({ store }) => {
     const snapshot = await store.state.open(SCOPE);
     expect(snapshot.version).toBe(0);
     expect(await store.state.get(snapshot, "a")).toBeUndefined();
@@ -26,8 +24,9 @@ function snapshotTests(open: OpenFixture): void {
     expect(await store.state.writtenBy(SCOPE, "nobody")).toBe(0);
   });
 
-  it("shows a snapshot what was there when it was opened, whatever happens later [R1-4.3]", async () => {
-    const { store } = await open();
+  it("shows a snapshot what was there when it was opened, whatever happens later [R1-4.3]", async ({
+    store,
+  }) => {
     await put(store, SCOPE, { a: 1, b: 1 });
     const before = await store.state.open(SCOPE);
     for (const a of [2, 3, 4]) await put(store, SCOPE, { a, b: undefined, c: a });
@@ -35,8 +34,7 @@ function snapshotTests(open: OpenFixture): void {
     expect(await contents(store, await store.state.open(SCOPE))).toEqual({ a: 4, c: 4 });
   });
 
-  it("raises the version once for each unit that writes, and dates each entry with it", async () => {
-    const { store } = await open();
+  it("raises the version once for each unit that writes, and dates each entry with it", async ({ store }) => {
     await put(store, SCOPE, { a: 1, b: 1, c: 1 });
     await put(store, SCOPE, { b: 2 });
     await put(store, SCOPE, {});
@@ -46,8 +44,7 @@ function snapshotTests(open: OpenFixture): void {
     expect(await store.state.get(snapshot, "b")).toEqual({ value: 2, version: 2 });
   });
 
-  it("keeps scopes apart, also those whose names run together", async () => {
-    const { store } = await open();
+  it("keeps scopes apart, also those whose names run together", async ({ store }) => {
     const others = [
       { tenant: "acme", tool: "calc2" },
       { tenant: "ac", tool: "mecalc" },
@@ -57,8 +54,7 @@ function snapshotTests(open: OpenFixture): void {
     for (const scope of others) expect((await store.state.open(scope)).version).toBe(0);
   });
 
-  it("keeps any JSON value, null included, under any key", async () => {
-    const { store } = await open();
+  it("keeps any JSON value, null included, under any key", async ({ store }) => {
     const writes = {
       "": null,
       "\u0000": "a\u0000b",
@@ -70,9 +66,10 @@ function snapshotTests(open: OpenFixture): void {
   });
 }
 
-function conflictTests(open: OpenFixture): void {
-  it("refuses a unit that writes keys changed since its snapshot, naming all of them [R1-4.3]", async () => {
-    const { store } = await open();
+function conflictTests(it: StoreTest): void {
+  it("refuses a unit that writes keys changed since its snapshot, naming all of them [R1-4.3]", async ({
+    store,
+  }) => {
     await put(store, SCOPE, { a: 1, b: 1, c: 1 });
     const snapshot = await store.state.open(SCOPE);
     await put(store, SCOPE, { a: 2, b: undefined });
@@ -81,16 +78,14 @@ function conflictTests(open: OpenFixture): void {
     expect(await contents(store, await store.state.open(SCOPE))).toEqual({ a: 2, c: 1 });
   });
 
-  it("lets units with different keys through from the same snapshot", async () => {
-    const { store } = await open();
+  it("lets units with different keys through from the same snapshot", async ({ store }) => {
     const snapshot = await store.state.open(SCOPE);
     await applied(store, writing(SCOPE, snapshot, { a: 1 }));
     await applied(store, writing(SCOPE, snapshot, { b: 2 }));
     expect(await contents(store, await store.state.open(SCOPE))).toEqual({ a: 1, b: 2 });
   });
 
-  it("still sees a conflict with a key that was created and deleted meanwhile", async () => {
-    const { store } = await open();
+  it("still sees a conflict with a key that was created and deleted meanwhile", async ({ store }) => {
     const snapshot = await store.state.open(SCOPE);
     await put(store, SCOPE, { gone: 1 });
     await put(store, SCOPE, { gone: undefined });
@@ -101,8 +96,22 @@ function conflictTests(open: OpenFixture): void {
     });
   });
 
-  it("counts what a call has written, and nothing for one that was refused", async () => {
-    const { store } = await open();
+  it("still sees that a key was deleted when its snapshot was released and the deletion forgotten", async ({
+    store,
+  }) => {
+    await put(store, SCOPE, { held: 1, never: undefined });
+    const snapshot = await store.state.open(SCOPE);
+    store.state.release(snapshot);
+    await put(store, SCOPE, { held: undefined });
+    for (const other of [1, 2]) await put(store, SCOPE, { other });
+    const { state, ...unit } = writing(SCOPE, snapshot, { held: 9, fresh: 9 });
+    const writes = state?.writes.map((write) => ({ ...write, existed: write.key === "held" })) ?? [];
+    const late = { ...unit, ...(state && { state: { ...state, writes } }) };
+    expect(await refusal(store, late)).toEqual({ kind: "state", keys: ["held"] });
+    expect(await contents(store, await store.state.open(SCOPE))).toEqual({ other: 2 });
+  });
+
+  it("counts what a call has written, and nothing for one that was refused", async ({ store }) => {
     const callId = await put(store, SCOPE, { a: 1, b: undefined, c: 1 });
     const refused = newCallId();
     await refusal(store, writing(SCOPE, { version: 0, callId: refused }, { a: 2, z: 2 }));
@@ -112,9 +121,10 @@ function conflictTests(open: OpenFixture): void {
   });
 }
 
-function keyTests(open: OpenFixture): void {
-  it("lists keys by prefix, in code point order, within the limit, without the deleted", async () => {
-    const { store } = await open();
+function keyTests(it: StoreTest): void {
+  it("lists keys by prefix, in code point order, within the limit, without the deleted", async ({
+    store,
+  }) => {
     const names = [
       "a",
       "a/1",
@@ -140,16 +150,14 @@ function keyTests(open: OpenFixture): void {
   });
 }
 
-function pruningTests(open: OpenFixture): void {
-  it("forgets what no snapshot can see once the key has been written again", async () => {
-    const { store } = await open();
+function pruningTests(it: StoreTest): void {
+  it("forgets what no snapshot can see once the key has been written again", async ({ store }) => {
     const first = await put(store, SCOPE, { a: 1 });
     for (const a of [2, 3, 4]) await put(store, SCOPE, { a });
     expect(await store.state.writtenBy(SCOPE, first)).toBe(0);
   });
 
-  it("keeps what an open snapshot sees until it is released, and nothing in between", async () => {
-    const { store } = await open();
+  it("keeps what an open snapshot sees until it is released, and nothing in between", async ({ store }) => {
     const seen = await put(store, SCOPE, { a: 1 });
     const snapshot = await store.state.open(SCOPE);
     const between = await put(store, SCOPE, { a: 2 });
@@ -162,8 +170,7 @@ function pruningTests(open: OpenFixture): void {
     expect(await store.state.writtenBy(SCOPE, seen)).toBe(0);
   });
 
-  it("forgets deletions once every snapshot is past them", async () => {
-    const { store } = await open();
+  it("forgets deletions once every snapshot is past them", async ({ store }) => {
     const wrote = await put(store, SCOPE, { a: 1 });
     const deleted = await put(store, SCOPE, { a: undefined });
     for (const other of [1, 2]) await put(store, SCOPE, { other });

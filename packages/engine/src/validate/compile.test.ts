@@ -1,8 +1,14 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import {
+  registerSchema,
+  setShouldValidateFormat,
+  unregisterSchema,
+  validate,
+} from "@hyperjump/json-schema/draft-2020-12";
+import "@hyperjump/json-schema/formats";
 import type { JsonObject, JsonSchema, JsonValue } from "@sallyport/protocol";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createSchemaCompiler } from "./compile.ts";
@@ -12,6 +18,7 @@ setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
 const compiler = createSchemaCompiler();
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 function pathsOf(schema: JsonSchema, value: JsonValue): string[] {
   const verdict = compiler.compile(schema).validate(value);
@@ -27,13 +34,18 @@ function refusal(schema: unknown) {
   return compiler.check(schema)?.issues?.map(({ path, reason }) => `${path} ${reason}`);
 }
 
-/** Ajv's own code breaks for some schemas with patternProperties beside alternatives; then it is no judge. */
-function judge(validate: () => boolean): boolean | undefined {
+setShouldValidateFormat(true);
+let registered = 0;
+
+/** Another implementation, which judges the unevaluated keywords too. */
+async function judge(schema: JsonObject, value: JsonValue): Promise<boolean> {
+  registered += 1;
+  const uri = `https://schema.example/${registered}`;
+  registerSchema(structuredClone(schema), uri, DIALECT);
   try {
-    return validate();
-  } catch (thrown) {
-    expect(thrown).toBeInstanceOf(TypeError);
-    return undefined;
+    return (await validate(uri, value)).valid;
+  } finally {
+    unregisterSchema(uri);
   }
 }
 
@@ -59,22 +71,64 @@ describe("a verdict", () => {
     expect(pathsOf(schema, { list: [{}, { "a/b": 1 }] })).toEqual(["/list/1/a~1b"]);
   });
 
-  it("is the same as Ajv's for any schema and value", () => {
-    const oracle = new Ajv2020({ strict: false, allErrors: true, ownProperties: true, logger: false });
-    formats.default(oracle);
-    let invalid = 0;
-    fc.assert(
-      fc.property(arbitrarySchema, arbitraryValue, (schema, value) => {
-        const verdict = compiler.compile(schema).validate(value);
-        if (!verdict.ok && verdict.kind === "unusable") expect(verdict.failure.code).toBe("E3916");
-        else
-          expect(verdict.ok).toBe(judge(() => oracle.compile(structuredClone(schema))(value)) ?? verdict.ok);
-        invalid += verdict.ok ? 0 : 1;
-      }),
-      { numRuns: 1000 },
-    );
-    expect(invalid).toBeGreaterThan(100);
-  }, 60_000);
+  it.each(["compiled", "interpreted"] as const)(
+    "is the same as another implementation's for any schema and value, %s",
+    async (how) => {
+      let invalid = 0;
+      await fc.assert(
+        fc.asyncProperty(arbitrarySchema, arbitraryValue, async (schema, value) => {
+          // The name makes the schema one that is interpreted, and means nothing for these values.
+          const extra = how === "compiled" ? {} : { dependentSchemas: { ["__proto__"]: true } };
+          const verdict = compiler.compile({ ...extra, ...schema }).validate(value);
+          if (!verdict.ok && verdict.kind === "unusable") expect(verdict.failure.code).toBe("E3916");
+          else expect(verdict.ok).toBe(await judge(schema, value));
+          invalid += verdict.ok ? 0 : 1;
+        }),
+      );
+      expect(invalid).toBeGreaterThan(50);
+    },
+    60_000,
+  );
+
+  it("sees __proto__ as any other name, and changes no prototype", () => {
+    const schema = JSON.parse('{"properties":{"__proto__":{"type":"number"}},"additionalProperties":false}');
+    expect(pathsOf(schema, JSON.parse('{"__proto__":"x","b":1}'))).toEqual(["/__proto__", "/b"]);
+    expect(pathsOf(schema, JSON.parse('{"__proto__":1}'))).toEqual([]);
+    expect(pathsOf({ required: ["__proto__"] }, {})).toEqual(["/__proto__"]);
+    expect(pathsOf(JSON.parse('{"const":{"__proto__":1}}'), {})).toEqual([""]);
+    expect(Object.prototype).not.toHaveProperty("type");
+  });
+
+  it("keeps the work budget and lists certain errors only up to a number where it is interpreted", () => {
+    const items = { items: { properties: { a: { type: "string" } }, unevaluatedProperties: false } };
+    const wrong = Array.from({ length: 20_000 }, () => ({ a: 1 }));
+    expect(compiler.compile(items).validate(wrong)).toMatchObject({ kind: "invalid", more: 901 });
+    const loop = { $ref: "#", unevaluatedItems: false };
+    expect(compiler.compile(loop).validate([])).toMatchObject({ failure: { code: "E3916" } });
+  });
+
+  it.each([
+    [0.3, 0.1, true],
+    [19.99, 0.01, true],
+    [-4.35, 0.01, true],
+    [19.995, 0.01, false],
+    [1e21, 3, false],
+    [2 ** 53, 1.5, false],
+    [1e308, 1e-8, true],
+    [1e-7, 1.5, false],
+    [0, 1e-300, true],
+  ])("knows about %d and multipleOf %d in decimals: %s", (value, multipleOf, isMultiple) => {
+    for (const schema of [{ multipleOf }, { multipleOf, unevaluatedItems: false }])
+      expect(compiler.compile(schema).validate(value).ok).toBe(isMultiple);
+  });
+
+  it("accepts by the second alternative whatever the first one finds behind a dynamic reference", () => {
+    const outer = { $dynamicAnchor: "node", items: { type: "string" } };
+    const inner = { $dynamicAnchor: "node" };
+    const list = { $id: "list", anyOf: [{ $dynamicRef: "#node" }, true], $defs: { inner } };
+    const schema = { $id: "https://example.com/", $ref: "list", $defs: { outer, list } };
+    expect(pathsOf(schema, Array(1500).fill(1))).toEqual([]);
+  });
 
   it("never changes the value: no defaults, no coercion, no removal", () => {
     const schema = {
@@ -93,9 +147,8 @@ describe("a verdict", () => {
       unevaluatedProperties: { type: "integer" },
     };
     expect(compiler.compile(schema).validate({ a: 1, b: 2 })).toEqual({ ok: true });
-    expect(
-      pathsOf({ patternProperties: { "^a": true }, unevaluatedProperties: false }, { a: 1, b: 2 }),
-    ).toEqual(["/b"]);
+    const closed = { patternProperties: { "^a": true }, unevaluatedProperties: false };
+    expect(pathsOf(closed, { a: 1, b: 2 })).toEqual(["/b"]);
   });
 
   it("is about own properties only", () => {
@@ -105,112 +158,62 @@ describe("a verdict", () => {
   });
 
   it("lists a hundred issues and counts the rest", () => {
-    const verdict = compiler
-      .compile({ items: { type: "string" } })
-      .validate(Array.from({ length: 130 }, () => 1));
+    const verdict = compiler.compile({ items: { type: "string" } }).validate(Array(130).fill(1));
     expect(verdict).toMatchObject({ ok: false, kind: "invalid", more: 30 });
     expect(!verdict.ok && verdict.kind === "invalid" && verdict.issues.length).toBe(100);
   });
 
   it("stops when there are more errors than anybody reads, also behind references", () => {
-    const schema = {
-      items: { anyOf: [{ $ref: "#/$defs/s" }, { $ref: "#/$defs/s" }] },
-      $defs: { s: { type: "string" } },
-    };
-    const verdict = compiler.compile(schema).validate(Array.from({ length: 100_000 }, () => 1));
-    expect(verdict).toMatchObject({ ok: false, kind: "invalid" });
+    const text = { $ref: "#/$defs/s" };
+    const schema = { items: { anyOf: [text, text] }, $defs: { s: { type: "string" } } };
+    expect(compiler.compile(schema).validate(Array(100_000).fill(1))).toMatchObject({ kind: "invalid" });
   });
 
   it("does not report errors of alternatives that did not matter", () => {
-    const schema = { anyOf: [{ items: { type: "string" } }, { items: { type: "number" } }] };
-    expect(compiler.compile(schema).validate(Array.from({ length: 5000 }, (_, i) => i))).toEqual({
-      ok: true,
-    });
-    const not = { not: { items: { type: "string" } }, maxItems: 9999 };
-    expect(compiler.compile(not).validate(Array.from({ length: 5000 }, () => 1))).toEqual({ ok: true });
-    const shared = {
-      anyOf: [{ $ref: "#/$defs/s" }, { items: { type: "number" } }],
-      $defs: { s: { items: { type: "string" } } },
-    };
-    expect(compiler.compile(shared).validate(Array.from({ length: 5000 }, (_, i) => i))).toEqual({
-      ok: true,
-    });
+    const texts = { items: { type: "string" } };
+    const numbers = { items: { type: "number" } };
+    for (const schema of [
+      { anyOf: [texts, numbers] },
+      { not: texts, maxItems: 9999 },
+      { anyOf: [{ $ref: "#/$defs/s" }, numbers], $defs: { s: texts } },
+    ])
+      expect(compiler.compile(schema).validate(Array(5000).fill(1))).toEqual({ ok: true });
   });
 });
 
 describe("an issue says how to solve it [R1-6.1]", () => {
-  const cases: [string, JsonSchema, JsonValue, { path: string; reason: string; suggestion: RegExp }][] = [
+  const sum = { left: 1, right: 2 };
+  it.each<[JsonSchema, JsonValue, string, RegExp]>([
+    [ADD, { left: 1 }, "/right is required but missing", /"right"/],
+    [ADD, { ...sum, rigth: 3 }, "/rigth is not a known property", /Did you mean "right"/],
+    [ADD, { ...sum, colour: 3 }, "/colour is not a known property", /left, right/],
+    [{ type: ["string", "null"] }, 5, " must be string or null, but is integer", /string/],
+    [{ enum: ["celsius", "kelvin"] }, "Celcius", " is not one of the allowed values", /"celsius".*"kelvin"/],
+    [{ const: 1 }, 2, " must be 1", /1/],
+    [{ format: "date" }, "2026-02-30", " is not a valid date", /2026-01-31/],
     [
-      "a missing property",
-      ADD,
-      { left: 1 },
-      { path: "/right", reason: "is required but missing", suggestion: /"right"/ },
-    ],
-    [
-      "a misspelt property",
-      ADD,
-      { left: 1, right: 2, rigth: 3 },
-      { path: "/rigth", reason: "is not a known property", suggestion: /Did you mean "right"/ },
-    ],
-    [
-      "a strange property",
-      ADD,
-      { left: 1, right: 2, colour: 3 },
-      { path: "/colour", reason: "is not a known property", suggestion: /left, right/ },
-    ],
-    [
-      "a wrong type",
-      { type: ["string", "null"] },
-      5,
-      { path: "", reason: "must be string or null, but is integer", suggestion: /string/ },
-    ],
-    [
-      "a value outside an enum",
-      { enum: ["celsius", "kelvin"] },
-      "Celcius",
-      {
-        path: "",
-        reason: "is not one of the allowed values",
-        suggestion: /Did you mean "celsius".*"kelvin"/,
-      },
-    ],
-    ["another constant", { const: 1 }, 2, { path: "", reason: "must be 1", suggestion: /1/ }],
-    [
-      "a bad date",
-      { format: "date" },
-      "2026-02-30",
-      { path: "", reason: "is not a valid date", suggestion: /2026-01-31/ },
-    ],
-    [
-      "a repeated item",
       { uniqueItems: true },
       [{ a: 1, b: 2 }, 3, { b: 2, a: 1 }],
-      { path: "", reason: "has equal items at positions 0 and 2", suggestion: /once/ },
+      " has equal items at positions 0 and 2",
+      /once/,
     ],
     [
-      "a bad property name",
       { propertyNames: { maxLength: 1 } },
       { abc: 1 },
-      { path: "/abc", reason: "has a name that must have at most 1 characters", suggestion: /characters/ },
+      "/abc has a name that must have at most 1 characters",
+      /ch/,
     ],
-    [
-      "a missing companion",
-      { dependentRequired: { a: ["b"] } },
-      { a: 1 },
-      { path: "/b", reason: 'is required when "a" is there, but missing', suggestion: /"b"/ },
-    ],
-    ["a small number", { minimum: 3 }, 2, { path: "", reason: "must be at least 3", suggestion: /bounds/ }],
-  ];
-  it.each(cases)("for %s", (_name, schema, value, expected) => {
+    [{ dependentRequired: { a: ["b"] } }, { a: 1 }, '/b is required when "a" is there, but missing', /"b"/],
+    [{ minimum: 3 }, 2, " must be at least 3", /bounds/],
+  ])("for %j and %j: %s", (schema, value, expected, suggestion) => {
     const issue = issueOf(schema, value);
-    expect(issue).toMatchObject({ path: expected.path, reason: expected.reason });
-    expect(issue?.suggestion).toMatch(expected.suggestion);
+    expect(`${issue?.path} ${issue?.reason}`).toBe(expected);
+    expect(issue?.suggestion).toMatch(suggestion);
   });
 
   it("without repeating the value, which may be secret", () => {
-    const verdict = compiler
-      .compile({ properties: { password: { maxLength: 3 } } })
-      .validate({ password: "hunter2" });
+    const schema = { properties: { password: { maxLength: 3 } } };
+    const verdict = compiler.compile(schema).validate({ password: "hunter2" });
     expect(JSON.stringify(verdict)).not.toContain("hunter2");
   });
 });
@@ -228,19 +231,26 @@ describe("a usable schema", () => {
       properties: { next: { $ref: "#" }, value: { $ref: "#whole" }, never: { $ref: "#/$defs/no" } },
       $defs: { "a/b %": { $anchor: "whole", type: "integer" }, no: false },
     };
-    expect(pathsOf(list, { value: 1, next: { value: 1.5, never: 1 } }).sort()).toEqual([
-      "/next/never",
-      "/next/value",
-    ]);
-    expect(pathsOf({ $ref: "#/$defs/a~1b%20%25", $defs: { "a/b %": { type: "integer" } } }, "x")).toEqual([
-      "",
-    ]);
-    const dynamic = {
-      $dynamicRef: "#node",
-      $ref: "#/$defs/t",
-      $defs: { t: { $dynamicAnchor: "node", minimum: 2 } },
+    const paths = pathsOf(list, { value: 1, next: { value: 1.5, never: 1 } });
+    expect(paths.sort()).toEqual(["/next/never", "/next/value"]);
+    const escaped = { $ref: "#/$defs/a~1b%20%25", $defs: { "a/b %": { type: "integer" } } };
+    expect(pathsOf(escaped, "x")).toEqual([""]);
+    const defs = { t: { $dynamicAnchor: "node", minimum: 2 } };
+    expect(pathsOf({ $dynamicRef: "#node", $ref: "#/$defs/t", $defs: defs }, 1)).toEqual([""]);
+  });
+
+  it("may be true or false, and name its parts by URI", () => {
+    const verdicts = [true, false].map((schema) => compiler.compile(schema).validate(1).ok);
+    expect(verdicts).toEqual([true, false]);
+    const parts = {
+      $id: "https://example.com/root",
+      properties: { a: { $ref: "part" }, b: { $ref: "https://example.com/root#/$defs/text" } },
+      $defs: {
+        text: { type: "string" },
+        part: { $id: "/part", $ref: "#n", $defs: { n: { $anchor: "n", minimum: 2 } } },
+      },
     };
-    expect(pathsOf(dynamic, 1)).toEqual([""]);
+    expect(pathsOf(parts, { a: 1, b: 1 })).toEqual(["/a", "/b"]);
   });
 
   it("is compiled once, and equal schemas share the result [NFR-PERF-03]", () => {
@@ -267,43 +277,35 @@ describe("a usable schema", () => {
 });
 
 describe("a schema that is refused (E3015)", () => {
-  const cases: [string, unknown, RegExp][] = [
-    ["another dialect", { $schema: "http://json-schema.org/draft-07/schema#" }, /^\/\$schema .*2020-12/],
+  it.each<[unknown, RegExp]>([
+    [{ $schema: "http://json-schema.org/draft-07/schema#" }, /^\/\$schema .*2020-12/],
+    [{ properties: { a: { $ref: "https://example.com/x" } } }, /^\/properties\/a\/\$ref .*another document/],
+    [{ $ref: "#/$defs/missing" }, /^\/\$ref .*no schema stands/],
+    [{ $ref: "#/enum/0", enum: [{ type: "string" }] }, /no schema stands/],
+    [{ properties: { p: { pattern: "(?<!a)b" } } }, /^\/properties\/p\/pattern uses a lookbehind/],
+    [{ patternProperties: { "(a)\\1": true } }, /^\/patternProperties\/\(a\)\\1 uses a backreference/],
+    [{ pattern: "(" }, /not a regular expression/],
+    [{ pattern: "a{1,2000}" }, /linear time/],
+    [{ format: "dat-time" }, /^\/format "dat-time" is not a known format/],
+    [{ items: [{ type: "string" }] }, /^\/items must be a schema/],
+    [{ type: "text" }, /^\/type must be one of null/],
+    [{ minLength: -1 }, /^\/minLength must be a whole number/],
+    [{ exclusiveMinimum: true }, /^\/exclusiveMinimum must be a number/],
+    [{ dependencies: { a: ["b", "b"] } }, /^\/dependencies\/a must be a schema or a list of different names/],
+    [{ $id: "https://example.com/a#b" }, /^\/\$id must be a URI without/],
+    [{ $id: "https://[" }, /^\/\$id must be a URI/],
     [
-      "a remote reference",
-      { properties: { a: { $ref: "https://example.com/x" } } },
-      /^\/properties\/a\/\$ref .*another document/,
+      { $id: "https://e.com/a", $defs: { b: { $id: "a" } } },
+      /^\/\$defs\/b\/\$id is the URI of another schema/,
     ],
-    ["a reference to nowhere", { $ref: "#/$defs/missing" }, /^\/\$ref .*no schema stands/],
-    ["a reference into data", { $ref: "#/enum/0", enum: [{ type: "string" }] }, /no schema stands/],
-    ["lookahead", { pattern: "^(?=a)" }, /^\/pattern uses a lookahead/],
-    [
-      "lookbehind",
-      { properties: { p: { pattern: "(?<!a)b" } } },
-      /^\/properties\/p\/pattern uses a lookbehind/,
-    ],
-    [
-      "a backreference",
-      { patternProperties: { "(a)\\1": true } },
-      /^\/patternProperties\/\(a\)\\1 uses a backreference/,
-    ],
-    ["a broken pattern", { pattern: "(" }, /not a regular expression/],
-    ["a huge repetition", { pattern: "a{1,2000}" }, /linear time/],
-    ["an unknown format", { format: "dat-time" }, /^\/format "dat-time" is not a known format/],
-    ["a list as items", { items: [{ type: "string" }] }, /^\/items must be a schema/],
-    ["a wrong type word", { type: "text" }, /^\/type must be one of null/],
-    ["a wrong keyword value", { minLength: -1 }, /^\/minLength must be a whole number/],
-    ["a boolean exclusiveMinimum", { exclusiveMinimum: true }, /^\/exclusiveMinimum must be a number/],
-    ["an embedded document", { $defs: { a: { $id: "https://example.com/a" } } }, /^\/\$defs\/a\/\$id/],
-    ["a repeated anchor", { $defs: { a: { $anchor: "x" }, b: { $anchor: "x" } } }, /anchor that another/],
-    ["an old keyword", { additionalItems: false }, /^\/additionalItems belongs to an older draft/],
-    ["a subschema that is none", { anyOf: [1] }, /^\/anyOf\/0 must be a schema/],
-    ["an empty allOf", { allOf: [] }, /^\/allOf must be a non-empty list/],
-    ["a prototype name", JSON.parse('{"properties":{"__proto__":{}}}'), /^\/properties\/__proto__/],
-  ];
-  it.each(cases)("for %s", (_name, schema, expected) => {
-    const failure = compiler.check(schema);
-    expect(failure?.code).toBe("E3015");
+    [{ $id: "https://e.com/a", $ref: "b" }, /^\/\$ref .*another document/],
+    [{ $defs: { a: { $id: "a", $ref: "#/$defs/b" }, b: true } }, /^\/\$defs\/a\/\$ref .*no schema stands/],
+    [{ $defs: { a: { $anchor: "x" }, b: { $anchor: "x" } } }, /anchor that another/],
+    [{ additionalItems: false }, /^\/additionalItems belongs to an older draft/],
+    [{ anyOf: [1] }, /^\/anyOf\/0 must be a schema/],
+    [{ allOf: [] }, /^\/allOf must be a non-empty list/],
+  ])("for %j", (schema, expected) => {
+    expect(compiler.check(schema)?.code).toBe("E3015");
     expect(refusal(schema)?.join("\n")).toMatch(expected);
   });
 
@@ -321,41 +323,24 @@ describe("a schema that is refused (E3015)", () => {
   });
 
   it("gives a validator that refuses everything instead of one that throws", () => {
-    expect(compiler.compile({ type: "text" }).validate(1)).toMatchObject({
-      ok: false,
-      kind: "unusable",
-      failure: { code: "E3015" },
-    });
+    const refused = { kind: "unusable", failure: { code: "E3015" } };
+    expect(compiler.compile({ type: "text" }).validate(1)).toMatchObject(refused);
   });
 
   it("exactly when the meta-schema of the dialect refuses it", () => {
     const meta = new Ajv2020({ strict: false, logger: false });
     const odd = fc.constantFrom<JsonValue[]>("text", -1, 1.5, true, null, [], ["a", "a"], {}, { a: 1 }, [1]);
-    const keywords = [
-      "type",
-      "enum",
-      "required",
-      "minLength",
-      "multipleOf",
-      "items",
-      "properties",
-      "allOf",
-      "uniqueItems",
-      "minimum",
-      "dependentRequired",
-      "title",
-      "not",
-    ];
+    const keywords =
+      "type enum required minLength multipleOf items properties allOf uniqueItems minimum dependentRequired title not";
     fc.assert(
-      fc.property(fc.constantFrom(...keywords), odd, (keyword, value) => {
+      fc.property(fc.constantFrom(...keywords.split(" ")), odd, (keyword, value) => {
         const accepted = meta.validateSchema({ [keyword]: value });
-        expect({ keyword, value, accepted: compiler.check({ [keyword]: value }) === undefined }).toEqual({
+        expect([keyword, value, compiler.check({ [keyword]: value }) === undefined]).toEqual([
           keyword,
           value,
           accepted,
-        });
+        ]);
       }),
-      { numRuns: 1000 },
     );
   });
 });
@@ -364,11 +349,7 @@ describe("the work budget (E3916)", () => {
   it("ends a validation that takes more steps than allowed and lets the next one run", () => {
     const tight = createSchemaCompiler({ budget: 100 });
     const list = tight.compile({ items: { type: "integer" } });
-    expect(list.validate(Array.from({ length: 200 }, () => 1))).toMatchObject({
-      ok: false,
-      kind: "unusable",
-      failure: { code: "E3916" },
-    });
+    expect(list.validate(Array(200).fill(1))).toMatchObject({ kind: "unusable", failure: { code: "E3916" } });
     expect(list.validate([1, 2, 3])).toEqual({ ok: true });
   });
 

@@ -3,21 +3,42 @@ import {
   canonicalJson,
   type Failure,
   failure,
-  isJsonObject,
+  type Issue,
+  type JsonObject,
   type JsonSchema,
   type JsonValue,
 } from "@sallyport/protocol";
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
-import { explain } from "./explain.ts";
-import { privateCopy, usesUnevaluated } from "./private-copy.ts";
-import { readJson } from "./read-json.ts";
-import { RecentMap } from "./recent-map.ts";
-import { PatternEngine } from "./safe-pattern.ts";
-import { SchemaEngine } from "./schema-engine.ts";
-import type { SchemaTree } from "./schema-tree.ts";
-import { unusable, VALID, type Validator, type Verdict } from "./verdict.ts";
-import { walkSchema } from "./walk-schema.ts";
-import { EnoughErrors, OutOfWork, Work } from "./work.ts";
+import { LruMap } from "../lru-map.ts";
+import { AjvEngine } from "./ajv-engine.ts";
+import { type FindErrors, interpret, mustInterpret } from "./interpret.ts";
+import { readJson } from "./json.ts";
+import { isSchema } from "./keywords.ts";
+import { PatternEngine } from "./patterns.ts";
+import { explainErrors } from "./reasons.ts";
+import { type SchemaTree, walkSchema } from "./schema-walk.ts";
+import { EnoughErrors, OutOfWork, WorkBudget } from "./work-budget.ts";
+
+/**
+ * What a schema says about a value. `invalid`: the value is wrong, at these places. `unusable`: nothing can be
+ * said, because the work budget ran out (E3916) or the schema itself is bad (E3015); treat it as a refusal.
+ */
+export type ValidationResult =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly kind: "invalid";
+      readonly issues: Issue[];
+      /** Issues found beyond the listed ones; a lower bound once validation stopped counting. */
+      readonly more: number;
+    }
+  | { readonly ok: false; readonly kind: "unusable"; readonly failure: Failure };
+
+/** One compiled schema. */
+export interface Validator {
+  /** Never throws and never changes the value: no coercion, no defaults, no removal. */
+  validate(value: JsonValue): ValidationResult;
+}
 
 export interface SchemaCompilerOptions {
   /** Steps one validation may take: about one for each subschema evaluated. */
@@ -28,17 +49,19 @@ export interface SchemaCompilerOptions {
   maxSubschemas?: number;
   /** Compiled schemas kept by content. */
   maxCached?: number;
+  /** Documents that references may name, by absolute URI without a fragment. Nothing is ever fetched. */
+  documents?: ReadonlyMap<string, JsonSchema>;
 }
 
-/** Judges and compiles JSON Schema 2020-12. Neither method throws, whatever the schema is. */
+/** Checks and compiles JSON Schema 2020-12. Neither method throws, whatever the schema is. */
 export interface SchemaCompiler {
   /** Says why a schema cannot be used (E3015, every place named); undefined when it can. The work is kept for `compile`. */
   check(schema: unknown): Failure | undefined;
   /**
    * Compiles once for each schema and for each content; the schema must not be changed afterwards. A schema that
-   * cannot be used gives a validator whose every verdict is `unusable`.
+   * cannot be used gives a validator whose every result is `unusable`.
    */
-  compile(schema: JsonSchema): Validator;
+  compile(schema: JsonSchema | boolean): Validator;
 }
 
 const DEFAULTS: Required<SchemaCompilerOptions> = {
@@ -47,6 +70,7 @@ const DEFAULTS: Required<SchemaCompilerOptions> = {
   maxSchemaDepth: 32,
   maxSubschemas: 2000,
   maxCached: 2000,
+  documents: new Map(),
 };
 
 /** One compiler serves a whole process: it holds one Ajv instance and a bounded cache. */
@@ -54,22 +78,20 @@ export function createSchemaCompiler(options: SchemaCompilerOptions = {}): Schem
   return new Compiler({ ...DEFAULTS, ...options });
 }
 
-type Examined = { ok: true; tree: SchemaTree } | { ok: false; failure: Failure };
-
 class Compiler implements SchemaCompiler {
   readonly #options: Required<SchemaCompilerOptions>;
-  readonly #work: Work;
+  readonly #work: WorkBudget;
   readonly #patterns: PatternEngine;
-  readonly #engine: SchemaEngine;
+  readonly #ajv: AjvEngine;
   readonly #bySchema = new WeakMap<JsonSchema, Validator>();
-  readonly #byContent: RecentMap<string, CompiledSchema | RefusedSchema>;
+  readonly #byContent: LruMap<string, CompiledSchema | RefusedSchema>;
 
   constructor(options: Required<SchemaCompilerOptions>) {
     this.#options = options;
-    this.#work = new Work(options.budget);
+    this.#work = new WorkBudget(options.budget);
     this.#patterns = new PatternEngine(this.#work);
-    this.#engine = new SchemaEngine(this.#work, this.#patterns);
-    this.#byContent = new RecentMap(options.maxCached);
+    this.#ajv = new AjvEngine(this.#work, this.#patterns);
+    this.#byContent = new LruMap(options.maxCached);
   }
 
   check(schema: unknown): Failure | undefined {
@@ -77,7 +99,8 @@ class Compiler implements SchemaCompiler {
     return compiled instanceof CompiledSchema ? undefined : compiled.failure;
   }
 
-  compile(schema: JsonSchema): Validator {
+  compile(schema: JsonSchema | boolean): Validator {
+    if (typeof schema === "boolean") return this.#compiled(schema);
     const known = this.#bySchema.get(schema);
     if (known) return known;
     const validator = this.#compiled(schema);
@@ -86,63 +109,67 @@ class Compiler implements SchemaCompiler {
   }
 
   #compiled(schema: unknown): CompiledSchema | RefusedSchema {
-    const examined = this.#examine(schema);
-    if (!examined.ok) return new RefusedSchema(examined.failure);
-    const hash = contentHash(examined.tree);
-    const known = this.#byContent.get(hash);
-    if (known) return known;
-    const validator = this.#compileTree(examined.tree);
-    this.#byContent.set(hash, validator);
-    return validator;
-  }
-
-  #examine(schema: unknown): Examined {
-    const { maxSchemaBytes, maxSchemaDepth, maxSubschemas } = this.#options;
+    const { maxSchemaBytes, maxSchemaDepth } = this.#options;
     const limits = { maxBytes: maxSchemaBytes, maxDepth: 4 * maxSchemaDepth, maxValues: maxSchemaBytes };
-    const read = readJson(schema, limits);
-    if (!read.ok) return { ok: false, failure: badSchema(read.failure) };
-    if (!isJsonObject(read.value)) return { ok: false, failure: NOT_AN_OBJECT };
-    const walkLimits = { maxSchemaDepth, maxSubschemas, maxPatterns: 200, maxPatternSize: 20_000 };
-    const walked = walkSchema(read.value, walkLimits, this.#patterns);
-    return walked.ok ? walked : { ok: false, failure: failure("E3015", { issues: walked.issues }) };
+    const read = readJson(schema, { ...limits, protoNames: true });
+    if (!read.ok) return new RefusedSchema(badSchema(read.failure));
+    const { value } = read;
+    if (!isSchema(value)) return new RefusedSchema(NOT_A_SCHEMA);
+    const hash = createHash("sha256").update(canonicalJson(value)).digest("base64");
+    return this.#byContent.getOrAdd(hash, () => this.#compileContent(value));
   }
 
-  #compileTree(tree: SchemaTree): CompiledSchema | RefusedSchema {
+  #compileContent(schema: JsonObject | boolean): CompiledSchema | RefusedSchema {
+    const walked = walkSchema(schema, this.#options, this.#patterns);
+    if (!walked.ok) return new RefusedSchema(failure("E3015", { issues: walked.issues }));
     try {
-      const unevaluated = usesUnevaluated(tree);
-      return new CompiledSchema(this.#engine.compileOnce(privateCopy(tree), { unevaluated }), this.#work);
+      return new CompiledSchema(this.#findErrors(walked.tree), this.#work);
     } catch (thrown) {
       const message = thrown instanceof RangeError ? "Its references nest too deeply" : String(thrown);
       return new RefusedSchema(failure("E3015", { message: `The schema cannot be compiled: ${message}` }));
     }
   }
+
+  #findErrors(tree: SchemaTree): FindErrors {
+    const tools = { ajv: this.#ajv, patterns: this.#patterns, work: this.#work };
+    return mustInterpret(tree) ? interpret(tree, tools) : errorsOf(this.#ajv.compileTree(tree.root));
+  }
 }
 
-class CompiledSchema implements Validator {
-  readonly #run: ValidateFunction;
-  readonly #work: Work;
-
-  constructor(run: ValidateFunction, work: Work) {
-    this.#run = run;
-    this.#work = work;
-  }
-
-  validate(value: JsonValue): Verdict {
-    const run = this.#run;
-    this.#work.begin();
+function errorsOf(run: ValidateFunction): FindErrors {
+  return (value) => {
     try {
-      if (run(value)) return VALID;
-      return explain(run.errors ?? []);
-    } catch (thrown) {
-      return this.#stopped(thrown);
+      return run(value) ? [] : (run.errors ?? []);
     } finally {
       // The errors refer to the value; a validator must not keep it alive.
       run.errors = null;
     }
+  };
+}
+
+const VALID: ValidationResult = Object.freeze({ ok: true });
+
+class CompiledSchema implements Validator {
+  readonly #findErrors: FindErrors;
+  readonly #work: WorkBudget;
+
+  constructor(findErrors: FindErrors, work: WorkBudget) {
+    this.#findErrors = findErrors;
+    this.#work = work;
   }
 
-  #stopped(thrown: unknown): Verdict {
-    if (thrown instanceof EnoughErrors) return explain(thrown.errors as ErrorObject[]);
+  validate(value: JsonValue): ValidationResult {
+    this.#work.begin();
+    try {
+      const errors = this.#findErrors(value);
+      return errors.length === 0 ? VALID : invalid(errors);
+    } catch (thrown) {
+      return this.#stopped(thrown);
+    }
+  }
+
+  #stopped(thrown: unknown): ValidationResult {
+    if (thrown instanceof EnoughErrors) return invalid(thrown.errors as ErrorObject[]);
     if (thrown instanceof OutOfWork || thrown instanceof RangeError) return unusable(this.#work.exceeded());
     return unusable(failure("E3900", { message: `Validation failed unexpectedly: ${String(thrown)}` }));
   }
@@ -155,21 +182,24 @@ class RefusedSchema implements Validator {
     this.failure = failed;
   }
 
-  validate(): Verdict {
+  validate(): ValidationResult {
     return unusable(this.failure);
   }
 }
 
-const NOT_AN_OBJECT = failure("E3015", { message: "A schema must be a JSON object" });
-
-function badSchema(failed: Failure): Failure {
-  return failure("E3015", {
-    message:
-      failed.code === "E3902" ? `The schema is over a limit. ${failed.message}` : "The schema is not JSON",
-    ...(failed.issues && { issues: failed.issues }),
-  });
+function invalid(errors: readonly ErrorObject[]): ValidationResult {
+  return { ok: false, kind: "invalid", ...explainErrors(errors) };
 }
 
-function contentHash({ root }: SchemaTree): string {
-  return createHash("sha256").update(canonicalJson(root.schema)).digest("base64");
+function unusable(failed: Failure): ValidationResult {
+  return { ok: false, kind: "unusable", failure: failed };
+}
+
+const NOT_A_SCHEMA = failure("E3015", { message: "A schema must be a JSON object, true or false" });
+
+function badSchema({ code, message, issues }: Failure): Failure {
+  return failure("E3015", {
+    message: code === "E3902" ? `The schema is over a limit. ${message}` : "The schema is not JSON",
+    ...(issues && { issues }),
+  });
 }

@@ -101,6 +101,16 @@ const ENDLESS: [string, JsonSchema, JsonValue][] = [
   ],
   ["a long chain of references", chain(150), 1],
   [
+    "two thousand different subschemas",
+    { properties: Object.fromEntries(branches(1900, (i) => ({ const: i })).map((s, i) => [`p${i}`, s])) },
+    {},
+  ],
+  [
+    "a search for items in a long array",
+    { allOf: branches(90, (i) => ({ contains: { const: -i } })) },
+    numbers,
+  ],
+  [
     "unevaluated properties in a wide union",
     {
       anyOf: branches(400, (i) => ({ properties: { [`key${i}`]: { type: "integer" } } })),
@@ -118,7 +128,13 @@ function chain(length: number): JsonSchema {
 }
 
 describe("schemas and values made to take for ever [FR-VAL-01]", () => {
-  it.each(ENDLESS)("gives a verdict in time for %s", (_name, schema, value) => {
+  // The unevaluated keyword has the schema interpreted instead of compiled.
+  const interpreted = ENDLESS.map(([name, schema, value]): (typeof ENDLESS)[number] => [
+    `${name}, interpreted`,
+    { unevaluatedItems: true, ...schema },
+    value,
+  ]);
+  it.each([...ENDLESS, ...interpreted])("gives a verdict in time for %s", (_name, schema, value) => {
     const compiler = createSchemaCompiler();
     const compiled = timed(() => compiler.compile(schema));
     const checked = timed(() => compiled.result.validate(value));

@@ -1,4 +1,10 @@
-export { createSchemaCompiler, type SchemaCompiler, type SchemaCompilerOptions } from "./compile.ts";
-export { lintSchema, type SchemaFinding } from "./lint-schema.ts";
-export { type JsonLimits, type ReadResult, readJson } from "./read-json.ts";
-export type { Validator, Verdict } from "./verdict.ts";
+export {
+  createSchemaCompiler,
+  type SchemaCompiler,
+  type SchemaCompilerOptions,
+  type ValidationResult,
+  type Validator,
+} from "./compile.ts";
+export { type JsonLimits, type ReadResult, readJson } from "./json.ts";
+export { lintSchema, type SchemaFinding } from "./lint.ts";
+export { checkSteps, type ResultStep, STRICT_RESULT, unfitResult } from "./result-steps.ts";

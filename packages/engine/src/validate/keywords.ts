@@ -1,121 +1,124 @@
-import type { JsonValue } from "@sallyport/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@sallyport/protocol";
 
-/** What the value of a keyword must be. The first four hold subschemas. */
-export type Shape =
-  | "schema"
-  | "schemas"
-  | "schemaMap"
-  | "dependencies"
-  | "reference"
-  | "anchor"
-  | "dialect"
-  | "text"
-  | "pattern"
-  | "format"
-  | "flag"
-  | "number"
-  | "positive"
-  | "count"
-  | "names"
-  | "nameLists"
-  | "types"
-  | "values"
-  | "anything";
+type Test = (value: JsonValue) => boolean;
 
-/** The keywords of JSON Schema 2020-12. Others are ignored, as the standard says; the linter points at them. */
-export const KEYWORDS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
-  ["$schema", "dialect"],
-  ["$id", "text"],
-  ["$comment", "text"],
-  ["$defs", "schemaMap"],
-  ["definitions", "schemaMap"],
-  ["$anchor", "anchor"],
-  ["$dynamicAnchor", "anchor"],
-  ["$ref", "reference"],
-  ["$dynamicRef", "reference"],
-  ["allOf", "schemas"],
-  ["anyOf", "schemas"],
-  ["oneOf", "schemas"],
-  ["prefixItems", "schemas"],
-  ["not", "schema"],
-  ["if", "schema"],
-  ["then", "schema"],
-  ["else", "schema"],
-  ["items", "schema"],
-  ["contains", "schema"],
-  ["additionalProperties", "schema"],
-  ["propertyNames", "schema"],
-  ["unevaluatedItems", "schema"],
-  ["unevaluatedProperties", "schema"],
-  ["contentSchema", "schema"],
-  ["properties", "schemaMap"],
-  ["patternProperties", "schemaMap"],
-  ["dependentSchemas", "schemaMap"],
-  ["dependencies", "dependencies"],
-  ["type", "types"],
-  ["enum", "values"],
-  ["const", "anything"],
-  ["multipleOf", "positive"],
-  ["minimum", "number"],
-  ["maximum", "number"],
-  ["exclusiveMinimum", "number"],
-  ["exclusiveMaximum", "number"],
-  ["minLength", "count"],
-  ["maxLength", "count"],
-  ["pattern", "pattern"],
-  ["format", "format"],
-  ["minItems", "count"],
-  ["maxItems", "count"],
-  ["uniqueItems", "flag"],
-  ["minContains", "count"],
-  ["maxContains", "count"],
-  ["minProperties", "count"],
-  ["maxProperties", "count"],
-  ["required", "names"],
-  ["dependentRequired", "nameLists"],
-  ["title", "text"],
-  ["description", "text"],
-  ["default", "anything"],
-  ["examples", "values"],
-  ["deprecated", "flag"],
-  ["readOnly", "flag"],
-  ["writeOnly", "flag"],
-  ["contentEncoding", "text"],
-  ["contentMediaType", "text"],
-  ["$vocabulary", "anything"],
-]);
+const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
+const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
+
+export function isSchema(value: JsonValue | undefined): value is JsonObject | boolean {
+  return typeof value === "boolean" || isJsonObject(value);
+}
+
+const isText: Test = (value) => typeof value === "string";
+const isFlag: Test = (value) => typeof value === "boolean";
+const isNames: Test = (value) =>
+  Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
+const isType: Test = (value) => typeof value === "string" && TYPES.includes(value);
+const isTypes: Test = (value) => Array.isArray(value) && value.length > 0 && isNames(value);
+
+/**
+ * The keywords of JSON Schema 2020-12, by what their value must be. Others are ignored, as the standard says; the
+ * linter reports them.
+ */
+const SHAPES = {
+  schema: {
+    keywords:
+      "not if then else items contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties contentSchema",
+    test: isSchema,
+    expected: "a schema (an object, true or false)",
+  },
+  schemas: {
+    keywords: "allOf anyOf oneOf prefixItems",
+    test: (value) => Array.isArray(value) && value.length > 0,
+    expected: "a non-empty list of schemas",
+  },
+  schemaMap: {
+    keywords: "$defs definitions properties patternProperties dependentSchemas",
+    test: isJsonObject,
+    expected: "an object of schemas",
+  },
+  dependencies: {
+    keywords: "dependencies",
+    test: isJsonObject,
+    expected: "an object of schemas or lists of names",
+  },
+  reference: { keywords: "$ref $dynamicRef", test: isText, expected: "text" },
+  anchor: {
+    keywords: "$anchor $dynamicAnchor",
+    test: (value) => typeof value === "string" && ANCHOR.test(value),
+    expected: "a plain name",
+  },
+  dialect: { keywords: "$schema", test: isText, expected: "text" },
+  text: {
+    keywords: "$id $comment title description contentEncoding contentMediaType",
+    test: isText,
+    expected: "text",
+  },
+  pattern: { keywords: "pattern", test: isText, expected: "text" },
+  format: { keywords: "format", test: isText, expected: "text" },
+  flag: { keywords: "uniqueItems deprecated readOnly writeOnly", test: isFlag, expected: "true or false" },
+  number: {
+    keywords: "minimum maximum exclusiveMinimum exclusiveMaximum",
+    test: (value) => typeof value === "number",
+    expected: "a number",
+  },
+  positive: {
+    keywords: "multipleOf",
+    test: (value) => typeof value === "number" && value > 0,
+    expected: "a number above 0",
+  },
+  count: {
+    keywords: "minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties",
+    test: (value) => Number.isInteger(value) && Number(value) >= 0,
+    expected: "a whole number, 0 or more",
+  },
+  names: { keywords: "required", test: isNames, expected: "a list of different names" },
+  nameLists: {
+    keywords: "dependentRequired",
+    test: (value) => isJsonObject(value) && Object.values(value).every(isNames),
+    expected: "an object of lists of different names",
+  },
+  types: {
+    keywords: "type",
+    test: (value) => [value].flat().every(isType) && (isText(value) || isTypes(value)),
+    expected: `one of ${TYPES.join(", ")}, or a list of different ones`,
+  },
+  values: { keywords: "enum examples", test: Array.isArray, expected: "a list" },
+  anything: { keywords: "const default $vocabulary", test: () => true, expected: "anything" },
+} satisfies Record<string, { keywords: string; test: Test; expected: string }>;
+
+export type Shape = keyof typeof SHAPES;
+
+export const KEYWORDS: ReadonlyMap<string, Shape> = new Map(
+  (Object.keys(SHAPES) as Shape[]).flatMap((shape) =>
+    SHAPES[shape].keywords.split(" ").map((keyword): [string, Shape] => [keyword, shape]),
+  ),
+);
+
+/** Says what was expected when the value of a keyword has the wrong shape. */
+export function shapeError(shape: Shape, value: JsonValue): string | undefined {
+  const { test, expected } = SHAPES[shape];
+  return test(value) ? undefined : expected;
+}
+
+/** The subschemas in the value of a keyword, with their keys where there can be several. */
+export function subschemasOf(shape: Shape, value: JsonValue): [key: string | undefined, schema: JsonValue][] {
+  if (shape === "schema") return [[undefined, value]];
+  if (shape === "schemas" || shape === "schemaMap") return Object.entries(value ?? {});
+  if (shape !== "dependencies") return [];
+  return Object.entries(value ?? {}).filter(([, member]) => !Array.isArray(member));
+}
+
+const setOf = (words: string): ReadonlySet<string> => new Set(words.split(" "));
 
 /** Subschemas of these may fail without the value being wrong, so their errors are not yet certain. */
-export const TENTATIVE: ReadonlySet<string> = new Set([
-  "anyOf",
-  "oneOf",
-  "not",
-  "if",
-  "contains",
-  "propertyNames",
-]);
+export const TENTATIVE = setOf("anyOf oneOf not if contains propertyNames");
 
-/** They say nothing about a value, so the private copy that is compiled leaves them out. */
-export const ANNOTATIONS: ReadonlySet<string> = new Set([
-  "$schema",
-  "$id",
-  "$comment",
-  "$defs",
-  "definitions",
-  "$anchor",
-  "$dynamicAnchor",
-  "$vocabulary",
-  "title",
-  "description",
-  "default",
-  "examples",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-  "contentEncoding",
-  "contentMediaType",
-  "contentSchema",
-]);
+/** Keywords that say nothing about a value: what is compiled leaves them out. */
+export const ANNOTATIONS = setOf(
+  "$schema $id $comment $defs definitions $anchor $dynamicAnchor $vocabulary title description default examples " +
+    "deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema",
+);
 
 /** Keywords of older drafts: to ignore them silently would let through what the author meant to refuse. */
 export const OUTDATED: ReadonlyMap<string, string> = new Map([
@@ -123,57 +126,3 @@ export const OUTDATED: ReadonlyMap<string, string> = new Map([
   ["$recursiveRef", "Use $dynamicRef or $ref."],
   ["$recursiveAnchor", "Use $dynamicAnchor or $anchor."],
 ]);
-
-const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
-const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
-
-type Test = (value: JsonValue) => boolean;
-const isText: Test = (value) => typeof value === "string";
-const isNames: Test = (value) =>
-  Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
-const isMap: Test = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-const isType: Test = (value) => typeof value === "string" && TYPES.includes(value);
-
-const SHAPES: Record<Shape, { test: Test; expected: string }> = {
-  schema: {
-    test: (value) => typeof value === "boolean" || isMap(value),
-    expected: "a schema (an object, true or false)",
-  },
-  schemas: {
-    test: (value) => Array.isArray(value) && value.length > 0,
-    expected: "a non-empty list of schemas",
-  },
-  schemaMap: { test: isMap, expected: "an object of schemas" },
-  dependencies: { test: isMap, expected: "an object of schemas or lists of names" },
-  reference: { test: isText, expected: "text" },
-  anchor: { test: (value) => typeof value === "string" && ANCHOR.test(value), expected: "a plain name" },
-  dialect: { test: isText, expected: "text" },
-  text: { test: isText, expected: "text" },
-  pattern: { test: isText, expected: "text" },
-  format: { test: isText, expected: "text" },
-  flag: { test: (value) => typeof value === "boolean", expected: "true or false" },
-  number: { test: (value) => typeof value === "number", expected: "a number" },
-  positive: { test: (value) => typeof value === "number" && value > 0, expected: "a number above 0" },
-  count: {
-    test: (value) => Number.isInteger(value) && Number(value) >= 0,
-    expected: "a whole number, 0 or more",
-  },
-  names: { test: isNames, expected: "a list of different names" },
-  nameLists: {
-    test: (value) => isMap(value) && Object.values(value ?? {}).every(isNames),
-    expected: "an object of lists of different names",
-  },
-  types: {
-    test: (value) =>
-      isType(value) || (isNames(value) && Array.isArray(value) && value.length > 0 && value.every(isType)),
-    expected: `one of ${TYPES.join(", ")}, or a list of different ones`,
-  },
-  values: { test: Array.isArray, expected: "a list" },
-  anything: { test: () => true, expected: "anything" },
-};
-
-/** Says what was expected when the value of a keyword has the wrong shape. */
-export function shapeError(shape: Shape, value: JsonValue): string | undefined {
-  const { test, expected } = SHAPES[shape];
-  return test(value) ? undefined : expected;
-}

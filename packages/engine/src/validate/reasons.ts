@@ -1,8 +1,38 @@
-import { nearestName } from "@sallyport/protocol";
+import { type Issue, nearestName } from "@sallyport/protocol";
 import type { ErrorObject } from "ajv/dist/2020.js";
+import { pointTo } from "../match/document.ts";
+
+const MAX_ISSUES = 100;
+
+/**
+ * Turns a validator's errors into issues a caller can act on; `more` counts those beyond the first hundred. Values are
+ * never repeated: they may be secret.
+ */
+export function explainErrors(errors: readonly ErrorObject[]): { issues: Issue[]; more: number } {
+  const issues = new Map<string, Issue>();
+  for (const error of errors) {
+    // `if` only says that then or else failed, and the errors of those say why.
+    if (error.keyword === "if") continue;
+    const issue = issueOf(error);
+    issues.set(`${issue.path}\n${issue.reason}`, issue);
+  }
+  const all = [...issues.values()];
+  return { issues: all.slice(0, MAX_ISSUES), more: Math.max(0, all.length - MAX_ISSUES) };
+}
+
+function issueOf(error: ErrorObject): Issue {
+  const { instancePath, propertyName, keyword } = error;
+  const explained = REASONS[keyword]?.(error) ?? { reason: `does not satisfy "${keyword}"` };
+  const at = propertyName === undefined ? instancePath : pointTo(instancePath, propertyName);
+  return {
+    path: explained.below === undefined ? at : pointTo(at, explained.below),
+    reason: propertyName === undefined ? explained.reason : `has a name that ${explained.reason}`,
+    ...(explained.suggestion !== undefined && { suggestion: explained.suggestion }),
+  };
+}
 
 /** One error in words; `below` names the property it is really about. */
-export interface Explained {
+interface Explained {
   reason: string;
   suggestion?: string;
   below?: string;
@@ -14,14 +44,14 @@ const SHOWN_VALUES = 20;
 const SHOWN_CHARACTERS = 60;
 
 /** What each keyword of the dialect has to say when it is not satisfied. */
-export const REASONS: Record<string, Explain> = {
-  type: (error) => typeMismatch(error),
+const REASONS: Record<string, Explain> = {
+  type: typeMismatch,
   required: (error) => missing(String(error.params.missingProperty)),
   dependentRequired: (error) => missing(String(error.params.missingProperty), String(error.params.property)),
   dependencies: (error) => missing(String(error.params.missingProperty), String(error.params.property)),
   additionalProperties: (error) => unknownProperty(String(error.params.additionalProperty), error),
   unevaluatedProperties: (error) => unknownProperty(String(error.params.unevaluatedProperty), error),
-  enum: (error) => notInEnum(error),
+  enum: notInEnum,
   const: (error) => ({ reason: `must be ${shown(error.schema)}`, suggestion: `Use ${shown(error.schema)}.` }),
   minimum: (error) => bound("must be at least", error),
   maximum: (error) => bound("must be at most", error),
@@ -50,8 +80,8 @@ export const REASONS: Record<string, Explain> = {
     reason: `must contain at least ${error.params.minContains}${atMost(error)} fitting items`,
     suggestion: "Compare the items with the schema under contains.",
   }),
-  items: (error) => tooManyItems(error),
-  unevaluatedItems: (error) => tooManyItems(error),
+  items: tooManyItems,
+  unevaluatedItems: tooManyItems,
   propertyNames: (error) => ({
     reason: "is not an allowed property name",
     suggestion: "Rename the property.",

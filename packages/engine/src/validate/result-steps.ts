@@ -1,15 +1,16 @@
 import { type Failure, failure, type JsonValue, type Warning } from "@sallyport/protocol";
-import type { Verdict } from "./verdict.ts";
+import { pointTo } from "../match/document.ts";
+import type { ValidationResult } from "./compile.ts";
 
 /** What a step may look at besides the result itself. */
 export interface ResultContext {
   maxOutputBytes: number;
-  /** The declared schema's word on the result; undefined when the tool declares none. */
-  validate: ((value: JsonValue) => Verdict) | undefined;
+  /** Checks the result against the declared schema; undefined when the tool declares none. */
+  validate: ((value: JsonValue) => ValidationResult) | undefined;
   warn(warning: Warning): void;
 }
 
-/** Where a result stands between two steps. */
+/** A result between two steps. */
 export interface ResultDraft {
   value: JsonValue;
   /** The result as JSON, as it will be kept and sent. */
@@ -27,13 +28,8 @@ const size: ResultStep = {
   apply(draft, { maxOutputBytes }) {
     const bytes = Buffer.byteLength(draft.text);
     if (bytes <= maxOutputBytes) return draft;
-    const details = { bytes, maxOutputBytes };
-    return {
-      refused: failure("E3509", {
-        message: `The result has ${bytes} bytes; ${maxOutputBytes} are allowed.`,
-        details,
-      }),
-    };
+    const message = `The result has ${bytes} bytes; ${maxOutputBytes} are allowed.`;
+    return { refused: failure("E3509", { message, details: { bytes, maxOutputBytes } }) };
   },
 };
 
@@ -44,17 +40,13 @@ const schema: ResultStep = {
       warn({ code: "E3508", message: "The tool declares no result schema: the result was not checked." });
       return draft;
     }
-    const verdict = validate(draft.value);
-    if (verdict.ok) return draft;
-    if (verdict.kind === "unusable") return { refused: verdict.failure };
-    const { issues } = verdict;
+    const checked = validate(draft.value);
+    if (checked.ok) return draft;
+    if (checked.kind === "unusable") return { refused: checked.failure };
+    const { issues } = checked;
     const places = issues.slice(0, 3).map(({ path, reason }) => `${path || "/"} ${reason}`);
-    return {
-      refused: failure("E3501", {
-        message: `The result does not match its schema: ${places.join("; ")}`,
-        issues,
-      }),
-    };
+    const message = `The result does not match its schema: ${places.join("; ")}`;
+    return { refused: failure("E3501", { message, issues }) };
   },
 };
 
@@ -74,4 +66,32 @@ export function checkSteps(
     current = next;
   }
   return current;
+}
+
+/**
+ * Refuses a result that cannot be kept and sent as inputs can: nested deeper, or with `__proto__` or a lone surrogate.
+ * No list of steps can leave it out, and it runs before the result is written as text, because that recurses.
+ */
+export function unfitResult(result: JsonValue, maxDepth: number): Failure | undefined {
+  const open: { holder: object; at: string; depth: number }[] = [{ holder: [result], at: "", depth: 0 }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { holder, at, depth } = next;
+    for (const [key, value] of Object.entries(holder)) {
+      const here = depth === 0 ? "" : pointTo(at, key.toWellFormed());
+      if (key === "__proto__" || !key.isWellFormed()) return notPlain(here, "is a name that is not allowed");
+      if (typeof value === "string" && !value.isWellFormed()) return notPlain(here, "holds a lone surrogate");
+      if (typeof value !== "object" || value === null) continue;
+      if (depth >= maxDepth) {
+        const message = `The result is nested deeper than ${maxDepth} levels.`;
+        return failure("E3509", { message, details: { maxDepth } });
+      }
+      open.push({ holder: value, at: here, depth: depth + 1 });
+    }
+  }
+  return undefined;
+}
+
+function notPlain(path: string, reason: string): Failure {
+  const message = `The result is not plain JSON: ${path || "/"} ${reason}.`;
+  return failure("E3510", { message, issues: [{ path, reason }] });
 }

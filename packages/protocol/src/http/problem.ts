@@ -6,41 +6,26 @@ import {
   described,
   type Field,
   flag,
+  type Infer,
   listOf,
   named,
+  nameText,
   record,
-} from "../envelopes/field-reader.ts";
-import type { Issue } from "../errors/failure.ts";
-import type { JsonObject } from "../json.ts";
+  wholeNumberText,
+} from "../fields.ts";
 
-/** How the HTTP door refuses a request (RFC 9457). */
-export interface Problem {
-  /** A relative reference to the error's entry in the readable catalogue. */
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-  /** The code of the error catalogue. */
-  code: string;
-  advice: string;
-  retryable: boolean;
-  issues?: Issue[];
-  details?: JsonObject;
-}
-
-const issueField: Field<Issue> = named(
+const issueField = named(
   "Issue",
-  record<Issue>({
+  record({
     path: described(anyText, "JSON Pointer to the wrong place; empty for the whole."),
     reason: anyText,
     suggestion: absentOr(anyText),
   }),
 );
 
-export const problemField: Field<Problem> = named(
+export const problemField = named(
   "Problem",
-  record<Problem>({
+  record({
     type: described(anyText, "Where the error is explained, such as /docs/errors#E3903."),
     title: anyText,
     status: count,
@@ -49,7 +34,26 @@ export const problemField: Field<Problem> = named(
     code: described(anyText, "The code of the error catalogue; it never changes its meaning."),
     advice: described(anyText, "What to do about it."),
     retryable: described(flag, "Whether the same request may succeed later."),
-    issues: absentOr(described(listOf(issueField), "Every wrong place.")),
+    issues: absentOr(listOf(issueField), "Every wrong place."),
     details: absentOr(anyObject),
   }),
+);
+/** How the HTTP door refuses a request (RFC 9457). */
+export type Problem = Infer<typeof problemField>;
+
+/** Where the last page ended; opaque to clients. */
+export const cursorField: Field<string | undefined> = absentOr(
+  nameText,
+  "`next_cursor` of the page before; left out: the first page.",
+);
+
+/** How many entries a page has at most; 50 when left out. */
+export const limitField: Field<string | undefined> = absentOr(
+  wholeNumberText({ minimum: 1, maximum: 200 }),
+  "Entries a page, 50 when left out.",
+);
+
+export const nextCursorField: Field<string | undefined> = absentOr(
+  nameText,
+  "For the next page; absent on the last.",
 );

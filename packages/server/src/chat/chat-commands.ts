@@ -1,8 +1,52 @@
-import { loopVerdict, TOOLS_MODES } from "@sallyport/engine/loop";
-import { nearestName } from "@sallyport/protocol";
+import type { CallRecord } from "@sallyport/engine";
+import { loopVerdict, TOOLS_MODES } from "@sallyport/loop";
+import { type FileEffect, isFailure, nearestName } from "@sallyport/protocol";
 import { type ChatCommands, standingScopesFor } from "../tui/index.ts";
 import type { OpenChat } from "./open-chat.ts";
-import { undoLast } from "./undo-last.ts";
+
+const PAGE = 50;
+/** How far back is looked for a call that changed files. */
+const PAGES = 20;
+
+/** Takes back what the last call of the conversation did to files that is not taken back yet; lines that say so. */
+async function undoLast(chat: OpenChat): Promise<string[]> {
+  for await (const record of callsOf(chat)) {
+    const { answer } = record.closing ?? {};
+    if (answer?.status !== "success" || !changedFiles(answer.effects)) continue;
+    const undone = await chat.runtime.engine.undo(record.callId, { by: chat.caller.user ?? "operator" });
+    const what = `${record.tool} (call ${record.callId})`;
+    if (!isFailure(undone)) return [`Took back ${what}:`, ...undone.effects.files.map(lineOf)];
+    if (undone.details?.reason === "already_undone") continue;
+    return [`${what} was not taken back: ${undone.message}`, ...conflictsOf(undone.details), undone.advice];
+  }
+  return ["No call of this conversation changed files that could be taken back."];
+}
+
+/** The calls of a conversation, the newest first. */
+async function* callsOf({ runtime, caller, conversation }: OpenChat): AsyncGenerator<CallRecord> {
+  const { tenant, agent } = caller;
+  let before: string | undefined;
+  for (let page = 0; page < PAGES; page += 1) {
+    const found = await runtime.store.calls.list({ tenant, agent, limit: PAGE, ...(before && { before }) });
+    yield* found.filter(({ session }) => session === conversation.id);
+    before = found.at(-1)?.callId;
+    if (found.length < PAGE) return;
+  }
+}
+
+function changedFiles(effects: { files: readonly unknown[]; omitted: number } | undefined): boolean {
+  return effects !== undefined && effects.files.length + effects.omitted > 0;
+}
+
+function lineOf({ path, change, from }: FileEffect): string {
+  return from === undefined ? `  ${change}: ${path}` : `  ${change}: ${from} → ${path}`;
+}
+
+function conflictsOf(details: Readonly<Record<string, unknown>> | undefined): string[] {
+  const conflicts: unknown = details?.conflicts;
+  if (!Array.isArray(conflicts)) return [];
+  return conflicts.map((conflict) => `  ${Object(conflict).path}: ${Object(conflict).what}`);
+}
 
 const SHOWN = 20;
 
@@ -16,7 +60,7 @@ const STATES = {
 
 /** What the slash commands do, over an open chat. */
 export function chatCommandsOf(chat: OpenChat): ChatCommands {
-  const { settings, tools, house } = chat;
+  const { settings, tools, runtime } = chat;
   return {
     async listTools() {
       return tools.map(({ name, description, sideEffects }) => {
@@ -25,7 +69,7 @@ export function chatCommandsOf(chat: OpenChat): ChatCommands {
       });
     },
     async listApprovals() {
-      const records = await house.engine.approvals.list({ limit: SHOWN });
+      const records = await runtime.engine.approvals.list({ limit: SHOWN });
       const asked = records.map(({ standing, tool, summary, approvalId }) => {
         return `${standing.state.padEnd(9)} ${tool}: ${summary} (${approvalId})`;
       });
@@ -43,7 +87,7 @@ export function chatCommandsOf(chat: OpenChat): ChatCommands {
       settings.mode = mode;
       return [`The mode is ${mode} from the next message on.`];
     },
-    standingScopes: standingScopesFor(house.config.approvals.grantTier),
+    standingScopes: standingScopesFor(runtime.config.approvals.grantTier),
   };
 }
 
@@ -53,9 +97,9 @@ function firstLine(description: string): string {
 }
 
 /** Every "always" that still holds for this conversation, with how to take it back. */
-async function allowedBeforehand({ house, caller, conversation }: OpenChat): Promise<string[]> {
+async function allowedBeforehand({ runtime, caller, conversation }: OpenChat): Promise<string[]> {
   const now = Date.now();
-  const grants = await house.engine.grants.list();
+  const grants = await runtime.engine.grants.list();
   return grants.flatMap((grant) => {
     if (grant.kind !== "standing" || grant.revokedAt !== undefined || grant.agent !== caller.agent) return [];
     if (grant.session !== undefined && grant.session !== conversation.id) return [];

@@ -2,13 +2,14 @@ import { resolve } from "node:path";
 import { builtinTools } from "@sallyport/adapters/builtin-tools";
 import { openPathSandbox } from "@sallyport/adapters/path-sandbox";
 import { readOutputTool, type SpillFolder } from "@sallyport/adapters/spill";
-import type { ConfiguredGrant, DefinedTool, Engine, ReadLedger } from "@sallyport/engine";
-import { type CallRooms, type LoopTool, loopToolsOf } from "@sallyport/engine/loop";
+import type { ConfiguredGrant, DefinedTool, Engine } from "@sallyport/engine";
+import type { ReadLedger } from "@sallyport/loop";
+import { type LoopTool, loopToolsOf, type OutputBudgets } from "@sallyport/loop";
 import { isFailure, SallyportError } from "@sallyport/protocol";
-import { implementationOf } from "../compose.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { deniedPatterns, hiddenPaths } from "../isolation.ts";
+import { deniedPatterns, hiddenPaths } from "../runtime/isolation.ts";
+import { implementationOf } from "../runtime/tools.ts";
 import { commonFolder } from "./common-folder.ts";
 import { builtinLimitsOf } from "./loop-settings-of.ts";
 import { secretVariables } from "./secret-variables.ts";
@@ -20,7 +21,7 @@ export interface ChatToolParts {
   cwd: string;
   environment: Environment;
   reads: ReadLedger;
-  rooms: CallRooms;
+  rooms: OutputBudgets;
   spill: SpillFolder;
 }
 

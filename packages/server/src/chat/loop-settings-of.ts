@@ -1,5 +1,5 @@
 import type { GivenLimits } from "@sallyport/adapters/builtin-tools";
-import type { LoopSettings, ModelWindow, ToolsMode } from "@sallyport/engine/loop";
+import type { LoopSettings, ModelWindow, ToolsMode } from "@sallyport/loop";
 import type { LoadedConfig } from "../config/load.ts";
 import type { Retention } from "./keeping/index.ts";
 

@@ -1,26 +1,28 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { modelWindow, openModel, startStream } from "@sallyport/adapters/models";
 import { openSpill, openSpillKeeping } from "@sallyport/adapters/spill";
-import { type Conversations, systemClock, uuidV7 } from "@sallyport/engine";
+import { systemClock, uuidV7 } from "@sallyport/engine";
 import {
   asEnginePolicy,
-  CallRooms,
   Conversation,
+  type Conversations,
   type LoopParts,
   type LoopSettings,
   type LoopTool,
+  OutputBudgets,
   type Person,
   type ToolsMode,
-} from "@sallyport/engine/loop";
+} from "@sallyport/loop";
 import { type Caller, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
-import { type OpenHouse, openHouse } from "../compose.ts";
+import { findConversation } from "../cli/commands/find-conversation.ts";
 import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { readSecret } from "../configured-secrets.ts";
+import { readSecret } from "../runtime/configured-secrets.ts";
+import { openRuntime, type Runtime } from "../runtime/runtime.ts";
+import { openConversations } from "../runtime/store.ts";
 import { chatGrant, chatTools, shelveChatTools } from "./chat-tools.ts";
-import { outputFolderIn, tidyUp } from "./keeping/index.ts";
+import { EVERY_ONE, outputFolderIn, tidyUp } from "./keeping/index.ts";
 import { loopSettingsOf, retentionOf, withRoomForArguments } from "./loop-settings-of.ts";
 
 export interface ChatWish {
@@ -30,7 +32,7 @@ export interface ChatWish {
   /** The folder of the conversation, absolute or from where the command was called. */
   cwd?: string;
   mode?: ToolsMode;
-  /** An earlier conversation, or `last`. */
+  /** An earlier conversation by its id, or the unique beginning of one, or `last`. */
   resume?: string;
   /** Whom to ask; left out: nobody is there. */
   person?: Person;
@@ -39,7 +41,7 @@ export interface ChatWish {
 /** A conversation, and all that is open for it. */
 export interface OpenChat {
   conversation: Conversation;
-  house: OpenHouse;
+  runtime: Runtime;
   tools: readonly LoopTool[];
   settings: LoopSettings;
   model: string;
@@ -52,13 +54,10 @@ export interface OpenChat {
 
 const AGENT = "chat";
 
-/** Opens the house and a conversation in it. Throws with a code when model, folder or conversation cannot be had. */
+/** Opens the server and a conversation in it. Throws with a code when model, folder or conversation cannot be had. */
 export async function openChat(wish: ChatWish, user: string): Promise<OpenChat> {
   const { config } = wish;
-  const conversations = await openSqliteConversations({
-    folder: config.stateFolder,
-    durability: config.durability,
-  });
+  const conversations = await openConversations(config);
   try {
     return await openWith(conversations, wish, user);
   } catch (error) {
@@ -81,13 +80,13 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     mode: wish.mode,
     window: modelWindow(reference, config.models.providers),
   });
-  const rooms = new CallRooms();
+  const rooms = new OutputBudgets();
   const spill = openSpill(outputFolderIn(config.stateFolder));
   const caller = { tenant: config.caller.tenant, agent: AGENT, user };
   const environment = processEnvironment();
   const faced = chatTools({ config, cwd, environment, reads: conversations.reads, rooms, spill });
   let offered: LoopTool[] = [];
-  const house = await openHouse({
+  const runtime = await openRuntime({
     config: withRoomForArguments(config),
     project: cwd,
     grants: [chatGrant(caller, faced)],
@@ -99,16 +98,16 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     ],
   });
   const close = async () => {
-    const waiting = await house.close();
+    const waiting = await runtime.close();
     await conversations.close();
     return waiting;
   };
   try {
-    // Not before the house is open: then nobody else has a chat here.
+    // Not before the server is open: then nobody else has a chat here.
     const notes = await tidied(conversations, { config, spare: earlier?.conversationId });
-    offered = await shelveChatTools(house.engine, faced);
+    offered = await shelveChatTools(runtime.engine, faced);
     const parts: LoopParts = {
-      engine: house.engine,
+      engine: runtime.engine,
       conversations,
       model: reference,
       startModel,
@@ -129,11 +128,23 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     conversation = earlier
       ? must(await Conversation.reopen(earlier.conversationId, parts, { cwd }))
       : Conversation.begin(parts, { cwd });
-    return { conversation, house, tools: offered, settings, model: reference, cwd, caller, notes, close };
+    await startServices(runtime, conversation);
+    return { conversation, runtime, tools: offered, settings, model: reference, cwd, caller, notes, close };
   } catch (error) {
-    await house.close();
+    await runtime.close();
     throw error;
   }
+}
+
+/** A chat is a process that stays: it also does the background work of a server. It goes on where that cannot be had. */
+async function startServices({ config, startServices }: Runtime, conversation: Conversation): Promise<void> {
+  const log = {
+    info: () => undefined,
+    warn: (_facts: object, message: string) => conversation.notice(message),
+  };
+  await startServices({ log, publicUrl: config.http.publicUrl }).catch((error: unknown) =>
+    conversation.notice(`Background work is off: ${error instanceof Error ? error.message : String(error)}`),
+  );
 }
 
 function tidied(
@@ -144,13 +155,9 @@ function tidied(
   return tidyUp({ conversations, output }, { rules: retentionOf(config), spare, now: Date.now });
 }
 
-async function earlierOne(conversations: Conversations, id: string | undefined) {
-  if (id === undefined) return undefined;
-  const found = id === "last" ? (await conversations.list({ limit: 1 }))[0] : await conversations.get(id);
-  if (found) return found;
-  const message = id === "last" ? "There is no conversation yet." : `There is no conversation ${id}.`;
-  const advice = "See those there are with `sallyport chat --list`.";
-  throw new SallyportError(failure("E3917", { message, advice }));
+async function earlierOne(conversations: Conversations, wanted: string | undefined) {
+  if (wanted === undefined) return undefined;
+  return must(findConversation(wanted, await conversations.list({ limit: EVERY_ONE })));
 }
 
 function folderAt(path: string, { place }: LoadedConfig): string {

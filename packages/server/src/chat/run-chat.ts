@@ -1,13 +1,12 @@
 import { text as readAll } from "node:stream/consumers";
-import { openSqliteConversations } from "@sallyport/adapters/conversations";
-import type { ToolsMode } from "@sallyport/engine/loop";
+import type { ToolsMode } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
+import { inConversations } from "../cli/commands/conversations-opened.ts";
 import { EXIT } from "../cli/exit-codes.ts";
 import { interrupted } from "../cli/interrupted.ts";
 import { type Io, table, visible } from "../cli/io.ts";
 import { type CommonOptions, Session } from "../cli/session.ts";
 import { processEnvironment } from "../config/environment.ts";
-import { hasStore } from "../has-store.ts";
 import { printEvents, runScreen, ScreenPerson, showsColour, showsUnicode } from "../tui/index.ts";
 import { chatCommandsOf } from "./chat-commands.ts";
 import { type OpenChat, openChat } from "./open-chat.ts";
@@ -109,21 +108,11 @@ async function print(
 }
 
 async function list(session: Session): Promise<number> {
-  const { stateFolder: folder, durability } = session.config;
-  const found = hasStore(folder) ? await listed(folder, durability) : [];
+  const found = await inConversations(session, ({ conversations }) => conversations.list({ limit: 50 }));
   const rows = found.map(({ conversationId, updatedAt, model, title }) => {
     return [conversationId, new Date(updatedAt).toISOString(), model, title];
   });
   const text = () => table([["ID", "LAST", "MODEL", "BEGAN WITH"], ...rows], "No conversation yet.");
   session.output.result(found, text);
   return EXIT.success;
-}
-
-async function listed(folder: string, durability: "power" | "process") {
-  const conversations = await openSqliteConversations({ folder, durability });
-  try {
-    return await conversations.list({ limit: 50 });
-  } finally {
-    await conversations.close();
-  }
 }

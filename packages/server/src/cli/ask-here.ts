@@ -1,6 +1,6 @@
-import { createInterface, type Interface } from "node:readline/promises";
+import { createInterface } from "node:readline/promises";
 import { isFailure, type JsonValue } from "@sallyport/protocol";
-import type { HouseDesk } from "../desk/index.ts";
+import type { EngineAccess } from "../desk/index.ts";
 import { questionText } from "./commands/approvals-look.ts";
 import { madeGrant, tellGrant } from "./made-grant.ts";
 import { failureText } from "./render-answer.ts";
@@ -16,9 +16,6 @@ interface Here {
 
 /** Asks the person at this terminal. Returns when the question is answered, or left to somebody else. */
 export async function askHere(approvalId: string, { session, signal }: Here): Promise<void> {
-  const record = await session.reading((store) => store.approvals.get(approvalId));
-  if (!record) return;
-  session.output.note(`\n${questionText(record, Date.now())}\n`);
   const lines = createInterface({ input: session.io.stdin, output: session.io.stderr });
   // The end of the input (Ctrl-D) leaves the question to somebody else; a closed prompt would never answer.
   const ended = new AbortController();
@@ -26,10 +23,17 @@ export async function askHere(approvalId: string, { session, signal }: Here): Pr
   // The prompt keeps Ctrl-C from the process; it means there what it means everywhere.
   lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
   const prompting = AbortSignal.any([signal, ended.signal]);
+  const ask = (text: string) => lines.question(text, { signal: prompting });
+  let digest: string | undefined;
   try {
     while (!signal.aborted) {
-      const choice = (await lines.question(CHOICES, { signal: prompting })).trim().toLowerCase();
-      if (await acted(choice, { approvalId, digest: record.digest, lines, session, signal })) return;
+      const record = await session.reading((store) => store.approvals.get(approvalId));
+      if (!record) return;
+      // Shown again when somebody has changed the arguments: a yes is to what was seen.
+      if (record.digest !== digest) session.output.note(`\n${questionText(record, Date.now())}\n`);
+      digest = record.digest;
+      const choice = (await ask(CHOICES)).trim().toLowerCase();
+      if (await acted(choice, { approvalId, digest, ask, session, signal })) return;
     }
   } catch (error) {
     if (!prompting.aborted) throw error;
@@ -43,7 +47,8 @@ interface Asking extends Here {
   approvalId: string;
   /** Of the question as it was shown. */
   digest: string;
-  lines: Interface;
+  /** Rejects when the input ends, or the question needs no answer any more. */
+  ask(text: string): Promise<string>;
 }
 
 /** True once the question needs no more of this person. */
@@ -58,7 +63,7 @@ async function acted(choice: string, asking: Asking): Promise<boolean> {
     return await say(session, (desk) => desk.approvals.approve(approvalId, { by, digest, always }));
   }
   if (choice === "n" || choice === "no") {
-    const reason = (await question(asking, "Why not? The caller is told: ")) || "no reason given";
+    const reason = (await asking.ask("Why not? The caller is told: ")) || "no reason given";
     return await say(session, (desk) => desk.approvals.deny(approvalId, { by, reason }));
   }
   if (choice === "e") return await changed(asking, by);
@@ -75,7 +80,7 @@ async function left({ session, signal }: Here): Promise<void> {
 }
 
 async function changed(asking: Asking, by: string): Promise<boolean> {
-  const text = await question(asking, "The new arguments, as JSON: ");
+  const text = await asking.ask("The new arguments, as JSON: ");
   let input: JsonValue;
   try {
     input = JSON.parse(text);
@@ -86,15 +91,11 @@ async function changed(asking: Asking, by: string): Promise<boolean> {
   return await say(asking.session, (desk) => desk.approvals.edit(asking.approvalId, { by, input }));
 }
 
-function question({ lines, signal }: Asking, text: string): Promise<string> {
-  return lines.question(text, { signal });
-}
-
 async function say(
   session: Session,
-  answer: (desk: HouseDesk) => ReturnType<HouseDesk["approvals"]["approve"]>,
+  answer: (desk: EngineAccess) => ReturnType<EngineAccess["approvals"]["approve"]>,
 ): Promise<boolean> {
-  const said = await session.atDesk(async (desk) => {
+  const said = await session.withEngine(async (desk) => {
     const record = await answer(desk);
     const grant = isFailure(record) ? undefined : await madeGrant(desk, record.approvalId);
     if (grant) tellGrant(grant, session.output);

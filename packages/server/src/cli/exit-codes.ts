@@ -13,7 +13,7 @@ export const EXIT = {
   internal: 70,
 } as const;
 
-/** Failures of the house rather than of the call. */
+/** Failures of the server rather than of the call. */
 const INTERNAL = new Set([
   "E3801",
   "E3802",

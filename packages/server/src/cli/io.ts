@@ -1,5 +1,6 @@
+import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { styleText } from "node:util";
+import { stripVTControlCharacters, styleText } from "node:util";
 
 /** Where a command reads and writes; the process's own streams, or a test's. */
 export interface Io {
@@ -7,6 +8,8 @@ export interface Io {
   stdout: Writable & { isTTY?: boolean };
   stderr: Writable & { isTTY?: boolean };
   cwd: string;
+  /** Where a server hears SIGTERM, SIGINT and SIGHUP; the process when left out. */
+  signals?: EventEmitter;
 }
 
 /** Control characters (but tab and line break) and characters that turn the direction of text. */
@@ -32,22 +35,30 @@ export class Output {
 
   /** A result: the value with `--json`, the text without. */
   result(value: unknown, text: () => string): void {
-    this.#io.stdout.write(`${this.json ? visible(JSON.stringify(value, null, 2)) : text()}\n`);
+    const { stdout } = this.#io;
+    stdout.write(`${this.json ? visible(JSON.stringify(value, null, 2)) : shownOn(stdout, text())}\n`);
   }
 
-  /** Raw lines for a pipe, the same with and without `--json`. */
-  data(text: string): void {
-    this.#io.stdout.write(text);
+  /** Raw lines for a pipe, the same with and without `--json`. Resolves once they are written; false: nobody reads on. */
+  data(text: string): Promise<boolean> {
+    return new Promise((resolve) => this.#io.stdout.write(text, (error) => resolve(!error)));
   }
 
   /** Something beside the result; never on stdout, so that pipes stay clean. */
   note(text: string): void {
-    this.#io.stderr.write(`${text}\n`);
+    this.#io.stderr.write(`${shownOn(this.#io.stderr, text)}\n`);
   }
 
+  /** Always styled: only `result` and `note` know which stream the text goes to, and whether that one shows styles. */
   style(style: Style, text: string): string {
-    return styleText(style, text, { stream: this.#io.stdout });
+    return styleText(style, text, { validateStream: false });
   }
+}
+
+/** Text of other people has no control characters left by now (`visible`): what is taken away here are styles. */
+function shownOn(stream: Writable, text: string): string {
+  const showsStyles = styleText("bold", "x", { stream }) !== "x";
+  return showsStyles ? text : stripVTControlCharacters(text);
 }
 
 /** Rows in aligned columns; an empty table says so in words. */

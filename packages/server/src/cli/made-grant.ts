@@ -1,9 +1,9 @@
 import type { StandingGrant } from "@sallyport/engine";
-import type { HouseDesk } from "../desk/index.ts";
+import type { EngineAccess } from "../desk/index.ts";
 import type { Output } from "./io.ts";
 
 /** The standing grant that came from an answer; undefined when none did. */
-export async function madeGrant(desk: HouseDesk, approvalId: string): Promise<StandingGrant | undefined> {
+export async function madeGrant(desk: EngineAccess, approvalId: string): Promise<StandingGrant | undefined> {
   for (const grant of await desk.grants.list()) {
     if (grant.kind === "standing" && grant.approvalId === approvalId) return grant;
   }

@@ -114,7 +114,9 @@ function optionDescription(option: Option): string {
 }
 
 function explain(error: unknown, argv: string[], io: Io): number {
-  const output = new Output(io, argv.includes("--json"));
+  // What comes after -- are words for another command.
+  const own = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
+  const output = new Output(io, own.includes("--json"));
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.success;
     const misused = failure("E3921", { message: error.message.replace(/^error: /, "") });

@@ -36,6 +36,16 @@ function approvalText({ approval, status }: CallAnswer): string[] {
   return [`approved by ${by.join(", ")}${editedInput === undefined ? "" : " with other arguments"}`];
 }
 
+const UNSEEN_WORDS = { other_files: "other files", network: "network", processes: "processes" } as const;
+
+/** What was taken back, and what its isolation does not show. */
+function rollbackText({ rollback }: CallAnswer): string[] {
+  const { verified, covers = [], unseen = [] } = rollback ?? {};
+  if (!verified || covers.length === 0 || unseen.length === 0) return [];
+  const words = unseen.map((effect) => UNSEEN_WORDS[effect]);
+  return [`rolled back: ${covers.join(" and ")}; not seen: ${words.join(", ")}`];
+}
+
 /** One line that says how a call went, for stderr. */
 export function answerSummary(answer: CallAnswer, output: Output): string {
   const mark = markOf(answer, output);
@@ -45,7 +55,7 @@ export function answerSummary(answer: CallAnswer, output: Output): string {
     `${answer.usage.durationMs} ms`,
   ];
   if (answer.isolation) parts.push(`${answer.isolation.runner} (${answer.isolation.level})`);
-  parts.push(...approvalText(answer));
+  parts.push(...rollbackText(answer), ...approvalText(answer));
   if (answer.replayed) parts.push("answered from the record");
   if (answer.receipt)
     parts.push(

@@ -1,18 +1,14 @@
 import { userInfo } from "node:os";
-import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import {
-  type ConfiguredGrant,
-  createEngine,
-  createMemoryStore,
-  type Store,
-  type ToolShelf,
-} from "@sallyport/engine";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ConfiguredGrant, createEngine, type Store, type Tools } from "@sallyport/engine";
 import type { Caller, Failure } from "@sallyport/protocol";
 import type { Command } from "commander";
-import { type OpenHouse, openHouse, shelveTools } from "../compose.ts";
+import { processEnvironment } from "../config/environment.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { type HouseDesk, reachDesk } from "../desk/index.ts";
-import { hasStore } from "../has-store.ts";
+import { type EngineAccess, reachDesk } from "../desk/index.ts";
+import { openRuntime, type Runtime } from "../runtime/runtime.ts";
+import { hasStore, openStoreToRead } from "../runtime/store.ts";
+import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
 
@@ -30,6 +26,12 @@ export function withCommonOptions(command: Command): Command {
     .option("--json", "print one JSON document instead of text");
 }
 
+interface InRuntimeOptions {
+  grants?: readonly ConfiguredGrant[];
+  /** For a command that stays a while: it also does the background work of a server. */
+  services?: boolean;
+}
+
 /** What a command works with. */
 export class Session {
   readonly output: Output;
@@ -42,26 +44,27 @@ export class Session {
     this.config = loadConfig({ file: options.config, stateDir: options.stateDir, cwd: io.cwd });
   }
 
-  /** Opens the house for the time of `use`. Tells on stderr what a crash left behind. */
-  async inHouse<Result>(
-    use: (house: OpenHouse) => Promise<Result>,
-    { grants }: { grants?: readonly ConfiguredGrant[] } = {},
+  /** Opens the server for the time of `use`. Tells on stderr what a crash left behind. */
+  async inRuntime<Result>(
+    use: (runtime: Runtime) => Promise<Result>,
+    { grants, services = false }: InRuntimeOptions = {},
   ): Promise<Result> {
-    const house = await openHouse({ config: this.config, ...(grants && { grants }) });
+    const runtime = await openRuntime({ config: this.config, ...(grants && { grants }) });
     try {
-      this.#tellRecovered(house);
-      this.#tellProblems(house.problems);
-      return await use(house);
+      this.#tellRecovered(runtime);
+      this.#tellProblems(runtime.problems);
+      if (services) await runtime.startServices({ log: this.#log(), publicUrl: this.config.http.publicUrl });
+      return await use(runtime);
     } finally {
-      const waiting = await house.close();
+      const waiting = await runtime.close();
       if (waiting !== undefined) this.output.note(`! Events wait in the outbox: ${waiting}`);
     }
   }
 
-  /** Asks the process that has the house open, if one has; otherwise opens it for the time of `use`. */
-  async atDesk<Result>(use: (desk: HouseDesk) => Promise<Result>): Promise<Result> {
+  /** Asks the process that has the server open, if one has; otherwise opens it for the time of `use`. */
+  async withEngine<Result>(use: (desk: EngineAccess) => Promise<Result>): Promise<Result> {
     const desk = await reachDesk(this.config.stateFolder);
-    if (!desk) return await this.inHouse(({ engine }) => use(engine));
+    if (!desk) return await this.inRuntime(({ engine }) => use(engine));
     try {
       return await use(desk);
     } finally {
@@ -71,9 +74,7 @@ export class Session {
 
   /** Opens the store to read, also while another process writes to it. */
   async reading<Result>(use: (store: Store) => Promise<Result>): Promise<Result> {
-    const { stateFolder: folder } = this.config;
-    const nothingYet = !hasStore(folder);
-    const store = nothingYet ? createMemoryStore() : await openSqliteStore({ folder, readOnly: true });
+    const store = await openStoreToRead(this.config);
     try {
       return await use(store);
     } finally {
@@ -81,13 +82,35 @@ export class Session {
     }
   }
 
+  /** Looks at the store again and again, through one connection, until `look` says true or the signal ends it. */
+  async looking(
+    look: (store: Store) => Promise<boolean>,
+    { everyMs, signal }: { everyMs: number; signal: AbortSignal },
+  ): Promise<void> {
+    const { stateFolder } = this.config;
+    let isOver = false;
+    while (!isOver && !signal.aborted) {
+      const isThere = hasStore(stateFolder);
+      await this.reading(async (store) => {
+        // Opened anew once the first writer has made the store.
+        while (!isOver && !signal.aborted && hasStore(stateFolder) === isThere) {
+          isOver = await look(store);
+          if (!isOver) await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+        }
+      });
+    }
+  }
+
   /** The tools, from the store and the configuration, without writing anything. */
-  async inCatalogue<Result>(use: (tools: ToolShelf) => Promise<Result>): Promise<Result> {
+  async inCatalogue<Result>(
+    use: (tools: Tools, problems: readonly Failure[]) => Promise<Result>,
+  ): Promise<Result> {
     return await this.reading(async (store) => {
-      const engine = await createEngine({ store });
+      const engine = await createEngine({ store, registry: registryRulesOf(this.config) });
       try {
-        this.#tellProblems(await shelveTools(engine, this.config, { keep: false }));
-        return await use(engine.tools);
+        const problems = await registerTools(engine, this.config, { keep: false });
+        this.#tellProblems(problems);
+        return await use(engine.tools, problems);
       } finally {
         await engine.close();
       }
@@ -99,16 +122,20 @@ export class Session {
     return {
       tenant: flags.tenant ?? this.config.caller.tenant,
       agent: flags.agent ?? this.config.caller.agent,
-      user: userInfo().username,
+      user: userName(),
       ...(flags.session !== undefined && { session: flags.session }),
     };
+  }
+
+  #log(): { info(): void; warn(facts: object, message: string): void } {
+    return { info: () => undefined, warn: (_facts, message) => this.output.note(`! ${message}`) };
   }
 
   #tellProblems(problems: readonly Failure[]): void {
     for (const problem of problems) this.output.note(`! ${failureText(problem, this.output)}`);
   }
 
-  #tellRecovered({ recovered }: OpenHouse): void {
+  #tellRecovered({ recovered }: Runtime): void {
     const unknown = recovered.filter(({ verdict }) => verdict === "outcome_unknown").length;
     const undone = recovered.filter(({ verdict }) => verdict === "never_started").length;
     if (undone > 0) this.output.note(`${undone} interrupted call(s) had taken no effect and were closed.`);
@@ -117,5 +144,14 @@ export class Session {
         `${unknown} interrupted call(s) have an unknown outcome: see "sallyport calls recover".`,
       );
     }
+  }
+}
+
+/** Who runs the command. A uid may have no entry in the password file, as in a container with a uid of its own. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return processEnvironment().USER || `uid:${process.getuid?.() ?? "unknown"}`;
   }
 }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { standingAt } from "@sallyport/engine";
+import { isUnspent, type Store, standingAt } from "@sallyport/engine";
 import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
 import { askHere } from "./ask-here.ts";
+import { questionText } from "./commands/approvals-look.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Session } from "./session.ts";
 
@@ -9,7 +9,7 @@ const LOOK_EVERY_MS = 250;
 
 /**
  * Waits until a call's approval is answered, then goes on with the call. At a terminal the person there is asked;
- * otherwise somebody else answers. The house is closed meanwhile, so that they can. Ctrl-C gives up waiting: the call
+ * otherwise somebody else answers. The server is closed meanwhile, so that they can. Ctrl-C gives up waiting: the call
  * stays on record as waiting, and its pending answer is returned.
  */
 export async function waitForPerson(pending: CallAnswer, session: Session): Promise<CallAnswer> {
@@ -53,11 +53,11 @@ async function decidedElsewhere(
   approvalId: string,
   { session, signal }: { session: Session; signal: AbortSignal },
 ): Promise<void> {
-  while (!signal.aborted) {
-    const record = await session.reading((store) => store.approvals.get(approvalId));
-    if (!record || standingAt(record, Date.now()).state !== "pending") return;
-    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
+  const isDecided = async (store: Store) => {
+    const record = await store.approvals.get(approvalId);
+    return !record || standingAt(record, Date.now()).state !== "pending";
+  };
+  await session.looking(isDecided, { everyMs: LOOK_EVERY_MS, signal });
 }
 
 /** Goes on with a call once, without waiting. Throws the reason when there is nothing to go on with. */
@@ -66,9 +66,17 @@ export async function resumeOnce(
   session: Session,
   signal?: AbortSignal,
 ): Promise<CallAnswer> {
-  const answer = await session.atDesk((desk) =>
+  await showEdited(callId, session);
+  const answer = await session.withEngine((desk) =>
     desk.resume(callId, { disclosure: "full", ...(signal && { signal }) }),
   );
   if (isFailure(answer)) throw new SallyportError(answer);
   return answer;
+}
+
+/** Shows what runs in place of what was asked for. Nobody is asked again: whoever changed it has said yes to it. */
+async function showEdited(callId: string, session: Session): Promise<void> {
+  const record = await session.reading((store) => store.approvals.ofCall(callId));
+  if (record?.editedBy === undefined || !isUnspent(standingAt(record, Date.now()))) return;
+  session.output.note(`The arguments were changed. This runs:\n${questionText(record, Date.now())}`);
 }

@@ -19,11 +19,11 @@ export function expectedBy(schema: JsonObject): string {
   return expectedObject(schema);
 }
 
-function expectedText({ format, pattern }: JsonObject): string {
+function expectedText({ title, format, pattern }: JsonObject): string {
+  if (typeof title === "string") return title;
   if (format === "uri") return "a URL, such as https://host.example";
   if (format === "includes") return `text with ${String(pattern).replaceAll("\\", "")} in it`;
-  if (pattern !== undefined) return "an origin, such as https://app.example";
-  return "text";
+  return pattern === undefined ? "text" : `text that fits ${String(pattern)}`;
 }
 
 function expectedObject(schema: JsonObject): string {

@@ -35,13 +35,13 @@ const http = z
       .default([])
       .describe("Further names in `Host` that requests may come with; others are refused."),
     allowedOrigins: z
-      .array(z.string().regex(ORIGIN))
+      .array(z.string().regex(ORIGIN).meta({ title: "an origin, such as https://app.example" }))
       .default([])
       .describe("Web pages that may call, such as `https://app.example`. Every other page is refused."),
     publicUrl: z
       .url({ protocol: WEB_ADDRESS })
       .optional()
-      .describe("Address for links in answers, when callers know another one than this house listens at."),
+      .describe("Address for links in answers, when callers know another one than this server listens at."),
     metrics: z
       .enum(["open", "operator"])
       .optional()
@@ -98,5 +98,5 @@ const log = z
   .prefault({})
   .describe("What `sallyport serve` writes to stderr; secrets are taken out.");
 
-/** The keys of a house that runs as a server. */
+/** The keys of a server that runs as a server. */
 export const httpKeys = { http, webhooks, log };

@@ -32,6 +32,10 @@ const credential = z.strictObject({
     .boolean()
     .default(false)
     .describe("Needed for https: the proxy ends TLS with a certificate that only this sandbox trusts."),
+  plainHttp: z
+    .boolean()
+    .default(false)
+    .describe("Send it over plain HTTP too, to a private address of a host in `sandbox.privateHosts`."),
 });
 
 const sandbox = z
@@ -63,7 +67,7 @@ const sandbox = z
     denied: z
       .array(z.string().min(1))
       .default([])
-      .describe("Further paths and patterns that no call changes."),
+      .describe("Further paths and patterns that no call reads or changes."),
     privateHosts: z
       .array(z.string().min(1))
       .default([])

@@ -1,13 +1,49 @@
+import { closeSync, openSync, readSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { failure, type Issue, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, type Issue, SallyportError } from "@sallyport/protocol";
 import { isLoopback } from "../http/kernel/loopback.ts";
 import { type Environment, processEnvironment, readEnvironment } from "./environment.ts";
-
 import { type Origin, type Override, overlay, overrideOf } from "./overrides.ts";
-import { readConfigFile } from "./read-file.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { issuesOf } from "./schema-issues.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
+
+const MAX_BYTES = 1024 * 1024;
+
+/** The text of a configuration file; undefined when there is none; E3919 when it is too large, no text, or unreadable. */
+function readConfigFile(path: string): string | Failure | undefined {
+  try {
+    const bytes = readAtMost(path, MAX_BYTES + 1);
+    if (bytes.length > MAX_BYTES) return unusable(path, `is larger than ${MAX_BYTES} bytes`);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (error instanceof TypeError) return unusable(path, "is not text in UTF-8");
+    return unusable(path, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Never more than was asked for, whatever the file says about its size. */
+function readAtMost(path: string, most: number): Uint8Array {
+  const buffer = new Uint8Array(most);
+  const handle = openSync(path, "r");
+  try {
+    let length = 0;
+    for (let read = 1; read > 0 && length < most; length += read) {
+      read = readSync(handle, buffer, length, most - length, null);
+    }
+    return buffer.subarray(0, length);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function unusable(path: string, why: string): Failure {
+  return failure("E3919", {
+    message: `The configuration file ${path} ${why}.`,
+    advice: "Name a sallyport.yaml with --config, or make one with `sallyport init`.",
+  });
+}
 
 export const CONFIG_FILE = "sallyport.yaml";
 
@@ -112,7 +148,8 @@ function placeText(path: readonly PropertyKey[], { yaml, file, overrides }: Sour
 }
 
 function complete(config: Config, place: ConfigPlace, file: string | undefined): LoadedConfig {
-  const folder = file === undefined ? place.cwd : dirname(file);
+  // A sandbox shows folders where they really are, so modules must be named by where they are too.
+  const folder = file === undefined ? place.cwd : realpathSync(dirname(file));
   const { http, webhooks } = config;
   const { tls } = http;
   const at = (path: string) => (isAbsolute(path) ? path : join(folder, path));
@@ -135,7 +172,7 @@ function complete(config: Config, place: ConfigPlace, file: string | undefined):
   });
 }
 
-/** What the whole house shares nobody may change. */
+/** What the whole server shares nobody may change. */
 function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const inside of Object.values(value)) deepFreeze(inside);

@@ -115,6 +115,7 @@ describe("the settings of the tool loop", () => {
     ["days in words", { keep_conversations_days: "90d" }],
     ["no root", { sandbox: { allowed_roots: [] } }],
     ["a time-out of nothing", { timeouts: { default_seconds: 0 } }],
+    ["a default above what a tool without a limit may take", { timeouts: { default_seconds: 30.1 } }],
     ["a time-out of less than a millisecond", { timeouts: { shell_commands_seconds: 0.0001 } }],
     ["more to scan than memory holds", { read_file: { max_scan_bytes: 2e9 } }],
     ["more to patch than memory holds", { apply_patch: { max_patch_bytes: 2e9 } }],

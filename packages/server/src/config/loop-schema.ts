@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "@sallyport/protocol";
 import { z } from "zod";
 
 const positive = z.int().positive();
@@ -12,6 +13,7 @@ const definition = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .meta({ title: "1 to 64 letters, digits, _ or -" })
     .describe("What the model calls it."),
   description: z.string().default("").describe("What it is for, told to the model."),
   parameters: z.record(z.string(), z.json()).describe("JSON Schema of its arguments."),
@@ -50,7 +52,14 @@ const sandbox = z
 
 const timeouts = z
   .strictObject({
-    default_seconds: seconds.default(30).describe("For tools that set no limit of their own."),
+    default_seconds: z
+      .number()
+      .min(0.001)
+      .max(DEFAULT_LIMITS.timeoutMs / 1_000)
+      .default(30)
+      .describe(
+        "For tools that set no limit of their own: it shortens their 30 s. A tool that needs longer says so in its manifest (`limits.timeoutMs`).",
+      ),
     file_operations_seconds: seconds.default(30).describe("For the built-in file tools."),
     shell_commands_seconds: seconds.default(300).describe("For run_command."),
   })

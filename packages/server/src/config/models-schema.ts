@@ -31,7 +31,10 @@ const provider = z.strictObject({
       "Where its key is. Left out: ANTHROPIC_API_KEY or OPENAI_API_KEY for the kinds that have one, at their own address only.",
     ),
   headers: z
-    .record(z.string().regex(HEADER_NAME), z.union([z.string().min(1), secretReference]))
+    .record(
+      z.string().regex(HEADER_NAME).meta({ title: "a header name, such as X-Team" }),
+      z.union([z.string().min(1), secretReference]),
+    )
     .optional()
     .describe("Further headers of every request: a text, or where a secret is."),
   contextTokens: positive.optional().describe("Context of its models that are not listed in `models`."),
@@ -50,10 +53,14 @@ const models = z
     default: z
       .string()
       .regex(MODEL_REFERENCE)
+      .meta({ title: "provider/model, such as ollama/qwen3" })
       .optional()
       .describe("The model to use when none is named, as `provider/model`."),
     providers: z
-      .record(z.string().regex(PROVIDER_NAME), provider)
+      .record(
+        z.string().regex(PROVIDER_NAME).meta({ title: "a name of letters, digits, ., _ or -" }),
+        provider,
+      )
       .default({})
       .describe("Who offers models, by name. anthropic, openai and ollama are there without being listed."),
   })

@@ -1,4 +1,4 @@
-import { type Issue, nearestName } from "@sallyport/protocol";
+import { type Issue, isJsonObject, nearestName } from "@sallyport/protocol";
 import type { z } from "zod";
 import { expectedBy, foundText, remedyFor } from "./expectation.ts";
 import { valueAt } from "./overrides.ts";
@@ -14,7 +14,10 @@ export interface Judged {
 }
 
 /** A place where the configuration is not what it should be. */
-type Wrong = { kind: "unknown"; path: PropertyKey[] } | { kind: "value"; path: PropertyKey[] };
+type Wrong =
+  | { kind: "unknown" | "value" | "name"; path: PropertyKey[] }
+  /** Wrong by a rule of its own, which says it in its own words. */
+  | { kind: "rule"; path: PropertyKey[]; says: string };
 
 const MAX_ISSUES = 50;
 
@@ -49,6 +52,8 @@ function wrongPlaces(issue: ZodIssue): Wrong[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({ kind: "unknown", path: [...issue.path, key] }));
   }
+  if (issue.code === "custom") return [{ kind: "rule", path: issue.path, says: issue.message }];
+  if (issue.code === "invalid_key") return [{ kind: "name", path: issue.path }];
   return issue.code === "invalid_union" ? wrongChoice(issue) : [{ kind: "value", path: issue.path }];
 }
 
@@ -58,7 +63,7 @@ function wrongChoice({ path, errors }: Extract<ZodIssue, { code: "invalid_union"
     (issues) => !issues.some((issue) => issue.code === "invalid_type" && issue.path.length === 0),
   );
   const below = (issues: readonly ZodIssue[]): Wrong[] =>
-    issues.flatMap(wrongPlaces).map(({ kind, path: inside }) => ({ kind, path: [...path, ...inside] }));
+    issues.flatMap(wrongPlaces).map((wrong) => ({ ...wrong, path: [...path, ...wrong.path] }));
   const [only, ...others] = rightSort;
   if (only && others.length === 0) return below(only);
   const unknown = below(only ?? []).filter((wrong) => wrong.kind === "unknown" && !isKnown(wrong.path));
@@ -75,6 +80,8 @@ function describe(wrong: Wrong, judged: Judged): Issue {
   if (wrong.kind === "unknown") {
     return { ...place, reason: `unknown key "${keyText(path)}"`, suggestion: nearestKey(path) };
   }
+  if (wrong.kind === "rule") return { ...place, reason: `${keyText(path)} ${wrong.says}` };
+  if (wrong.kind === "name") return { ...place, reason: nameReason(path) };
   const value = valueAt(judged.value, path);
   const [schema = {}, ...others] = schemasAt(path);
   const expected = expectedBy(others.length > 0 ? { anyOf: [schema, ...others] } : schema);
@@ -87,6 +94,14 @@ function describe(wrong: Wrong, judged: Judged): Issue {
     reason: `${name}: expected ${expected}, found ${found}`,
     ...(remedy !== undefined && { suggestion: remedy }),
   };
+}
+
+function nameReason(path: readonly PropertyKey[]): string {
+  const above = path.slice(0, -1);
+  const names = schemasAt(above).flatMap(({ propertyNames }) =>
+    isJsonObject(propertyNames) ? [expectedBy(propertyNames)] : [],
+  );
+  return `"${String(path.at(-1))}" cannot stand under ${keyText(above)}: expected ${names.join(" or ")}`;
 }
 
 function nearestKey(path: readonly PropertyKey[]): string {

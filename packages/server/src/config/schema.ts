@@ -2,9 +2,51 @@ import { z } from "zod";
 import { authorityKeys } from "./authority-schema.ts";
 import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
-import { limitKeys } from "./limits-schema.ts";
 import { loopKeys } from "./loop-schema.ts";
 import { modelKeys } from "./models-schema.ts";
+
+const positive = z.int().positive();
+
+const limits = z
+  .strictObject({
+    concurrentCalls: positive.default(64).describe("Calls that run at once."),
+    concurrentCallsPerAgent: positive.default(4).describe("Calls that run at once for one agent."),
+    concurrentCallsPerTool: positive.default(64).describe("Calls that run at once of one tool."),
+    queuedCalls: positive.default(10_000).describe("Asynchronous calls that may wait in the queue."),
+    queueWaitSeconds: z
+      .number()
+      .positive()
+      .max(3_600)
+      .default(10)
+      .describe("How long a call whose caller waits for it may itself wait for a place."),
+    inputBytes: positive.default(256 * 1024).describe("Largest input."),
+    outputBytes: positive
+      .default(1024 * 1024)
+      .describe("Largest result of a tool that sets no limit itself."),
+    versionsPerTool: positive.default(5).describe("Versions of a tool that are kept."),
+    threads: positive.default(32).describe("Worker threads at most."),
+  })
+  .prefault({})
+  .describe("How much at once, and how large.");
+
+const toolLimit = z.strictObject({
+  tools: z
+    .array(z.string().min(1))
+    .min(1)
+    .describe("Tools it is about; `*` stands for any run of characters."),
+  concurrentCalls: positive.optional().describe("Calls of each of these tools that run at once."),
+  timeoutMs: positive.optional().describe("The longest a call may run; less than the manifest's counts."),
+  enabled: z.boolean().optional().describe("false: calls are refused until it is true again."),
+});
+
+/** How much may happen at once, for the server and for single tools. */
+const limitKeys = {
+  limits,
+  toolLimits: z
+    .array(toolLimit)
+    .default([])
+    .describe("Limits of single tools. Where several fit a tool, the strictest of each counts."),
+};
 
 /** One entry of `tools`: where the code is, and how it runs. */
 const toolModule = z.union([
@@ -43,6 +85,15 @@ export const configSchema = z.strictObject({
     .default("power")
     .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
   tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
+  schemas: z
+    .strictObject({
+      requireQuality: z
+        .boolean()
+        .default(false)
+        .describe("Refuse a tool whose schemas break a quality rule of severity error (E3012)."),
+    })
+    .prefault({})
+    .describe("What is asked of tools' schemas."),
   grants: z.array(grant).default([]).describe("Who may call what. Without a grant nothing runs."),
   ...authorityKeys,
   ...isolationKeys,

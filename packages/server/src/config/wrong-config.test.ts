@@ -42,6 +42,36 @@ const WRONG: [string, string, RegExp, RegExp | undefined][] = [
   ["credentials: [a]", "1:1", /names, each with its settings/, undefined],
   ["http: { publicUrl: 'ftp://x' }", "1:9", /expected a URL/, undefined],
   ["http: { allowedOrigins: ['https://a.b/c'] }", "1:26", /expected an origin/, undefined],
+  [
+    "models: { default: gpt-5 }",
+    "1:11",
+    /^models.default: expected provider\/model, such as .*, found "gpt-5"$/,
+    undefined,
+  ],
+  [
+    "models: { providers: { 'a b': { kind: openai } } }",
+    "1:24",
+    /"a b" cannot stand under models.providers: expected a name of/,
+    undefined,
+  ],
+  [
+    "models: { providers: { a: { kind: openai, headers: { 'a b': x } } } }",
+    "1:54",
+    /headers: expected a header name, such as/,
+    undefined,
+  ],
+  [
+    "loop: { definitions: [{ name: a b, parameters: {} }] }",
+    "1:25",
+    /definitions\[0\].name: expected 1 to 64 letters/,
+    undefined,
+  ],
+  [
+    "loop: { definitions: [{ name: a, parameters: {} }, { name: a, parameters: {} }] }",
+    "1:54",
+    /definitions\[1\].name is "a", which another/,
+    undefined,
+  ],
   ["toolLimits: [{ tools: [x], enabled: maybe }]", "1:28", /true or false, found "maybe"/, undefined],
 ];
 

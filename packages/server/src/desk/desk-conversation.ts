@@ -7,7 +7,7 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { DESK_METHODS, type DeskMethod, type FromDesk } from "./desk-words.ts";
-import type { HouseDesk } from "./house-desk.ts";
+import type { EngineAccess } from "./engine-access.ts";
 import { JsonLines } from "./json-lines.ts";
 
 /** Beyond what any engine takes as the input of a call. */
@@ -23,7 +23,7 @@ interface Line {
 
 /** One visitor at the desk: answers what is asked, in whatever order it gets done, and hangs up on nonsense. */
 export class DeskConversation {
-  readonly #desk: HouseDesk;
+  readonly #desk: EngineAccess;
   readonly #line: Line;
   readonly #asked = new Map<number, AbortController>();
   readonly #lines = new JsonLines({
@@ -32,7 +32,7 @@ export class DeskConversation {
     onNonsense: () => this.#line.hangUp(),
   });
 
-  constructor(desk: HouseDesk, line: Line) {
+  constructor(desk: EngineAccess, line: Line) {
     this.#desk = desk;
     this.#line = line;
   }
@@ -86,7 +86,7 @@ function withSignal(method: DeskMethod, given: JsonValue[], signal: AbortSignal)
 }
 
 function unknownMethod(method: JsonValue | undefined): Failure {
-  return failure("E3945", { message: `The house knows no ${String(method)}.`, advice: SAME_VERSION });
+  return failure("E3945", { message: `The server knows no ${String(method)}.`, advice: SAME_VERSION });
 }
 
 const SAME_VERSION = "Use the same version of Sallyport here as the process that holds the state folder.";

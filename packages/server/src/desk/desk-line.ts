@@ -21,7 +21,7 @@ interface Asked {
 
 /** The command line's end of the line to a desk. When the line breaks, everything that waits for an answer rejects. */
 export class DeskLine {
-  /** The house's first word. Rejects when it says nothing. */
+  /** The server's first word. Rejects when it says nothing. */
   readonly greeting: Promise<JsonObject>;
   readonly #socket: Socket;
   readonly #asked = new Map<number, Asked>();

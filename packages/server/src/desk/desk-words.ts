@@ -1,12 +1,14 @@
 import type { Failure, JsonValue } from "@sallyport/protocol";
 
 /** Changes when the words below do; both ends have to speak the same. */
-export const DESK_VERSION = 1;
+export const DESK_VERSION = 2;
 
-/** The methods of a house desk that can be asked for from another process. */
+/** The methods of a server desk that can be asked for from another process. */
 export const DESK_METHODS = [
   "call",
   "resume",
+  "running",
+  "goesOnByItself",
   "undo",
   "closeByPerson",
   "revokeToken",
@@ -28,7 +30,7 @@ export const DESK_METHODS = [
 
 export type DeskMethod = (typeof DESK_METHODS)[number];
 
-/** The first word, from the house. */
+/** The first word, from the server. */
 export interface Greeting {
   sallyport: string;
   desk: number;
@@ -37,5 +39,5 @@ export interface Greeting {
 /** From the command line. A question that is cancelled is answered all the same. */
 export type ToDesk = { ask: number; method: DeskMethod; given: readonly unknown[] } | { cancel: number };
 
-/** From the house: what the method gave, or why it gave nothing. */
+/** From the server: what the method gave, or why it gave nothing. */
 export type FromDesk = { answer: number; value?: JsonValue } | { answer: number; refused: Failure };

@@ -77,7 +77,7 @@ function saying(...chunks: (string | Buffer)[]): Promise<string[]> {
   });
 }
 
-describe("the desk of a house that is open elsewhere", () => {
+describe("the desk of a server that is open elsewhere", () => {
   it("makes calls and gives back what the engine gives, failures too", async () => {
     const desk = await reached();
     const input = { text: "grüße\n\u2028", list: [1, null] };
@@ -114,10 +114,10 @@ describe("the desk of a house that is open elsewhere", () => {
     desk.close();
     expect(String(await lost)).toContain("E3945");
     await vi.waitFor(() => expect(engine.load().running).toBe(0), WAIT);
-    expect(await engine.verdict(callId)).toMatchObject({ verdict: "completed" });
+    expect(await engine.standing(callId)).toMatchObject({ status: "cancelled" });
   });
 
-  it("says when the house goes away in the middle of an answer [E3945]", async () => {
+  it("says when the server goes away in the middle of an answer [E3945]", async () => {
     const desk = await reached();
     const lost = desk.call({ tool: "patient", input: {}, caller }).catch((error: Error) => error);
     await opened?.close();

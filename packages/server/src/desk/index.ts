@@ -1,3 +1,3 @@
-export type { HouseDesk } from "./house-desk.ts";
+export type { EngineAccess } from "./engine-access.ts";
 export { type OpenDesk, openDesk } from "./open-desk.ts";
 export { reachDesk } from "./reach-desk.ts";

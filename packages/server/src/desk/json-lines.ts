@@ -1,5 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
-import { isJsonObject, type JsonObject, type JsonValue } from "@sallyport/protocol";
+import { isJsonObject, type JsonObject, parseJson } from "@sallyport/protocol";
 
 export interface LineBounds {
   maxChars: number;
@@ -41,7 +41,7 @@ export class JsonLines {
   }
 
   #read(line: string): void {
-    const words = parsed(line);
+    const words = parseJson(line);
     if (isJsonObject(words)) this.#bounds.onWords(words);
     else this.#giveUp();
   }
@@ -51,13 +51,5 @@ export class JsonLines {
     this.#isOver = true;
     this.#parts = [];
     this.#bounds.onNonsense();
-  }
-}
-
-function parsed(line: string): JsonValue {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
   }
 }

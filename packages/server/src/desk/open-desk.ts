@@ -5,7 +5,7 @@ import { VERSION } from "../version.ts";
 import { DeskConversation } from "./desk-conversation.ts";
 import { deskPlace } from "./desk-place.ts";
 import { DESK_VERSION, type Greeting } from "./desk-words.ts";
-import type { HouseDesk } from "./house-desk.ts";
+import type { EngineAccess } from "./engine-access.ts";
 
 export interface OpenDesk {
   /** Lets go of whoever stands there; what they asked for is cancelled. Never rejects. */
@@ -13,10 +13,10 @@ export interface OpenDesk {
 }
 
 /**
- * Opens the desk of the house that holds this state folder. Undefined when there is no place for one. Rejects when the
+ * Opens the desk of the server that holds this state folder. Undefined when there is no place for one. Rejects when the
  * socket cannot be made; a socket that a killed process left is in nobody's use, because the folder is ours.
  */
-export async function openDesk(desk: HouseDesk, stateFolder: string): Promise<OpenDesk | undefined> {
+export async function openDesk(desk: EngineAccess, stateFolder: string): Promise<OpenDesk | undefined> {
   const path = deskPlace(stateFolder);
   if (path === undefined) return undefined;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -42,7 +42,7 @@ export async function openDesk(desk: HouseDesk, stateFolder: string): Promise<Op
   };
 }
 
-function receive(socket: Socket, desk: HouseDesk): void {
+function receive(socket: Socket, desk: EngineAccess): void {
   const greeting: Greeting = { sallyport: VERSION, desk: DESK_VERSION };
   const say = (words: object) => {
     if (socket.writable) socket.write(`${JSON.stringify(words)}\n`);

@@ -4,10 +4,10 @@ import { VERSION } from "../version.ts";
 import { DeskLine } from "./desk-line.ts";
 import { deskPlace } from "./desk-place.ts";
 import { DESK_VERSION, type DeskMethod } from "./desk-words.ts";
-import type { HouseDesk } from "./house-desk.ts";
+import type { EngineAccess } from "./engine-access.ts";
 
-/** A house that is open in another process. */
-export interface ReachedDesk extends HouseDesk {
+/** A server that is open in another process. */
+export interface ReachedDesk extends EngineAccess {
   close(): void;
 }
 
@@ -56,6 +56,8 @@ function deskOver(line: DeskLine): ReachedDesk {
   return {
     call: ({ signal, ...request }) => line.ask("call", [request], signal),
     resume: (callId, { signal, ...goingOn } = {}) => line.ask("resume", [callId, goingOn], signal),
+    running: ask("running"),
+    goesOnByItself: ask("goesOnByItself"),
     undo: ask("undo"),
     closeByPerson: ask("closeByPerson"),
     revokeToken: ask("revokeToken"),

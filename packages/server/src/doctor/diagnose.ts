@@ -1,20 +1,22 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import {
   createEngine,
   createMemoryStore,
   createThreadRunner,
   grantAuthority,
+  type SandboxOffer,
   type Store,
   verifyChain,
 } from "@sallyport/engine";
 import { isFailure, SallyportError } from "@sallyport/protocol";
-import { shelveTools } from "../compose.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { hasStore } from "../has-store.ts";
-import { policyFinding, tokenFinding } from "./authority-findings.ts";
-import { sandboxFindings } from "./sandbox-findings.ts";
+import { configuredKeys } from "../keys/index.ts";
+import { policyFilesOf } from "../policy/in-force.ts";
+import { openPolicyFiles } from "../policy/policy-files.ts";
+import { tryIsolation } from "../runtime/isolation.ts";
+import { hasStore, openStoreToRead } from "../runtime/store.ts";
+import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 
 /** One thing looked at. `note` is worth knowing, `problem` stops calls. */
 export interface Finding {
@@ -97,7 +99,7 @@ function folder({ stateFolder }: LoadedConfig): Finding {
 async function store({ stateFolder, durability }: LoadedConfig): Promise<Finding> {
   const what = "store";
   if (!hasStore(stateFolder)) return { what, verdict: "good", detail: "empty; the first call creates it" };
-  const opened = await openSqliteStore({ folder: stateFolder, readOnly: true });
+  const opened = await openStoreToRead({ stateFolder });
   try {
     const { events, broken } = await verifyAll(opened);
     const detail = `${events} audit events, durability ${durability}`;
@@ -127,13 +129,10 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
 
 async function tools(config: LoadedConfig): Promise<Finding> {
   const what = "tools";
-  const nothingYet = !hasStore(config.stateFolder);
-  const store = nothingYet
-    ? createMemoryStore()
-    : await openSqliteStore({ folder: config.stateFolder, readOnly: true });
-  const engine = await createEngine({ store });
+  const store = await openStoreToRead(config);
+  const engine = await createEngine({ store, registry: registryRulesOf(config) });
   try {
-    const problems = await shelveTools(engine, config, { keep: false });
+    const problems = await registerTools(engine, config, { keep: false });
     const names = engine.tools.list().map(({ manifest }) => `${manifest.id}@${manifest.version}`);
     const detail = names.length > 0 ? names.join(", ") : "none";
     if (problems.length === 0) return { what, verdict: names.length > 0 ? "good" : "note", detail };
@@ -191,4 +190,81 @@ function trust({ tools: modules }: LoadedConfig): Finding {
   const detail = `${trusted} module(s) run in threads or inline (LEVEL_0): faults are contained, malice is not`;
   const advice = "Run code you do not trust with `runner: script`, in a sandbox.";
   return { what, verdict: "note", detail, advice };
+}
+
+/** Whether tokens can be checked here. */
+function tokenFinding(config: LoadedConfig): Finding {
+  const what = "tokens";
+  const keys = configuredKeys(config);
+  if (!keys) {
+    const detail = "no keys; a call that brings a token is refused";
+    if (!config.tokens.required) return { what, verdict: "good", detail };
+    return { what, verdict: "problem", detail, advice: "Make keys with: sallyport keys init" };
+  }
+  if (isFailure(keys)) {
+    return { what, verdict: "problem", detail: `${keys.code} ${keys.message}`, advice: keys.advice };
+  }
+  const need = config.tokens.required ? "every call needs one" : "checked where a call brings one";
+  return { what, verdict: "good", detail: `${keys.kids.length} keys; ${need}` };
+}
+
+/** Which rules decide, and whether they can be used. */
+function policyFinding(config: LoadedConfig): Finding {
+  const what = "policy";
+  const rules = openPolicyFiles(policyFilesOf(config));
+  if (rules && isFailure(rules)) {
+    const places = (rules.issues ?? []).map(({ path, reason }) => `${path} ${reason}`).join("; ");
+    return {
+      what,
+      verdict: "problem",
+      detail: `${rules.code} ${rules.message} ${places}`,
+      advice: "Run: sallyport policy test",
+    };
+  }
+  const { preset, opa, abac } = config.policy;
+  const count = rules?.policies.reduce((sum, policy) => sum + policy.rules.length, 0) ?? 0;
+  const parts = [
+    ...(rules ? [`${count} rules in ${rules.files.length} files, examples hold`] : []),
+    ...(preset ? [`preset ${preset.mode}`] : []),
+    ...(opa ? [`OPA at ${opa.endpoint}`] : []),
+    ...(abac ? [`ABAC at ${abac.baseUrl}`] : []),
+  ];
+  return { what, verdict: "good", detail: parts.join("; ") || "none; grants alone decide" };
+}
+
+/** What this host offers for tools in processes of their own, found out by running real sandboxes. */
+async function sandboxFindings(config: LoadedConfig): Promise<Finding[]> {
+  try {
+    const offers = await tryIsolation(config, ({ rules }) => rules.sandbox.offers());
+    return [...offers.map(offered), ...summary(offers), ...config.sandbox.weaker.map(weaker)];
+  } catch (error) {
+    const detail = error instanceof SallyportError ? error.failure.message : String(error);
+    return [{ what: "sandbox", verdict: "problem", detail }];
+  }
+}
+
+function offered({ backend, level, available, missing, fix, facts }: SandboxOffer): Finding {
+  const what = `sandbox ${backend}`;
+  const known = Object.entries(facts).map(([name, value]) => `${name}: ${value}`);
+  if (available) return { what, verdict: "good", detail: [level, ...known].join(", ") };
+  return {
+    what,
+    verdict: "note",
+    detail: `${level} cannot be had: ${missing.join("; ")}`,
+    ...(fix.length > 0 && { advice: fix.join("\n    → ") }),
+  };
+}
+
+/** Nothing is broken without it: a tool that needs it is refused, never run weaker. */
+function summary(offers: readonly SandboxOffer[]): Finding[] {
+  if (offers.some(({ available, level }) => available && level === "LEVEL_2")) return [];
+  const detail = "LEVEL_2 cannot be had on this host; command and script tools are refused (E3101)";
+  return [
+    { what: "isolation", verdict: "note", detail, advice: "See the sandboxes above for what is missing." },
+  ];
+}
+
+function weaker({ tools, level, because }: LoadedConfig["sandbox"]["weaker"][number]): Finding {
+  const detail = `${tools.join(", ")} may run in ${level}: ${because}`;
+  return { what: "weaker isolation", verdict: "note", detail };
 }

@@ -1,13 +1,81 @@
+import { Worker } from "node:worker_threads";
 import { createJsonlSink } from "@sallyport/adapters/file";
 import { relayOutbox, type Store } from "@sallyport/engine";
-import type { PublisherPlace } from "./publisher-messages.ts";
-import { PublishingThread } from "./publishing-thread.ts";
+import type { FromPublisher, PublisherPlace, ToPublisher } from "./publisher-messages.ts";
 
-/** As many messages a turn are sent without a thread: a house with fewer never needs one. */
+interface Publishing {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+/**
+ * The server's end of the thread that publishes. `isOver` once the thread has ended, whyever; what it was publishing then
+ * rejects, and another thread can take up where it left off. It keeps the process alive only while it publishes.
+ */
+class PublishingThread {
+  readonly #worker: Worker;
+  readonly #delivered: (position: number) => Promise<void>;
+  #publishing: Publishing | undefined;
+  #isOver = false;
+
+  /** `delivered` is told how far the file has everything, and makes that durable. */
+  constructor(place: PublisherPlace, delivered: (position: number) => Promise<void>) {
+    this.#delivered = delivered;
+    const file = import.meta.url.endsWith(".ts") ? "./publisher-thread.ts" : "./publisher-thread.js";
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: place });
+    this.#worker.on("message", (message: FromPublisher) => this.#hear(message));
+    this.#worker.on("error", (cause) => this.#end(cause));
+    this.#worker.on("exit", () => this.#end(new Error("The thread that publishes events has ended.")));
+    this.#worker.unref();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  publish(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#publishing = { resolve, reject };
+      this.#worker.ref();
+      this.#say({ kind: "publish" });
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #hear(message: FromPublisher): void {
+    if (message.kind === "sent") {
+      this.#delivered(message.position).then(
+        () => this.#say({ kind: "delivered" }),
+        (error: unknown) => this.#say({ kind: "refused", why: String(error) }),
+      );
+      return;
+    }
+    const { resolve, reject } = this.#publishing ?? {};
+    this.#publishing = undefined;
+    this.#worker.unref();
+    if (message.kind === "published") resolve?.();
+    else reject?.(new Error(message.why));
+  }
+
+  #end(reason: Error): void {
+    this.#isOver = true;
+    this.#publishing?.reject(reason);
+    this.#publishing = undefined;
+  }
+
+  #say(message: ToPublisher): void {
+    this.#worker.postMessage(message);
+  }
+}
+
+/** As many messages a turn are sent without a thread: a server with fewer never needs one. */
 const FEW = 400;
 
 /**
- * Publishes what waits in a house's outbox, as CloudEvents in a file. A quiet house does it by itself; once there is
+ * Publishes what waits in a server's outbox, as CloudEvents in a file. A quiet server does it by itself; once there is
  * more at a time, it would take an eighth of the time that calls have, and a thread takes it over.
  */
 export class EventPublisher {

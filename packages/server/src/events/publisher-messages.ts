@@ -1,4 +1,4 @@
-/** Where the events of a house come from and go to. */
+/** Where the events of a server come from and go to. */
 export interface PublisherPlace {
   stateFolder: string;
   /** The file they are appended to. */

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { createJsonlSink } from "@sallyport/adapters/file";
-import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import { relayOutbox } from "@sallyport/engine";
+import { openStoreToRead } from "../runtime/store.ts";
 import type { FromPublisher, PublisherPlace, ToPublisher } from "./publisher-messages.ts";
 
 /**
- * The thread that publishes for a busy house. It reads the store by itself and writes the file; that a message has left
+ * The thread that publishes for a busy server. It reads the store by itself and writes the file; that a message has left
  * the outbox is written by whoever owns the store, which is asked.
  */
 function serve(port: MessagePort, place: PublisherPlace): void {
@@ -22,7 +22,7 @@ function serve(port: MessagePort, place: PublisherPlace): void {
 }
 
 async function publish(port: MessagePort, { stateFolder, file }: PublisherPlace): Promise<number> {
-  const store = await openSqliteStore({ folder: stateFolder, readOnly: true });
+  const store = await openStoreToRead({ stateFolder });
   const delivered = async (position: number) => {
     port.postMessage({ kind: "sent", position } satisfies FromPublisher);
     const [answer] = (await once(port, "message")) as [ToPublisher];

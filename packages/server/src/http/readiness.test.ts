@@ -1,7 +1,41 @@
-import { describe, expect, it } from "vitest";
-import { diskCheck } from "./readiness.ts";
+import { createMemoryStore, type SandboxOffer } from "@sallyport/engine";
+import { describe, expect, it, vi } from "vitest";
+import { diskCheck, sandboxCheck, storeCheck } from "./readiness.ts";
 
 const MIB = 1024 * 1024;
+
+describe("the sandboxes' check", () => {
+  it("says not ready while their folder cannot be used, and ready again after", async () => {
+    const offer: SandboxOffer = {
+      ...{ backend: "b", level: "LEVEL_2", available: false, missing: [], fix: [], facts: {} },
+      transient: true,
+    };
+    const { check } = sandboxCheck(async () => [offer]);
+    await check();
+    await vi.waitFor(async () => expect(await check()).toMatch(/cannot be used/));
+    delete offer.transient;
+    await vi.waitFor(async () => expect(await check()).toBeUndefined());
+  });
+});
+
+describe("the store's readiness", () => {
+  it("is missing while nothing can be written, and looked at once a second at most", async () => {
+    let now = 0;
+    let probes = 0;
+    let isBroken = true;
+    const probe = async () => {
+      probes += 1;
+      if (isBroken) throw new Error("disk I/O error");
+    };
+    const { check } = storeCheck({ ...createMemoryStore(), probe }, () => now);
+    await expect(Promise.resolve(check())).rejects.toThrow("disk I/O error");
+    isBroken = false;
+    await expect(Promise.resolve(check())).rejects.toThrow("disk I/O error");
+    now += 1_000;
+    expect(await check()).toBeUndefined();
+    expect(probes).toBe(2);
+  });
+});
 
 describe("the disk's readiness", () => {
   const checked = (bavail: number) =>

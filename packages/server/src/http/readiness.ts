@@ -1,23 +1,73 @@
 import { statfs } from "node:fs/promises";
-import type { OpenHouse } from "../compose.ts";
+import type { SandboxOffer } from "@sallyport/engine";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { ReadinessCheck } from "./routes/index.ts";
 
 /** Without which no call can be taken, each by the name an operator knows it by. */
-export function readinessOf({ engine, store, config }: OpenHouse): ReadinessCheck[] {
+export function readinessOf({ engine, store, config }: Runtime): ReadinessCheck[] {
   return [
-    {
-      name: "store",
-      check: async () => {
-        await store.calls.list({ limit: 1 });
-        return undefined;
-      },
-    },
+    storeCheck(store),
     diskCheck(config.stateFolder),
+    sandboxCheck(() => engine.sandboxes()),
     {
       name: "engine",
       check: () => (engine.load().accepting ? undefined : "it is closing"),
     },
   ];
+}
+
+/** Whoever asks, and however often, the store is written to once a second at most. */
+const PROBE_EVERY_MS = 1_000;
+
+/** A store that can only be read takes no call: each has to be on record before it runs. */
+export function storeCheck(
+  store: Pick<Runtime["store"], "calls" | "probe">,
+  now: () => number = Date.now,
+): ReadinessCheck {
+  let probe: Promise<void> | undefined;
+  let probedAt = Number.NEGATIVE_INFINITY;
+  return {
+    name: "store",
+    check: async () => {
+      if (!probe || now() - probedAt >= PROBE_EVERY_MS) {
+        probedAt = now();
+        probe = store.calls.list({ limit: 1 }).then(() => store.probe?.());
+        // Awaited below; one that fails after its question was given up must not end the process.
+        probe.catch(() => undefined);
+      }
+      await probe;
+      return undefined;
+    },
+  };
+}
+
+/**
+ * Tools in sandboxes are refused while their folder cannot be used. A host that offers no sandbox at all is ready: what
+ * it can run, it takes. Answers with what the last look found, as a look may take longer than a check.
+ */
+export function sandboxCheck(look: () => Promise<readonly SandboxOffer[]>): ReadinessCheck {
+  let problem: string | undefined;
+  let isLooking = false;
+  return {
+    name: "sandbox",
+    check: () => {
+      if (!isLooking) {
+        isLooking = true;
+        void look()
+          .then((offers) => {
+            const isBroken = offers.some(({ transient }) => transient);
+            problem = isBroken ? "the folder for sandboxes cannot be used" : undefined;
+          })
+          .catch(() => {
+            problem = "no sandbox could be looked at";
+          })
+          .finally(() => {
+            isLooking = false;
+          });
+      }
+      return problem;
+    },
+  };
 }
 
 const LEAST_FREE_MIB = 16;

@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream";
-import type { Field } from "@sallyport/protocol";
+import type { ErrorCode, Field } from "@sallyport/protocol";
 import type { Principal } from "./principal.ts";
 
 /**
  * Who may use a route. `public`: anybody who can reach the door. `caller`: an agent with a capability token, an operator,
- * or, where the door trusts whoever reaches it, anybody. `operator`: people who run this house. `approver`: an operator,
+ * or, where the door trusts whoever reaches it, anybody. `operator`: people who run this server. `approver`: an operator,
  * or a person with the token for one approval.
  */
 export type Access = "public" | "caller" | "operator" | "approver";
@@ -32,6 +32,8 @@ export interface Reply {
   headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: unknown;
+  /** Of a refusal in a dialect of its own: why, for the record. */
+  code?: ErrorCode;
   /** Sent as it is, instead of a body; the headers say what it is. */
   content?: string | Readable;
 }
@@ -71,6 +73,8 @@ export interface Route<Params = any, Query = any, Body = any> {
 }
 
 /** Ties the shapes of a route's parts to its handler. A failure it throws as `SallyportError` becomes a problem answer. */
-export function defineRoute<Params, Query, Body>(route: Route<Params, Query, Body>): Route {
+export function defineRoute<Params = undefined, Query = undefined, Body = undefined>(
+  route: Route<Params, Query, Body>,
+): Route {
   return route;
 }

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   cpSync,
@@ -9,10 +11,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { APPROVAL_ISSUER } from "@sallyport/engine";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isFailure } from "@sallyport/protocol";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { KeyRoom, passes, tokenBy } from "./fixtures/key-room.ts";
 import { initKeys, loadKeys, rotateKeys } from "./index.ts";
+
+const LOCK_TAKER = fileURLToPath(new URL("./fixtures/lock-taker.ts", import.meta.url));
 
 let room: KeyRoom;
 beforeEach(() => {
@@ -29,6 +35,7 @@ describe("new keys", () => {
       "current",
       "grants.key",
       "jwks.json",
+      "lock.db",
       `signing-${kid}.pem`,
     ]);
     for (const name of readdirSync(room.folder)) expect(room.modeOf(name), name).toBe(0o600);
@@ -62,7 +69,7 @@ describe("new keys", () => {
     expect(readFileSync(room.file("jwks.json"))).toEqual(before);
   });
 
-  it("speak for the house and nobody else", async () => {
+  it("speak for the server and nobody else", async () => {
     await room.init();
     expect(room.load().public.keys).toMatchObject([{ issuers: ["sallyport", APPROVAL_ISSUER] }]);
   });
@@ -107,16 +114,35 @@ describe("rotation [L3-PRM-1]", () => {
     });
   });
 
-  it("is made by one process at a time; a lock left by a dead one is taken over", async () => {
+  it("is made by one process at a time", async () => {
     await room.init();
-    writeFileSync(room.file("lock"), String(process.pid));
-    expect(await rotateKeys(room.folder)).toMatchObject({
-      code: "E3227",
-      message: expect.stringContaining("Another process"),
-    });
-    writeFileSync(room.file("lock"), "2147483646");
+    const changes = await Promise.all([1, 2, 3].map(() => rotateKeys(room.folder)));
+    const refused = changes.filter((change) => isFailure(change));
+    expect(refused).toHaveLength(2);
+    for (const { code, message } of refused)
+      expect([code, message]).toEqual(["E3227", expect.stringContaining("Another process")]);
     await room.rotate();
-    expect(existsSync(room.file("lock"))).toBe(false);
+  });
+
+  it("is never made by two of many processes at once, also after one was killed at it", async () => {
+    await room.init();
+    const log = join(room.root, "log");
+    writeFileSync(log, "");
+    const takers = Array.from({ length: 4 }, () => spawn(process.execPath, [LOCK_TAKER, room.folder, log]));
+    const entered = () => readFileSync(log, "utf8").trimEnd().split("\n");
+    await vi.waitFor(() => expect(entered().length).toBeGreaterThan(20), { timeout: 40_000 });
+    const [killed, ...others] = takers;
+    killed?.kill("SIGKILL");
+    await Promise.all(others.map((taker) => once(taker, "close")));
+    expect(others.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+    let inside: string | undefined;
+    for (const line of entered()) {
+      const [word, pid] = line.split(" ");
+      // Only the killed one may have gone without a word.
+      if (inside !== undefined && inside !== String(killed?.pid))
+        expect([word, pid]).toEqual(["out", inside]);
+      inside = word === "in" ? pid : undefined;
+    }
   });
 });
 
@@ -148,7 +174,13 @@ describe("a crash while keys are changed", () => {
       expect(passes(tokenBy(room.load().current), room.load().public)).toBe(true);
     }
     const last = await room.rotate();
-    expect(names().toSorted()).toEqual(["current", "grants.key", "jwks.json", `signing-${last.kid}.pem`]);
+    expect(names().toSorted()).toEqual([
+      "current",
+      "grants.key",
+      "jwks.json",
+      "lock.db",
+      `signing-${last.kid}.pem`,
+    ]);
   });
 
   it("before the first key signs lets init be repeated", async () => {

@@ -5,19 +5,19 @@ import { promisify } from "node:util";
 import { thumbprint } from "@sallyport/engine";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { ensureGrantsKey } from "./grants-key.ts";
-import { currentKid } from "./house-keys.ts";
 import { type ListedKey, publicKeysSoFar, writePublicKeys } from "./jwks-file.ts";
 import {
   folderTrouble,
   KEY_FILES,
   keyTrouble,
-  makeFolder,
+  makeKeyFolder,
   reasonOf,
   signingFile,
   UNFINISHED,
   writeKeyFile,
 } from "./key-files.ts";
 import { withKeyLock } from "./key-lock.ts";
+import { currentKid } from "./signing-keys.ts";
 
 /** What signs from now on, and what became of the keys before. */
 export interface KeyChange {
@@ -66,7 +66,7 @@ async function changing(
   change: () => Promise<KeyChange | Failure>,
 ): Promise<KeyChange | Failure> {
   try {
-    makeFolder(folder);
+    makeKeyFolder(folder);
     const trouble = folderTrouble(folder);
     if (trouble) return trouble;
     const grants = ensureGrantsKey(folder);

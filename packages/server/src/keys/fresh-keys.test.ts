@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("keys of a running house", () => {
+describe("keys of a running server", () => {
   it("are read once, and again within a second of a change", () => {
     const file = join(folder, "current");
     let [now, reads] = [0, 0];

@@ -6,7 +6,7 @@ const LOOK_AGAIN_MS = 1_000;
 
 /**
  * What is read from key files, and read again once one of them has changed, so that a rotated key counts in a running
- * house. Throws E3227 while they cannot be used: a key that may have been taken out of force must not stay good.
+ * server. Throws E3227 while they cannot be used: a key that may have been taken out of force must not stay good.
  */
 export function freshKeys<Keys extends object>(
   read: () => Keys | Failure,

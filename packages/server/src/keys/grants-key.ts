@@ -1,19 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { linkSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
 import type { Failure } from "@sallyport/protocol";
-import {
-  folderTrouble,
-  hasCode,
-  KEY_FILES,
-  keyTrouble,
-  makeFolder,
-  readKeyFile,
-  reasonOf,
-  syncFolder,
-  UNFINISHED,
-  writeWhole,
-} from "./key-files.ts";
+import { ensureSecret, folderTrouble, KEY_FILES, keyTrouble, readKeyFile } from "./key-files.ts";
 
 const KEY_BYTES = 32;
 
@@ -29,29 +16,12 @@ export function readGrantsKey(folder: string): Buffer | Failure {
   );
 }
 
-/** The same, made first if there is none. Of several processes that make it at once all get the same one. */
+/** The same, made first if there is none. */
 export function ensureGrantsKey(folder: string): Buffer | Failure {
-  try {
-    makeFolder(folder);
-    const trouble = folderTrouble(folder);
-    if (trouble) return trouble;
-    if (!statSync(join(folder, KEY_FILES.grants), { throwIfNoEntry: false })) createGrantsKey(folder);
-    return readGrantsKey(folder);
-  } catch (error) {
-    return keyTrouble(`The key for grants cannot be made in ${folder}: ${reasonOf(error)}`);
-  }
-}
-
-function createGrantsKey(folder: string): void {
-  const draft = join(folder, `${KEY_FILES.grants}.${process.pid}${UNFINISHED}`);
-  try {
-    writeWhole(draft, randomBytes(KEY_BYTES));
-    // Unlike a rename, a link never replaces the key another process has just put there.
-    linkSync(draft, join(folder, KEY_FILES.grants));
-    syncFolder(folder);
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  return ensureSecret(folder, {
+    name: KEY_FILES.grants,
+    what: "The key for grants",
+    make: () => randomBytes(KEY_BYTES),
+    read: () => readGrantsKey(folder),
+  });
 }

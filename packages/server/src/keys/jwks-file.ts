@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Failure, isJsonObject, type JsonObject } from "@sallyport/protocol";
+import { type Failure, isJsonObject, type JsonObject, parseJson } from "@sallyport/protocol";
 import { KEY_FILES, keyTrouble, readKeyFile, writeKeyFile } from "./key-files.ts";
 
 /** A public key that is still accepted, as the folder lists it. */
 export interface ListedKey {
   kid: string;
   createdAt: number;
-  /** As it stands in the file; also what others are given to check the house's tokens. */
+  /** As it stands in the file; also what others are given to check the server's tokens. */
   jwk: JsonObject;
 }
 
@@ -21,7 +21,7 @@ export function readPublicKeys(folder: string): ListedKey[] | Failure {
 }
 
 function parseList(text: string): ListedKey[] | undefined {
-  const document = parse(text);
+  const document = parseJson(text);
   const keys = isJsonObject(document) ? document.keys : undefined;
   if (!Array.isArray(keys)) return undefined;
   const listed = keys.map(listedKey);
@@ -32,14 +32,6 @@ function listedKey(jwk: unknown): ListedKey | undefined {
   if (!isJsonObject(jwk) || typeof jwk.kid !== "string") return undefined;
   const createdAt = typeof jwk.created === "string" ? Date.parse(jwk.created) : Number.NaN;
   return { kid: jwk.kid, createdAt: Number.isNaN(createdAt) ? 0 : createdAt, jwk };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Replaces the list in one step. */

@@ -5,15 +5,18 @@ import {
   existsSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { keepOutOfGit } from "@sallyport/adapters/sqlite";
 import { type Failure, failure } from "@sallyport/protocol";
 
 /** Names of the files in a key folder. */
@@ -21,7 +24,7 @@ export const KEY_FILES = {
   jwks: "jwks.json",
   current: "current",
   grants: "grants.key",
-  lock: "lock",
+  lock: "lock.db",
 } as const;
 
 /** A file being written; a crash can leave one behind, and nothing ever reads it. */
@@ -57,8 +60,16 @@ export function folderTrouble(folder: string): Failure | undefined {
   return keyTrouble(`The key folder ${folder} is open to others.`, `Run: chmod 700 ${folder}`);
 }
 
+/** Makes the key folder of a state folder, and that one too; Git ignores both. */
+export function makeKeyFolder(folder: string): void {
+  const stateFolder = dirname(folder);
+  const isNew = !existsSync(stateFolder);
+  makeFolder(folder);
+  keepOutOfGit(stateFolder, { isNew });
+}
+
 /** Makes the folder and those above it, each for its owner alone; what is there already stays as it is. */
-export function makeFolder(folder: string): void {
+function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
     chmodSync(folder, 0o700);
@@ -96,6 +107,42 @@ function fileTrouble(file: string, { mode, size }: Stats, kind: "secret" | "publ
   if ((mode & tooOpen) === 0) return undefined;
   const how = kind === "secret" ? "can be read by others" : "can be changed by others";
   return keyTrouble(`${file} ${how}.`, `Run: chmod 600 ${file}`);
+}
+
+interface MadeSecret<T> {
+  name: string;
+  /** Begins the sentence "… cannot be made in". */
+  what: string;
+  make(): string | Uint8Array;
+  read(): T | Failure;
+}
+
+/** Reads a secret of the folder, made first if there is none. Of several processes that make it at once all get the same one. */
+export function ensureSecret<T>(folder: string, { name, what, make, read }: MadeSecret<T>): T | Failure {
+  try {
+    makeKeyFolder(folder);
+    const trouble = folderTrouble(folder);
+    if (trouble) return trouble;
+    if (!statSync(join(folder, name), { throwIfNoEntry: false })) createSecret(folder, name, make());
+    return read();
+  } catch (error) {
+    return keyTrouble(`${what} cannot be made in ${folder}: ${reasonOf(error)}`);
+  }
+}
+
+function createSecret(folder: string, name: string, content: string | Uint8Array): void {
+  const draft = join(folder, `${name}.${process.pid}${UNFINISHED}`);
+  try {
+    writeWhole(draft, content);
+    // Unlike a rename, a link never replaces the secret another process has just put there.
+    linkSync(draft, join(folder, name));
+    syncFolder(folder);
+  } catch (error) {
+    // A process that changes keys sweeps drafts away; the secret is there by then.
+    if (!hasCode(error, "EEXIST") && !hasCode(error, "ENOENT")) throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 /** Whether this is the error of the operating system of that name. */

@@ -1,47 +1,32 @@
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { lockFile } from "@sallyport/adapters/sqlite";
 import type { Failure } from "@sallyport/protocol";
 import { hasCode, KEY_FILES, keyTrouble } from "./key-files.ts";
 
-/** Lets one process at a time change the folder; E3227 while another does. A lock whose process is gone is taken over. */
+/** Lets one process at a time change the folder; E3227 while another does. A killed process leaves no lock behind. */
 export async function withKeyLock<Result>(
   folder: string,
   change: () => Promise<Result | Failure>,
 ): Promise<Result | Failure> {
   const file = join(folder, KEY_FILES.lock);
-  if (!take(file)) {
-    if (isHeld(file))
-      return keyTrouble(`Another process is changing the keys in ${folder}.`, "Wait for it, then try again.");
-    rmSync(file, { force: true });
-    if (!take(file)) return keyTrouble(`Another process is changing the keys in ${folder}.`, "Try again.");
-  }
+  createLockFile(file);
+  const lock = lockFile(file);
+  if (!lock)
+    return keyTrouble(`Another process is changing the keys in ${folder}.`, "Wait for it, then try again.");
   try {
     return await change();
   } finally {
-    rmSync(file, { force: true });
+    lock.release();
   }
 }
 
-function take(file: string): boolean {
+/** Never opens a file that is there: closing it would end the lock that this process may have on it. */
+function createLockFile(file: string): void {
   try {
-    const handle = openSync(file, "wx", 0o600);
-    writeSync(handle, String(process.pid));
-    closeSync(handle);
-    return true;
+    closeSync(openSync(file, "wx", 0o600));
+    chmodSync(file, 0o600);
   } catch (error) {
-    if (hasCode(error, "EEXIST")) return false;
-    throw error;
-  }
-}
-
-function isHeld(file: string): boolean {
-  const pid = Number(readFileSync(file, "utf8"));
-  if (!Number.isInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // Without the right to signal it, it is alive all the same.
-    return hasCode(error, "EPERM");
+    if (!hasCode(error, "EEXIST")) throw error;
   }
 }

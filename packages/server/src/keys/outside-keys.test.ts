@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KeyRoom, passes, sound, tokenBy } from "./fixtures/key-room.ts";
-import { type HouseKeys, readPublicKeys, tokenKeys } from "./index.ts";
+import { readPublicKeys, type SigningKeys, tokenKeys } from "./index.ts";
 
 let room: KeyRoom;
 beforeEach(() => {
@@ -23,14 +23,14 @@ describe("keys of outside issuers [L3-PRM-1]", () => {
     writeFileSync(pem, outside.publicKey.export({ type: "spki", format: "pem" }));
   });
 
-  it("stand beside the house's own, under the name of their file", () => {
-    const keys = sound<HouseKeys["public"]>(tokenKeys({ publicKeys: [pem], issuers }, room.load().public));
+  it("stand beside the server's own, under the name of their file", () => {
+    const keys = sound<SigningKeys["public"]>(tokenKeys({ publicKeys: [pem], issuers }, room.load().public));
     expect(keys.kids).toEqual([room.load().current.kid, "runtime"]);
     expect(passes(tokenBy(room.load().current), keys)).toBe(true);
   });
 
-  it("never sign for the house", () => {
-    const keys = sound<HouseKeys["public"]>(tokenKeys({ publicKeys: [pem], issuers }));
+  it("never sign for the server", () => {
+    const keys = sound<SigningKeys["public"]>(tokenKeys({ publicKeys: [pem], issuers }));
     expect(passes(tokenBy(key), keys)).toBe(false);
     expect(keys.find("runtime")?.issuers).toEqual(["l02-agent-runtime"]);
   });
@@ -38,7 +38,7 @@ describe("keys of outside issuers [L3-PRM-1]", () => {
   it("come from a JWKS document too", async () => {
     const jwks = room.file("jwks.json");
     const listed = sound<{ kid: string }[]>(readPublicKeys(room.folder));
-    expect(sound<HouseKeys["public"]>(tokenKeys({ jwks, issuers })).kids).toEqual(
+    expect(sound<SigningKeys["public"]>(tokenKeys({ jwks, issuers })).kids).toEqual(
       listed.map(({ kid }) => kid),
     );
   });

@@ -8,9 +8,9 @@ import {
   keysFromPem,
   type VerificationKey,
 } from "@sallyport/engine";
-import { type Failure, isFailure } from "@sallyport/protocol";
-import { HOUSE_ISSUER } from "./house-keys.ts";
+import { type Failure, isFailure, parseJson } from "@sallyport/protocol";
 import { keyTrouble, reasonOf } from "./key-files.ts";
+import { HOUSE_ISSUER } from "./signing-keys.ts";
 
 /** Where the public keys of outside issuers are, as the configuration says; paths are absolute. */
 export interface OutsideKeys {
@@ -23,12 +23,15 @@ export interface OutsideKeys {
 }
 
 /**
- * The keys capability tokens are checked with: the house's own, if it has any, and those of outside issuers. An outside
- * key never speaks for the house, whatever issuers are configured. E3227 names the file that cannot be used.
+ * The keys capability tokens are checked with: the server's own, if it has any, and those of outside issuers. An outside
+ * key never speaks for the server, whatever issuers are configured. E3227 names the file that cannot be used.
  */
-export function tokenKeys({ jwks, publicKeys = [], issuers }: OutsideKeys, house?: KeySet): KeySet | Failure {
+export function tokenKeys(
+  { jwks, publicKeys = [], issuers }: OutsideKeys,
+  runtime?: KeySet,
+): KeySet | Failure {
   const outsiders = issuers.filter((issuer) => issuer !== HOUSE_ISSUER && issuer !== APPROVAL_ISSUER);
-  const keys: VerificationKey[] = [...(house?.keys ?? [])];
+  const keys: VerificationKey[] = [...(runtime?.keys ?? [])];
   for (const read of [
     ...(jwks === undefined ? [] : [() => fromJwks(jwks, outsiders)]),
     ...publicKeys.map((file) => () => fromPem(file, outsiders)),
@@ -49,7 +52,7 @@ function fromPem(file: string, issuers: string[]): VerificationKey[] | Failure {
 function fromJwks(file: string, issuers: string[]): VerificationKey[] | Failure {
   const text = readText(file);
   if (typeof text !== "string") return text;
-  const document = parse(text);
+  const document = parseJson(text);
   return document === undefined
     ? keyTrouble(`${file} is not JSON.`, "Save the issuer's JWKS document there as it is.")
     : named(file, keysFromJwks(document, { issuers }));
@@ -67,13 +70,5 @@ function readText(file: string): string | Failure {
       `${file} cannot be read: ${reasonOf(error)}`,
       "Put the issuer's public key there, or correct the path in the configuration.",
     );
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
   }
 }

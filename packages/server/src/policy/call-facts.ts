@@ -1,8 +1,9 @@
-import type { CallRecord, PartialCall, ResolvedTool } from "@sallyport/engine";
+import { type CallRecord, type PartialCall, type ResolvedTool, unheldInProcess } from "@sallyport/engine";
 import type { JsonValue } from "@sallyport/protocol";
 
 /** What is known of a call from the tool it goes to. */
-export function toolFacts({ manifest, record, operationName, conduct }: ResolvedTool): PartialCall {
+export function toolFacts(tool: ResolvedTool): PartialCall {
+  const { manifest, record, operationName, traits } = tool;
   const { id, version, category, tags, source, securityLevel, permissions } = manifest;
   return {
     tool: id,
@@ -14,9 +15,10 @@ export function toolFacts({ manifest, record, operationName, conduct }: Resolved
     source: source.type,
     securityLevel,
     permissions,
-    capabilities: conduct.requiredCapabilities,
-    sideEffects: conduct.sideEffects,
-    risk: conduct.risk,
+    capabilities: traits.requiredCapabilities,
+    sideEffects: traits.sideEffects,
+    risk: traits.risk,
+    unheldLimits: unheldInProcess(tool.implementation),
   };
 }
 

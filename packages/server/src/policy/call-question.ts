@@ -1,4 +1,4 @@
-import type { ToolShelf } from "@sallyport/engine";
+import type { Tools } from "@sallyport/engine";
 import { completeCall, type PartialCall, type PolicyRequest } from "@sallyport/engine";
 import {
   type Caller,
@@ -21,6 +21,7 @@ export interface CallQuestion {
   agent?: string;
   tenant?: string;
   user?: string;
+  userVerified?: boolean;
   session?: string;
   at?: number;
   risk?: Risk;
@@ -33,7 +34,7 @@ export interface CallQuestion {
 
 /** Where tools are looked up, and who asks when nobody is named. */
 export interface Asking {
-  inCatalogue<Result>(use: (tools: ToolShelf) => Promise<Result>): Promise<Result>;
+  inCatalogue<Result>(use: (tools: Tools) => Promise<Result>): Promise<Result>;
   caller(flags: { tenant?: string; agent?: string }): Caller;
 }
 
@@ -65,6 +66,7 @@ function said(question: CallQuestion, asking: Asking): PartialCall {
 
 const SAID = [
   "operation",
+  "userVerified",
   "session",
   "at",
   "risk",

@@ -1,19 +1,18 @@
 import { statSync } from "node:fs";
-import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
   type DefinedTool,
   type Implementation,
   isDefinedTool,
   type ResolvedTool,
-  type ToolShelf,
+  type Tools,
 } from "@sallyport/engine";
 import { type Failure, isFailure, type ToolManifest } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import type { KnownModule, LiveHouse } from "./live-house.ts";
+import { configuredModules, type ModuleRunner } from "../tools/configured-modules.ts";
+import { ScriptModules } from "../tools/script-modules.ts";
+import type { KnownModule, LiveRuntime } from "./live-runtime.ts";
 import { type FoundModule, type FoundTool, readModule, signatureOf } from "./read-module.ts";
-
-type Runner = "thread" | "inline" | "script";
 
 /** A tool as it shall be reached. */
 export interface PlannedTool {
@@ -21,7 +20,7 @@ export interface PlannedTool {
   implementation: Implementation;
 }
 
-type Shelf = Pick<ToolShelf, "list" | "resolve">;
+export type Shelf = Pick<Tools, "list" | "resolve">;
 
 /** How a version stands on the shelf; undefined when it cannot be called whatever its code is. */
 export function toolNow({ id, version, operations }: ToolManifest, shelf: Shelf): ResolvedTool | undefined {
@@ -39,12 +38,13 @@ export interface ToolPlan {
 /** Reads every module that the configuration or the command line named. All of them, or everything that is wrong. */
 export async function planTools(
   config: LoadedConfig,
-  { live, shelf }: { live: LiveHouse; shelf: Shelf },
+  { live, shelf }: { live: LiveRuntime; shelf: Shelf },
 ): Promise<ToolPlan | Failure[]> {
   const plan: ToolPlan = { tools: [], modules: new Map() };
   const problems: Failure[] = [];
+  const scripts = new ScriptModules(config, { keep: true, sandbox: live.sandbox });
   for (const [path, runner] of modulesOf(config, shelf)) {
-    const found = await readModule(path);
+    const found = await (runner === "script" ? scripts.read(path) : readModule(path));
     if (isFailure(found)) {
       problems.push(found);
       continue;
@@ -57,21 +57,16 @@ export async function planTools(
 }
 
 /** As at the start: those of the configuration, then those that were added by the command line. */
-function modulesOf({ tools, folder }: LoadedConfig, shelf: Shelf): Map<string, Runner> {
-  const modules = new Map<string, Runner>();
+function modulesOf(config: LoadedConfig, shelf: Shelf): Map<string, ModuleRunner> {
+  const modules = new Map<string, ModuleRunner>();
   for (const { module, manifest } of shelf.list()) {
     if (module !== undefined && toolNow(manifest, shelf)) modules.set(module, "thread");
   }
-  for (const entry of tools) {
-    const { module, runner } =
-      typeof entry === "string" ? { module: entry, runner: "thread" as const } : entry;
-    modules.set(resolve(folder, module), runner);
-  }
-  return modules;
+  return new Map([...modules, ...configuredModules(config)]);
 }
 
 /** Code that is as it was keeps its address, and so its threads; other code gets one that nobody has loaded yet. */
-function addressOf(path: string, found: FoundModule, live: LiveHouse): KnownModule {
+function addressOf(path: string, found: FoundModule, live: LiveRuntime): KnownModule {
   const signature = signatureOf(found);
   const before = live.modules.get(path);
   if (before?.signature === signature) return before;
@@ -87,7 +82,7 @@ function isNewer(path: string, at: number): boolean {
 
 async function implemented(
   tools: readonly FoundTool[],
-  { runner, url }: { runner: Runner; url: string },
+  { runner, url }: { runner: ModuleRunner; url: string },
 ): Promise<PlannedTool[]> {
   const loaded = runner === "inline" ? await toolsAt(url) : [];
   return tools.map(({ manifest, programs }) => {

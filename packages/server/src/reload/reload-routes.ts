@@ -1,35 +1,29 @@
-import { exactRecord, listOf, named, optional, SallyportError, text } from "@sallyport/protocol";
+import { exactRecord, type Infer, listOf, named, optional, SallyportError, text } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../http/route.ts";
-import type { ReloadReport } from "./reload-house.ts";
-
-/** What a reload has done, as the API says it. */
-interface ReloadResponse {
-  file: string | null | undefined;
-  applied: string[];
-  needs_restart: string[];
-  tools: { added: string[]; changed: string[]; gone: string[] };
-}
+import type { ReloadReport } from "./reload-runtime.ts";
 
 const names = listOf(text);
 
+/** What a reload has done, as the API says it. */
 const reloadResponseField = named(
   "ReloadResponse",
-  exactRecord<ReloadResponse>({
+  exactRecord({
     file: optional(text),
     applied: names,
     needs_restart: names,
-    tools: exactRecord<ReloadResponse["tools"]>({ added: names, changed: names, gone: names }),
+    tools: exactRecord({ added: names, changed: names, gone: names }),
   }),
 );
+type ReloadResponse = Infer<typeof reloadResponseField>;
 
 /** `POST /v1/config:reload`: the same as SIGHUP, with an answer. */
 export function reloadRoutes(reload: () => Promise<ReloadReport>): Route[] {
   return [
-    defineRoute<undefined, undefined, undefined>({
+    defineRoute({
       id: "reloadConfig",
       method: "POST",
       path: "/v1/config:reload",
-      tag: "House",
+      tag: "Server",
       summary: "Apply a changed configuration",
       description:
         "Reads the configuration, the rules and the tools again and puts them into force all at once. When anything is wrong nothing changes, and the problem says what and where. Keys that only a restart applies are named.",

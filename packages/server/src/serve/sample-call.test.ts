@@ -1,4 +1,10 @@
-import { createEngine, createMemoryStore, defineTool, type Engine, HouseAuthority } from "@sallyport/engine";
+import {
+  ConfiguredAuthority,
+  createEngine,
+  createMemoryStore,
+  defineTool,
+  type Engine,
+} from "@sallyport/engine";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { curlLine } from "./curl-line.ts";
 import { sampleCall } from "./sample-call.ts";
@@ -19,7 +25,7 @@ function tool(
 
 function grantFor(...tools: string[]) {
   const everybody = { tenants: ["*"], agents: ["*"], operations: ["*"], capabilities: [] };
-  return new HouseAuthority({ grants: [{ id: "g", tools, ...everybody }] });
+  return new ConfiguredAuthority({ grants: [{ id: "g", tools, ...everybody }] });
 }
 
 let engine: Engine;
@@ -28,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.close());
 
-async function sample(authority: HouseAuthority, http: { callers: "open" | "token" } = OPEN.http) {
+async function sample(authority: ConfiguredAuthority, http: { callers: "open" | "token" } = OPEN.http) {
   return await sampleCall({ engine, authority, config: { http }, caller, isSwitchedOff: () => false });
 }
 
@@ -46,7 +52,7 @@ describe("a call to paste", () => {
   it("is not of a tool whose input cannot be made up, or that somebody has to be asked about", async () => {
     await engine.tools.add(tool("odd", { input: { ...ANY, properties: { x: {} }, required: ["x"] } }));
     await engine.tools.add(tool("asked", {}));
-    const asking = new HouseAuthority({
+    const asking = new ConfiguredAuthority({
       grants: [{ id: "g", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: [] }],
       policies: [
         {

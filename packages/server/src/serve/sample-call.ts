@@ -37,8 +37,8 @@ export async function sampleCall(asked: Asked): Promise<SampleCall | undefined> 
       return isFailure(found) || !found.implementation ? [] : [found];
     }),
   );
-  const harmless = candidates.filter(({ conduct }) => conduct.sideEffects === "none");
-  const others = candidates.filter(({ conduct }) => conduct.sideEffects !== "none");
+  const harmless = candidates.filter(({ traits }) => traits.sideEffects === "none");
+  const others = candidates.filter(({ traits }) => traits.sideEffects !== "none");
   for (const tool of [...harmless, ...others]) {
     const input = validInput(tool);
     if (input && (await isAllowed(tool, input, asked))) return sampleOf(tool, input);

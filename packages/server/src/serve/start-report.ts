@@ -1,13 +1,16 @@
-import type { SandboxOffer } from "@sallyport/engine";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Implementation, SandboxOffer } from "@sallyport/engine";
 import { type Caller, isFailure } from "@sallyport/protocol";
-import type { OpenHouse } from "../compose.ts";
+import { isLoopback } from "../http/kernel/loopback.ts";
 import { SwitchedOffTools } from "../http/switched-off-tools.ts";
 import { keyFolder } from "../keys/index.ts";
+import { KEY_FILES } from "../keys/key-files.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { VERSION } from "../version.ts";
 import { curlLine } from "./curl-line.ts";
 import { sampleCall } from "./sample-call.ts";
-import { type StartWarning, warningsOf } from "./start-warnings.ts";
 
 /** What whoever started a server wants to know, and nothing that must stay secret. */
 export interface StartReport {
@@ -22,6 +25,8 @@ export interface StartReport {
   isolation: { level: string; backend: string } | null;
   operatorKeyFile: string | null;
   tools: string[];
+  /** How many of them run where: `thread` and `inline` in this process with its rights, the others in sandboxes. */
+  runners: Partial<Record<Implementation["kind"], number>>;
   /** How to get what `curl` needs in `$TOKEN`; null where it needs none. */
   mint: string | null;
   /** A call to paste; null when no tool can be called. */
@@ -31,15 +36,15 @@ export interface StartReport {
 
 const LOOK_MS = 5_000;
 
-/** Looks at a house whose door is open. Makes no call. */
-export async function startReport(house: OpenHouse, { url }: { url: string }): Promise<StartReport> {
-  const { config, engine, live } = house;
+/** Looks at a server whose door is open. Makes no call. */
+export async function startReport(runtime: Runtime, { url }: { url: string }): Promise<StartReport> {
+  const { config, engine, live } = runtime;
   const caller: Caller = { tenant: config.caller.tenant, agent: "http" };
-  const off = new SwitchedOffTools(house);
+  const off = new SwitchedOffTools(runtime);
   const isSwitchedOff = (tool: string) => off.has(tool);
   const sample = await sampleCall({ engine, authority: live.authority, config, caller, isSwitchedOff });
   const operator = ensureOperatorKey(keyFolder(config.stateFolder));
-  const isolation = strongest(await offersOf(house));
+  const isolation = strongest(await offersOf(runtime));
   const { callers } = config.http;
   return {
     version: VERSION,
@@ -51,10 +56,21 @@ export async function startReport(house: OpenHouse, { url }: { url: string }): P
     isolation,
     operatorKeyFile: isFailure(operator) ? null : operator.file,
     tools: engine.tools.definitions().map(({ id }) => id),
+    runners: runnersOf(runtime),
     mint: callers === "token" && sample ? mintLine(caller, sample.tool) : null,
     curl: sample ? curlLine(sample, { url, callers }) : null,
-    warnings: warningsOf(house, { hasSample: sample !== undefined, isolation: isolation?.level }),
+    warnings: warningsOf(runtime, { hasSample: sample !== undefined, isolation: isolation?.level }),
   };
+}
+
+function runnersOf({ engine }: Runtime): StartReport["runners"] {
+  const counts: StartReport["runners"] = {};
+  for (const { id, version, operations } of engine.tools.definitions()) {
+    const found = engine.tools.resolve({ tool: id, version, operation: Object.keys(operations)[0] ?? "" });
+    const kind = isFailure(found) ? undefined : found.implementation?.kind;
+    if (kind) counts[kind] = (counts[kind] ?? 0) + 1;
+  }
+  return counts;
 }
 
 function mintLine({ agent, tenant }: Caller, tool: string): string {
@@ -62,7 +78,7 @@ function mintLine({ agent, tenant }: Caller, tool: string): string {
 }
 
 /** Real sandboxes are started to find out; a host that is slow about it must not hold up the start. */
-async function offersOf({ engine }: OpenHouse): Promise<SandboxOffer[]> {
+async function offersOf({ engine }: Runtime): Promise<SandboxOffer[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<SandboxOffer[]>((resolve) => {
     timer = setTimeout(() => resolve([]), LOOK_MS);
@@ -81,4 +97,71 @@ function strongest(offers: readonly SandboxOffer[]): StartReport["isolation"] {
     .filter(({ available }) => available)
     .toSorted((a, b) => b.level.localeCompare(a.level));
   return best ? { level: best.level, backend: best.backend } : null;
+}
+
+/** Something that is not wrong enough to stop a start. */
+interface StartWarning {
+  message: string;
+  advice: string;
+}
+
+interface Looked {
+  hasSample: boolean;
+  isolation: string | undefined;
+}
+
+/** What an operator should know of before the first call. */
+function warningsOf(runtime: Runtime, { hasSample, isolation }: Looked): StartWarning[] {
+  const { problems, recovered } = runtime;
+  const unknown = recovered.filter(({ verdict }) => verdict === "outcome_unknown").length;
+  return [
+    ...problems.map(({ code, message, advice }) => ({ message: `${code} ${message}`, advice })),
+    ...(unknown > 0
+      ? [
+          {
+            message: `${unknown} interrupted call(s) have an unknown outcome.`,
+            advice: "sallyport calls recover",
+          },
+        ]
+      : []),
+    ...toolWarnings(runtime, hasSample),
+    ...doorWarnings(runtime),
+    ...(isolation === "LEVEL_2"
+      ? []
+      : [
+          {
+            message: "LEVEL_2 isolation cannot be had here; command and script tools are refused.",
+            advice: "sallyport doctor says what is missing",
+          },
+        ]),
+  ];
+}
+
+function toolWarnings({ engine }: Runtime, hasSample: boolean): StartWarning[] {
+  if (engine.tools.definitions().length === 0) {
+    const advice = "Name modules under `tools`, or begin with an example: sallyport init";
+    return [{ message: "There are no tools.", advice }];
+  }
+  if (hasSample) return [];
+  const message = "No tool was found that somebody may call without being asked.";
+  return [{ message, advice: "Give a grant under `grants`, or see: sallyport policy explain" }];
+}
+
+function doorWarnings({ config }: Runtime): StartWarning[] {
+  const { host, callers, tls } = config.http;
+  if (callers === "open") {
+    const message = "Callers are open: every program on this machine may call as any agent.";
+    return [{ message, advice: "Set http.callers to token to ask for capability tokens." }];
+  }
+  const { jwks, publicKeys } = config.tokens;
+  const isSigned = existsSync(join(keyFolder(config.stateFolder), KEY_FILES.current));
+  const warnings: StartWarning[] = [];
+  if (!isSigned && jwks === undefined && publicKeys.length === 0) {
+    warnings.push({ message: "There is no key to check tokens with.", advice: "sallyport keys init" });
+  }
+  if (!tls && !isLoopback(host)) {
+    const message = "Tokens travel unencrypted.";
+    warnings.push({ message, advice: "Set http.tls, or put something that ends TLS in front." });
+  }
+  return warnings;
 }

@@ -10,7 +10,8 @@ export function startText(report: StartReport, output: Output): string {
     ["API", url],
     ["docs", docs],
     ["tools", toolsText(report.tools)],
-    ["isolation", isolation ? `${isolation.level} (${isolation.backend})` : "none"],
+    ["run in", runnersText(report.runners)],
+    ["sandbox", isolation ? `${isolation.level} (${isolation.backend})` : "none"],
     ["state", stateFolder],
     ["configuration", configFile ?? "defaults only"],
     ["operator key", operatorKeyFile ?? "none"],
@@ -34,4 +35,15 @@ function toolsText(tools: readonly string[]): string {
   if (tools.length === 0) return "none";
   const shown = tools.slice(0, MAX_TOOLS).join(", ");
   return tools.length > MAX_TOOLS ? `${shown} and ${tools.length - MAX_TOOLS} more` : shown;
+}
+
+/** Where the loaded tools run, the least isolated first. */
+function runnersText({ inline = 0, thread = 0, script = 0, process = 0 }: StartReport["runners"]): string {
+  const parts = [
+    ...(inline + thread > 0
+      ? [`${inline + thread} in this process (LEVEL_0: trusted code, no sandbox)`]
+      : []),
+    ...(script + process > 0 ? [`${script + process} in sandboxes`] : []),
+  ];
+  return parts.join(", ") || "nowhere";
 }

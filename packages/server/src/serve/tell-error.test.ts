@@ -16,7 +16,7 @@ describe("what went wrong inside", () => {
     expect(told(code)).toEqual({ level: "warn", msg: "A tool failed" });
   });
 
-  it("is an error when the house failed, and no trouble when somebody cancelled [R1-4.4]", () => {
+  it("is an error when the server failed, and no trouble when somebody cancelled [R1-4.4]", () => {
     expect(told("E3914")).toEqual({ level: "error", msg: "Something went wrong inside" });
     expect(told("E3906")).toEqual({ level: "debug", msg: "A call was cancelled" });
   });

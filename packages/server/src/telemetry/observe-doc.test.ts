@@ -19,7 +19,7 @@ describe("the page on observing", async () => {
     await telemetry.close();
   });
   createHttpMetrics(telemetry.meter).answered({ method: "GET", route: "/metrics", status: 200, seconds: 0 });
-  for (const tool of ["echo", "works", "breaks", "denied"]) await call(tool);
+  for (const tool of ["echo", "works", "breaks", "denied", "differs", "differs"]) await call(tool);
   engine.flush();
   const text = await afterFirstLook(telemetry);
   const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [name, kind]));

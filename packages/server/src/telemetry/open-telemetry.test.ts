@@ -24,7 +24,7 @@ describe("opening telemetry", () => {
     await telemetry.close();
   });
 
-  it("names the house in what Prometheus reads", async () => {
+  it("names the server in what Prometheus reads", async () => {
     const telemetry = openTelemetry({ OTEL_SERVICE_NAME: "doorkeeper" }, IDENTITY);
     expect(await telemetry.render()).toMatch(
       /^target_info\{service_name="doorkeeper".*service_instance_id="one"/m,

@@ -32,14 +32,14 @@ describe("spans over OTLP", () => {
   afterEach(() => receiver.close());
 
   /** Does the work with an engine whose spans are all at the receiver afterwards. */
-  async function traced<T>(work: (house: ObservedEngine) => Promise<T>, env: object = {}): Promise<T> {
+  async function traced<T>(work: (runtime: ObservedEngine) => Promise<T>, env: object = {}): Promise<T> {
     const telemetry = openTelemetry(
       { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/v1/traces`, ...env },
       { instance: "one", version: "1.2.3" },
     );
-    const house = await observedEngine(telemetry);
-    const result = await work(house);
-    await house.engine.close();
+    const runtime = await observedEngine(telemetry);
+    const result = await work(runtime);
+    await runtime.engine.close();
     await telemetry.close();
     return result;
   }

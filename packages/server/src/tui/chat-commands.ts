@@ -1,4 +1,4 @@
-import type { Question } from "@sallyport/engine/loop";
+import type { Question } from "@sallyport/loop";
 import type { StandingScope } from "./standing-scopes.ts";
 
 /** A tool as `/tools` lists it. `state`: such as `allowed`, `asks` or `denied`. */
@@ -9,7 +9,7 @@ export interface ListedTool {
   state: string;
 }
 
-/** What the slash commands need of the house. A rejection is shown and changes nothing. */
+/** What the slash commands need of the server. A rejection is shown and changes nothing. */
 export interface ChatCommands {
   listTools(): Promise<readonly ListedTool[]>;
   listApprovals(): Promise<readonly string[]>;

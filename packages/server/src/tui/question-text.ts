@@ -1,4 +1,4 @@
-import type { Question } from "@sallyport/engine/loop";
+import type { Question } from "@sallyport/loop";
 import type { Risk } from "@sallyport/protocol";
 
 /** Why somebody is asked, in words. */

@@ -1,4 +1,4 @@
-import type { InterruptedBatch, OpenBatch } from "@sallyport/engine/loop";
+import type { InterruptedBatch, OpenBatch } from "@sallyport/loop";
 import { cleanLine } from "./state/clean.ts";
 
 /** So much of what a call was for is shown, that its result has room beside it. */

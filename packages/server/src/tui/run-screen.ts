@@ -1,4 +1,4 @@
-import type { ConversationDoor, LoopState, Turn } from "@sallyport/engine/loop";
+import type { ConversationDoor, LoopState, Turn } from "@sallyport/loop";
 import type { Io } from "../cli/io.ts";
 import type { ChatCommands, ScreenInfo } from "./chat-commands.ts";
 import { inkScreen } from "./ink/ink-screen.ts";

@@ -1,4 +1,4 @@
-import type { ApprovalDecision, Person, Question } from "@sallyport/engine/loop";
+import type { ApprovalDecision, Person, Question } from "@sallyport/loop";
 import type { Failure, JsonValue } from "@sallyport/protocol";
 
 /** Questions that wait for an answer. */

@@ -1,4 +1,4 @@
-import type { LoopEvent } from "@sallyport/engine/loop";
+import type { LoopEvent } from "@sallyport/loop";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ScreenStore } from "./screen-store.ts";
 import { emptyScreen } from "./state/screen-state.ts";

@@ -1,4 +1,4 @@
-import type { LoopEvent } from "@sallyport/engine/loop";
+import type { LoopEvent } from "@sallyport/loop";
 import { CleanBorder } from "./state/clean-event.ts";
 import { screenState } from "./state/reduce.ts";
 import type { ScreenEvent, ScreenState } from "./state/screen-state.ts";

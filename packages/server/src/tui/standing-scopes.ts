@@ -1,5 +1,5 @@
 import type { AlwaysAllow, Tier } from "@sallyport/engine";
-import type { Question } from "@sallyport/engine/loop";
+import type { Question } from "@sallyport/loop";
 import { isRisky } from "./question-text.ts";
 
 /** A way to allow the next call like this one beforehand. */

@@ -1,4 +1,4 @@
-import type { ConversationDoor, TurnEnd } from "@sallyport/engine/loop";
+import type { ConversationDoor, TurnEnd } from "@sallyport/loop";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import type { ChatCommands } from "./chat-commands.ts";
 import { type CommandName, type Entered, parseEntered } from "./commands/parse-entered.ts";

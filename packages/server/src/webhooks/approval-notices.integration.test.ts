@@ -1,11 +1,38 @@
 import { describe, expect, it } from "vitest";
 import { NoticeRig } from "./fixtures/notice-rig.ts";
 import { answering, Receiver } from "./fixtures/receiver.ts";
+import { noticeId } from "./notice.ts";
 
 const WAIT = { timeout: 30_000, interval: 10 };
 const HOUR_MS = 3_600_000;
 
+/** The id of the first level's notice at the receiver's own address. */
+function first(approvalId: string, { url }: Receiver): string {
+  return noticeId({ approvalId, level: 1, url });
+}
+
 describe("approvers are told", () => {
+  it("at each of two channels that lead to one receiver, under an id of its own", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new NoticeRig();
+    rig.start();
+    rig.ask([[`${receiver.url}/a`, `${receiver.url}/b`]]);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(2);
+    expect(Object.values(receiver.counts())).toEqual([1, 1]);
+  });
+
+  it("all of them, also when more questions are open than notices may wait", async () => {
+    let isUp = false;
+    await using receiver = await Receiver.start((res) => answering(isUp ? 200 : 500)(res));
+    await using rig = new NoticeRig();
+    rig.start({ pollMs: 30, most: 2, attempts: 10_000 });
+    const ids = Array.from({ length: 7 }, (_, n) => rig.ask([[receiver.url]], { approvalId: `q${n}` }));
+    await expect.poll(() => rig.log.lines.join("\n"), WAIT).toContain("too many notices are waiting");
+    isUp = true;
+    const wanted = ids.map((id) => first(id, receiver));
+    await expect.poll(() => Object.keys(receiver.counts()).toSorted(), WAIT).toEqual(wanted.toSorted());
+  });
+
   it("when a question is put: signed, once, with links and a pass", async () => {
     await using receiver = await Receiver.start();
     await using rig = new NoticeRig();
@@ -14,12 +41,12 @@ describe("approvers are told", () => {
     await expect.poll(() => receiver.told.length, WAIT).toBe(1);
     expect(receiver.told).toMatchObject([
       {
-        id: `${approvalId}-1`,
+        id: first(approvalId, receiver),
         body: {
           type: "approval.requested",
           approval_id: approvalId,
           level: 1,
-          approve_url: `https://house.example/v1/approvals/${approvalId}:approve`,
+          approve_url: `https://runtime.example/v1/approvals/${approvalId}:approve`,
           token: "pass-ada-1-1",
         },
       },
@@ -35,8 +62,8 @@ describe("approvers are told", () => {
     await expect.poll(() => receiver.told.length, WAIT).toBe(1);
     for (let nth = 0; nth < 5; nth += 1) if (record) rig.put({ ...record });
     const other = rig.ask([[receiver.url]], { approvalId: "other" });
-    await expect.poll(() => receiver.counts()[`${other}-1`], WAIT).toBe(1);
-    expect(receiver.counts()).toEqual({ [`${approvalId}-1`]: 1, "other-1": 1 });
+    await expect.poll(() => receiver.counts()[first(other, receiver)], WAIT).toBe(1);
+    expect(receiver.counts()).toEqual({ [first(approvalId, receiver)]: 1, [first("other", receiver)]: 1 });
   });
 
   it("level by level, when each one's turn has come, and not after the answer", async () => {
@@ -48,13 +75,13 @@ describe("approvers are told", () => {
     rig.clock.forward(HOUR_MS);
     await expect.poll(() => receiver.told.length, WAIT).toBe(2);
     expect(receiver.told.map(({ id, path }) => [id, path])).toEqual([
-      [`${approvalId}-1`, "/hook/1"],
-      [`${approvalId}-2`, "/hook/2"],
+      [noticeId({ approvalId, level: 1, url: `${receiver.url}/1` }), "/hook/1"],
+      [noticeId({ approvalId, level: 2, url: `${receiver.url}/2` }), "/hook/2"],
     ]);
     rig.settle(approvalId);
     rig.clock.forward(HOUR_MS);
     const other = rig.ask([[receiver.url]], { approvalId: "other" });
-    await expect.poll(() => receiver.counts()[`${other}-1`], WAIT).toBe(1);
+    await expect.poll(() => receiver.counts()[first(other, receiver)], WAIT).toBe(1);
     expect(receiver.told).toHaveLength(3);
   });
 
@@ -77,21 +104,23 @@ describe("approvers are told", () => {
     await using rig = new NoticeRig();
     const before = rig.ask([[receiver.url]]);
     rig.start({ pollMs: 30 });
-    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${before}-1`]: 1 });
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [first(before, receiver)]: 1 });
     const record = rig.records.get(before);
     if (record) rig.records.set("unheard", { ...record, approvalId: "unheard" });
-    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${before}-1`]: 1, "unheard-1": 1 });
+    await expect
+      .poll(() => receiver.counts(), WAIT)
+      .toEqual({ [first(before, receiver)]: 1, [first("unheard", receiver)]: 1 });
   });
 
   it("again by the next process, under the same id", async () => {
     await using receiver = await Receiver.start();
     await using rig = new NoticeRig();
-    const first = rig.start();
+    const earlier = rig.start();
     const approvalId = rig.ask([[receiver.url]]);
     await expect.poll(() => receiver.told.length, WAIT).toBe(1);
-    await first.close();
+    await earlier.close();
     rig.start();
-    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${approvalId}-1`]: 2 });
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [first(approvalId, receiver)]: 2 });
   });
 
   it("again later when it failed, until it is taken", async () => {
@@ -122,8 +151,8 @@ describe("approvers are told", () => {
     rig.settle(approvalId);
     rig.clock.forward(120_000);
     const other = rig.ask([[receiver.url]], { approvalId: "other" });
-    await expect.poll(() => receiver.counts()[`${other}-1`], WAIT).toBe(1);
-    expect(receiver.counts()[`${approvalId}-1`]).toBe(1);
+    await expect.poll(() => receiver.counts()[first(other, receiver)], WAIT).toBe(1);
+    expect(receiver.counts()[first(approvalId, receiver)]).toBe(1);
   });
 
   it("once the store answers again, and it is not asked in a tight loop meanwhile", async () => {
@@ -137,7 +166,7 @@ describe("approvers are told", () => {
     await expect.poll(() => rig.log.lines.length, WAIT).toBeGreaterThanOrEqual(3);
     expect(performance.now() - began).toBeGreaterThan(900);
     rig.trouble = undefined;
-    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [`${approvalId}-1`]: 1 });
+    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [first(approvalId, receiver)]: 1 });
   });
 
   it("even when a pass cannot be signed at first", async () => {

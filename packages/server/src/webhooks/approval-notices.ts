@@ -1,12 +1,75 @@
 import type { WebhookSender } from "@sallyport/adapters/webhook";
-import type { ApprovalPass, Bus, Clock, Random } from "@sallyport/engine";
+import { type ApprovalPass, type Bus, type Clock, type Random, timerMs } from "@sallyport/engine";
 import { NOTICE_WAITS_MS } from "./backoff.ts";
 import { isWebChannel } from "./notice.ts";
 import { NoticeBox, type WaitingNotice } from "./notice-box.ts";
 import { type Approvals, OpenQuestions } from "./open-questions.ts";
 import { Rounds } from "./rounds.ts";
-import { Watch } from "./watch.ts";
 import type { WebhookLog } from "./webhook-log.ts";
+
+interface WatchOptions {
+  questions: OpenQuestions;
+  clock: Clock;
+  /** How often it looks at all. */
+  pollMs: number;
+  onTrouble(error: unknown): void;
+}
+
+/** After trouble with the store it does not look again at once. */
+const REST_MS = 1_000;
+
+/** One look after the other: at what the bus names, at what is due for its next level, and now and then at all. */
+class Watch {
+  readonly #options: WatchOptions;
+  #looks: Promise<void> = Promise.resolve();
+  #allAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#look(() => this.#onTime());
+  }
+
+  lookAt(approvalId: string): void {
+    this.#look(() => this.#options.questions.lookAt(approvalId));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#looks;
+  }
+
+  #look(look: () => Promise<void>): void {
+    this.#looks = this.#looks.then(async () => {
+      if (this.#closed) return;
+      try {
+        await look();
+        this.#wakeAfter(0);
+      } catch (error) {
+        this.#options.onTrouble(error);
+        this.#wakeAfter(REST_MS);
+      }
+    });
+  }
+
+  async #onTime(): Promise<void> {
+    const { questions, clock, pollMs } = this.#options;
+    if (clock.now() < this.#allAt) return await questions.lookAtEnded();
+    await questions.lookAtAll();
+    this.#allAt = clock.now() + pollMs;
+  }
+
+  #wakeAfter(restMs: number): void {
+    const { questions, clock, pollMs } = this.#options;
+    clearTimeout(this.#timer);
+    if (this.#closed) return;
+    const at = Math.min(this.#allAt, questions.nextAt() ?? this.#allAt);
+    const waitMs = Math.min(Math.max(at - clock.now(), restMs), Math.max(pollMs, restMs));
+    this.#timer = setTimeout(() => this.#look(() => this.#onTime()), timerMs(waitMs)).unref();
+  }
+}
 
 export interface ApprovalNoticeOptions {
   approvals: Approvals;
@@ -14,7 +77,7 @@ export interface ApprovalNoticeOptions {
   sender: Pick<WebhookSender, "send">;
   clock: Clock;
   log: WebhookLog;
-  /** Where people reach this house, for the links. */
+  /** Where people reach this server, for the links. */
   publicUrl: string;
   /** Signs the pass of one approver. Left out: notices carry links only. */
   mint?: (pass: ApprovalPass) => string;
@@ -28,6 +91,8 @@ export interface ApprovalNoticeOptions {
   /** How often all open approvals are looked through, for what the bus did not tell. */
   pollMs?: number;
   graceMs?: number;
+  /** Notices that may wait at a time; the others are told at a later look. */
+  most?: number;
 }
 
 /** Tells the people of each level when their turn has come. */
@@ -60,8 +125,10 @@ export function openApprovalNotices(options: ApprovalNoticeOptions): ApprovalNot
     ...options,
     onLevel({ approvalId, levels }, level) {
       const channels = levels.find((each) => each.level === level)?.channels ?? [];
-      for (const url of new Set(channels.filter(isWebChannel))) box.put({ approvalId, level, url });
+      const urls = [...new Set(channels.filter(isWebChannel))];
+      const isTaken = box.put(urls.map((url) => ({ approvalId, level, url })));
       rounds.kick();
+      return isTaken;
     },
   });
   const watch = new Watch({ questions, clock, pollMs: options.pollMs ?? DEFAULTS.pollMs, onTrouble });

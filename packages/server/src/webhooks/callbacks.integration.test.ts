@@ -1,3 +1,4 @@
+import { tenantId } from "@sallyport/engine";
 import { failedClosing, newCallId } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";
@@ -15,7 +16,7 @@ describe("a callback [L3-API-1] [L3P2-1]", () => {
     await expect.poll(() => rig.stateOf(callId), WAIT).toBe("delivered");
     expect(receiver.told).toMatchObject([
       {
-        id: callId,
+        id: expect.stringMatching(`^${callId}~[0-9a-f]{16}$`),
         body: { invocation_id: callId, status: "success", result: { sum: 2 }, execution_metadata: {} },
       },
     ]);
@@ -50,7 +51,22 @@ describe("a callback [L3-API-1] [L3P2-1]", () => {
     rig.start();
     const callId = await rig.ended(receiver.url, { callId: "a.1:b_c-d" });
     await expect.poll(() => rig.stateOf(callId), WAIT).toBe("delivered");
-    expect(receiver.told[0]).toMatchObject({ id: "a~1:b_c-d", body: { invocation_id: "a.1:b_c-d" } });
+    expect(receiver.told[0]).toMatchObject({
+      id: expect.stringMatching(/^a~1:b_c-d~/),
+      body: { invocation_id: "a.1:b_c-d" },
+    });
+  });
+
+  it("has another id than another tenant's of a call of the same id, and tells neither of the other", async () => {
+    await using receiver = await Receiver.start();
+    await using rig = new CallbackRig();
+    rig.start();
+    const first = await rig.ended(receiver.url, { tenant: "acme" });
+    const second = await rig.ended(receiver.url, { tenant: "other", callId: tenantId(first, "other") });
+    for (const callId of [first, second])
+      await expect.poll(() => rig.stateOf(callId), WAIT).toBe("delivered");
+    const ids = receiver.told.map(({ id }) => id).sort();
+    expect(ids).toEqual([tenantId(first, "acme"), tenantId(first, "other")].sort());
   });
 
   it("is tried again, later each time, until it is taken", async () => {

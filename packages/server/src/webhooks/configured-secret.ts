@@ -1,13 +1,13 @@
 import { join, resolve } from "node:path";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { readSecret } from "../configured-secrets.ts";
 import { keyFolder } from "../keys/index.ts";
 import { ensureWebhookSecret, WEBHOOK_FILE, webhookSecretsIn } from "../keys/webhook-secret.ts";
+import { readSecret } from "../runtime/configured-secrets.ts";
 
 type Reference = NonNullable<LoadedConfig["webhooks"]["secret"]>;
 
-/** The secrets that webhooks are signed with, the newest first: the configured ones, or the house's own. A failure says where they were looked for. */
+/** The secrets that webhooks are signed with, the newest first: the configured ones, or the server's own. A failure says where they were looked for. */
 export function webhookSecrets({ webhooks, folder, stateFolder }: LoadedConfig): string[] | Failure {
   if (webhooks.secret) return configuredWebhookSecrets(webhooks.secret, folder);
   const keys = keyFolder(stateFolder);

@@ -1,5 +1,5 @@
 import type { Delivery, WebhookSender } from "@sallyport/adapters/webhook";
-import type { Callback, CallRecord, Clock, Store } from "@sallyport/engine";
+import { type Callback, type CallRecord, type Clock, givenId, type Store, tenantId } from "@sallyport/engine";
 import { type Backoff, waitAfter } from "./backoff.ts";
 import { hostOf, type WebhookLog } from "./webhook-log.ts";
 
@@ -47,7 +47,11 @@ async function write(
   return (await store.commit(unit)).ok;
 }
 
-async function send({ callId, url }: Callback, room: CallbackRoom, signal: AbortSignal): Promise<Delivery> {
+async function send(
+  { callId, tenant, url }: Callback,
+  room: CallbackRoom,
+  signal: AbortSignal,
+): Promise<Delivery> {
   const refused = room.refuse?.(url);
   if (refused !== undefined) return { ok: false, problem: `It is not sent: ${refused}.`, retryable: false };
   const record = await room.store.calls.get(callId);
@@ -56,7 +60,7 @@ async function send({ callId, url }: Callback, room: CallbackRoom, signal: Abort
     const problem = record ? "What to send could not be written." : "The call is not on record any more.";
     return { ok: false, problem, retryable: false };
   }
-  return await room.sender.send({ id: webhookId(callId), url, body, signal });
+  return await room.sender.send({ id: webhookId(callId, tenant), url, body, signal });
 }
 
 function bodyOf(record: CallRecord, room: CallbackRoom): string | undefined {
@@ -68,9 +72,12 @@ function bodyOf(record: CallRecord, room: CallbackRoom): string | undefined {
   }
 }
 
-/** The call's id, which receivers drop duplicates by. Dots part the signed text, and a caller may choose the id. */
-function webhookId(callId: string): string {
-  return callId.replaceAll(".", "~");
+/**
+ * What receivers drop duplicates by. Two tenants may have calls of one id, and neither is to silence the other, so the
+ * tenant is always part of it. Dots part the signed text, and a caller may choose the call's id.
+ */
+function webhookId(callId: string, tenant: string): string {
+  return tenantId(givenId(callId), tenant).replaceAll(".", "~");
 }
 
 function outcome(

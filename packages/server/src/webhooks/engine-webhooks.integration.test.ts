@@ -11,6 +11,7 @@ import {
   mintApprovalToken,
   readApprovalToken,
   systemClock,
+  tenantId,
 } from "@sallyport/engine";
 import { isFailure } from "@sallyport/protocol";
 import { expect, it } from "vitest";
@@ -33,7 +34,7 @@ const double = defineTool({
 });
 
 /** An engine in memory whose approvals are told at a URL, with everything that posts. */
-async function openHouse(channel: string) {
+async function openRuntime(channel: string) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const [store, bus, clock, log] = [createMemoryStore(), new MemoryBus(), systemClock, new LogLines()];
   const level = { level: 1, approvers: ["ada"], timeoutMs: 60_000, channels: [channel] };
@@ -54,7 +55,7 @@ async function openHouse(channel: string) {
     sender,
     clock,
     log,
-    publicUrl: "https://house.example",
+    publicUrl: "https://runtime.example",
     mint: (pass) => mintApprovalToken({ ...pass, issuedAt: clock.now() }, { kid: "k", privateKey }),
   });
   return {
@@ -72,34 +73,37 @@ async function openHouse(channel: string) {
 
 it("an accepted call tells its caller how it ended [L3-API-1]", async () => {
   await using receiver = await Receiver.start();
-  await using house = await openHouse("nowhere");
+  await using runtime = await openRuntime("nowhere");
   const order = { tool: "double", caller: CALLER, callbackUrl: receiver.url };
-  const accepted = await house.engine.accept({ ...order, input: { n: 21 } });
+  const accepted = await runtime.engine.accept({ ...order, input: { n: 21 } });
   expect(["pending", "running"]).toContain(accepted.status);
   await expect
     .poll(() => receiver.told, WAIT)
     .toMatchObject([
-      { id: accepted.callId, body: { invocation_id: accepted.callId, status: "success", result: 42 } },
+      {
+        id: tenantId(accepted.callId, CALLER.tenant),
+        body: { invocation_id: accepted.callId, status: "success", result: 42 },
+      },
     ]);
 });
 
 it("the pass in a notice answers the approval, and the answer ends the call its caller is told of", async () => {
   await using receiver = await Receiver.start();
-  await using house = await openHouse(receiver.url);
+  await using runtime = await openRuntime(receiver.url);
   const order = { tool: "double", caller: CALLER, callbackUrl: receiver.url, requireApproval: true };
-  const asked = await house.engine.accept({ ...order, input: { n: 1 }, unattended: true });
+  const asked = await runtime.engine.accept({ ...order, input: { n: 1 }, unattended: true });
   expect(asked.status).toBe("pending_approval");
   await expect.poll(() => receiver.told[0]?.body.type, WAIT).toBe("approval.requested");
   const token = String(receiver.told[0]?.body.token);
-  if (isFailure(house.keys)) return expect.unreachable(house.keys.message);
-  const pass = readApprovalToken(token, house.keys, systemClock.now());
+  if (isFailure(runtime.keys)) return expect.unreachable(runtime.keys.message);
+  const pass = readApprovalToken(token, runtime.keys, systemClock.now());
   if (isFailure(pass)) return expect.unreachable(pass.message);
-  const approved = await house.engine.approvals.approve(pass.approvalId, { by: pass.approver });
+  const approved = await runtime.engine.approvals.approve(pass.approvalId, { by: pass.approver });
   expect(approved).toMatchObject({ standing: { state: "approved" } });
   await expect
     .poll(() => receiver.told[1], WAIT)
     .toMatchObject({
-      id: asked.callId,
+      id: tenantId(asked.callId, CALLER.tenant),
       body: { status: "success", result: 2 },
     });
 });

@@ -19,9 +19,11 @@ export interface NoticeBoxOptions {
   /** Tries before it is given up. */
   attempts: number;
   backoff: Backoff;
+  /** Notices that may wait at a time. */
+  most?: number;
 }
 
-/** More than this are not kept: people who have so many questions before them look at the list. */
+/** More than this do not wait here at a time; the others come when there is room. */
 const MOST_WAITING = 1_000;
 
 /** Notices on their way, in memory: a restart begins with those of the approvals that are still open. */
@@ -37,13 +39,19 @@ export class NoticeBox {
     return JSON.stringify([approvalId, level, url]);
   }
 
-  put(notice: Notice): void {
-    if (this.#waiting.size >= MOST_WAITING) {
-      this.#options.log.warn(factsOf(notice), "too many notices are waiting; this one is dropped");
-      return;
+  /** Takes the notices of one level, all or none. False: too many wait, and they have to be given again later. */
+  put(notices: readonly Notice[]): boolean {
+    const { clock, log, most = MOST_WAITING } = this.#options;
+    // A level with more channels than ever fit waits until it is alone.
+    if (this.#waiting.size > 0 && this.#waiting.size + notices.length > most) {
+      const [first] = notices;
+      if (first) log.warn(factsOf(first), "too many notices are waiting; these are told later");
+      return false;
     }
-    const waiting = { ...notice, tries: 0, dueAt: this.#options.clock.now() };
-    this.#waiting.set(NoticeBox.nameOf(notice), waiting);
+    for (const notice of notices) {
+      this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, tries: 0, dueAt: clock.now() });
+    }
+    return true;
   }
 
   async due(by: number, limit: number): Promise<WaitingNotice[]> {

@@ -29,7 +29,7 @@ function bodyFor(
 ) {
   const approval = record(approvers);
   const notice = { approvalId: approval.approvalId, level, url: URL };
-  const style = { publicUrl: "https://house.example/", ...(mint && { mint }) };
+  const style = { publicUrl: "https://runtime.example/", ...(mint && { mint }) };
   return JSON.parse(noticeBody(approval, notice, style)) as Record<string, unknown>;
 }
 
@@ -47,7 +47,7 @@ describe("a notice", () => {
       level: 1,
       level_ends_at: "2026-01-01T01:00:00.000Z",
       expires_at: "2026-01-01T03:00:00.000Z",
-      approve_url: expect.stringMatching(/^https:\/\/house\.example\/v1\/approvals\/[^/]+:approve$/),
+      approve_url: expect.stringMatching(/^https:\/\/runtime\.example\/v1\/approvals\/[^/]+:approve$/),
       deny_url: expect.stringMatching(/:deny$/),
     });
     expect(bodyFor(["ada"], { level: 2 })).toMatchObject({ level_ends_at: "2026-01-01T03:00:00.000Z" });
@@ -86,8 +86,11 @@ describe("a notice", () => {
     expect(passes).toMatchObject([{ approver: "ada", level: 1, expiresAt: AT + 3 * HOUR_MS }]);
   });
 
-  it("has an id of its approval and level", () => {
-    expect(noticeId({ approvalId: "a.b", level: 2, url: URL })).toBe("a~b-2");
+  it("has an id of its approval, level and channel", () => {
+    expect(noticeId({ approvalId: "a.b", level: 2, url: URL })).toMatch(/^a~b-2-[0-9a-f]{8}$/);
+    expect(noticeId({ approvalId: "a", level: 1, url: "x" })).not.toBe(
+      noticeId({ approvalId: "a", level: 1, url: "y" }),
+    );
   });
 });
 

@@ -1,9 +1,10 @@
+import { hash } from "node:crypto";
 import type { ApprovalPass, ApprovalRecord } from "@sallyport/engine";
 import { hostOf } from "./webhook-log.ts";
 
 /** How a notice is written. */
 export interface NoticeStyle {
-  /** Where people reach this house, such as `https://sallyport.example`. */
+  /** Where people reach this server, such as `https://sallyport.example`. */
   publicUrl: string;
   /** Signs the pass of one approver. Left out: notices carry links only. */
   mint?: (pass: ApprovalPass) => string;
@@ -21,9 +22,15 @@ export function isWebChannel(channel: string): boolean {
   return /^https?:\/\//i.test(channel);
 }
 
-/** The same for every try and after every restart: receivers drop what they have by it. */
-export function noticeId({ approvalId, level }: Notice): string {
-  return `${approvalId}-${level}`.replaceAll(".", "~");
+const CHANNEL_CHARS = 8;
+
+/**
+ * The same for every try and after every restart: receivers drop what they have by it. Each channel has its own, because
+ * one receiver may stand behind two of them.
+ */
+export function noticeId({ approvalId, level, url }: Notice): string {
+  const channel = hash("sha256", url).slice(0, CHANNEL_CHARS);
+  return `${approvalId}-${level}-${channel}`.replaceAll(".", "~");
 }
 
 /** What the people at a channel are told, as JSON. The passes are good until the approval ends: nobody asked is un-asked. */

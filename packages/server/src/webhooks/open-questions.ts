@@ -15,8 +15,11 @@ export interface Approvals {
 export interface OpenQuestionsOptions {
   approvals: Approvals;
   clock: Clock;
-  /** Called once for each level an open approval reaches, as long as this process remembers. */
-  onLevel(record: ApprovalRecord, level: number): void;
+  /**
+   * Called once for each level an open approval reaches, as long as this process remembers; again, at a later look, when
+   * it says that it could not tell the level's people yet.
+   */
+  onLevel(record: ApprovalRecord, level: number): boolean;
 }
 
 /** How far an approval's people have been told. */
@@ -82,7 +85,7 @@ export class OpenQuestions {
     }
     const level = levelAt(record, now);
     const before = this.#told.get(approvalId)?.level;
+    if (before !== level && !onLevel(record, level)) return;
     this.#told.set(approvalId, { level, endsAt: levelEndsAt(record, now) });
-    if (before !== level) onLevel(record, level);
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "@sallyport/engine";
+import { type Clock, timerMs } from "@sallyport/engine";
 import { Slots } from "./slots.ts";
 import { hostOf } from "./webhook-log.ts";
 
@@ -74,7 +74,7 @@ export class Rounds<Item extends Due> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#looking;
-    const grace = setTimeout(() => this.#stop.abort(), this.#options.graceMs);
+    const grace = setTimeout(() => this.#stop.abort(), timerMs(this.#options.graceMs));
     await Promise.all(this.#running.values());
     clearTimeout(grace);
   }
@@ -98,7 +98,7 @@ export class Rounds<Item extends Due> {
     clearTimeout(this.#timer);
     if (this.#closed) return;
     const waitMs = Math.min(Math.max(at - clock.now(), 0), pollMs);
-    this.#timer = setTimeout(() => this.kick(), waitMs).unref();
+    this.#timer = setTimeout(() => this.kick(), timerMs(waitMs)).unref();
   }
 
   /** Begins what is due and finds a place; gives when the next one is due. */

@@ -1,8 +1,7 @@
 import type { AgentBounds, SandboxLimits, SandboxOrder } from "@sallyport/engine";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { beyondBounds } from "./beyond-bounds.ts";
-import { coversHost } from "./covered-host.ts";
+import { beyondBounds, coversHost } from "./beyond-bounds.ts";
 
 const LIMITS: SandboxLimits = {
   wallMs: 1000,

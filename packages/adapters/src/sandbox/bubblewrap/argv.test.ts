@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SAMPLE_PLAN, SAMPLE_SYSTEM, sampleBind } from "../plan/fixtures/sample-plan.ts";
-import { bubblewrapArgv } from "./argv.ts";
-import { nestedArgv } from "./nested-argv.ts";
+import { bubblewrapArgv, nestedArgv } from "./bubblewrap-backend.ts";
 
 const argv = bubblewrapArgv(SAMPLE_PLAN);
 const line = argv.join(" ");

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ownMark } from "../host/process-mark.ts";
 import { openCgroups } from "./cgroups.ts";
 
 const MIB = 1024 * 1024;
@@ -31,6 +32,21 @@ describe("cgroups of the kernel", () => {
     expect(existsSync(agentFolder)).toBe(false);
     await cgroups.close();
     expect(existsSync(dirname(agentFolder))).toBe(false);
+  });
+
+  it("raise and lower an agent's memory while its runs go on", async (context) => {
+    const cgroups = await openCgroups();
+    if (cgroups?.version !== "v1") return context.skip("no version 1 cgroup of this host can be written");
+    const runs = [];
+    for (const mib of [64, 128, 32]) {
+      const agent = { name: "ada", limits: { memoryBytes: mib * MIB } };
+      const run = await cgroups.makeRun({ limits: { memoryBytes: 16 * MIB, processes: 9 }, agent });
+      const memory = run.folders.find((path) => existsSync(join(path, "memory.limit_in_bytes")));
+      expect(read(dirname(memory ?? ""), "memory.limit_in_bytes")).toBe(String(mib * MIB));
+      runs.push(run);
+    }
+    for (const run of runs) await run.remove();
+    await cgroups.close();
   });
 
   it("join only hierarchies that hold something", async (context) => {
@@ -75,10 +91,12 @@ describe("where cgroups are made", () => {
 
   it("is cleared of what a process that is no more left", () =>
     withTree(async (root) => {
-      mkdirSync(join(root, "sallyport-4194304-dead", "agent-1", "run-1"), { recursive: true });
-      mkdirSync(join(root, `sallyport-${process.pid}-mine`));
+      mkdirSync(join(root, "sallyport-4194304-1-dead", "agent-1", "run-1"), { recursive: true });
+      // In a container the number is the same at every start.
+      mkdirSync(join(root, `sallyport-${process.pid}-1-before`));
+      mkdirSync(join(root, `sallyport-${ownMark()}-mine`));
       mkdirSync(join(root, "others"));
       await openCgroups({ v1: { memory: root, pids: root } });
-      expect((await readdir(root)).toSorted()).toEqual(["others", `sallyport-${process.pid}-mine`]);
+      expect((await readdir(root)).toSorted()).toEqual(["others", `sallyport-${ownMark()}-mine`]);
     }));
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { SharedGroup } from "./cgroups.ts";
 import { cgroupLayout } from "./layout.ts";
 import { v1Settings, v2Settings } from "./settings.ts";
-import { SharedGroup } from "./shared-group.ts";
 
 describe("the layout of cgroups", () => {
   it("is read for version 1, with two controllers in one place", () => {

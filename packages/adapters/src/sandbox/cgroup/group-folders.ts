@@ -19,9 +19,17 @@ export function makeGroup(folder: string, settings: readonly GroupSetting[]): vo
   }
 }
 
-/** Writes settings into a group's files, one after the other: some limits must not cross on the way. */
+/**
+ * Writes settings into a group's files, one after the other. Version 1's memory must never be above memory with swap, so
+ * that raising both is refused in the order in which lowering both works.
+ */
 export function applySettings(folder: string, settings: readonly GroupSetting[]): void {
-  for (const setting of settings) writeSetting(folder, setting);
+  try {
+    for (const setting of settings) writeSetting(folder, setting);
+  } catch (error) {
+    if (codeOf(error) !== "EINVAL") throw error;
+    for (const setting of settings.toReversed()) writeSetting(folder, setting);
+  }
 }
 
 function writeSetting(folder: string, setting: GroupSetting): void {

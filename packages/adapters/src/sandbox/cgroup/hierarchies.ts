@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { isOwnerAlive } from "../host/process-mark.ts";
 import { makeGroup, removeGroup, removeGroupTree } from "./group-folders.ts";
 import { type CgroupLayout, type Controller, cgroupLayout } from "./layout.ts";
 import { type GroupLimits, type GroupSetting, v1Settings, v2Settings } from "./settings.ts";
@@ -12,7 +13,7 @@ export interface Hierarchy {
   settings(limits: GroupLimits): GroupSetting[];
 }
 
-/** Groups of ours are called `sallyport-PID-…`, so that those of a dead process can be told. */
+/** Groups of ours are called `sallyport-PID-START-…`, so that those of a dead process can be told. */
 export const PREFIX = "sallyport-";
 
 export interface Hierarchies {
@@ -102,19 +103,6 @@ async function swept(version: "v1" | "v2", hierarchies: Hierarchy[]): Promise<Hi
 /** Removes what a process that is no more left behind. */
 async function sweep(hierarchy: Hierarchy): Promise<void> {
   const names = await readdir(hierarchy.base).catch(() => []);
-  const stale = names.filter((name) => name.startsWith(PREFIX) && !isAlive(ownerOf(name)));
+  const stale = names.filter((name) => name.startsWith(PREFIX) && !isOwnerAlive(name.slice(PREFIX.length)));
   for (const name of stale) removeGroupTree(join(hierarchy.base, name));
-}
-
-function ownerOf(name: string): number {
-  return Number.parseInt(name.slice(PREFIX.length), 10);
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 0) return true;
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

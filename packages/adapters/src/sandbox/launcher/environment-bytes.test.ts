@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { environmentBytes } from "./environment-bytes.ts";
+import { environmentBytes } from "./supervise.ts";
 
 describe("environmentBytes", () => {
   it("ends each variable with NUL", () => {

@@ -32,6 +32,13 @@ describe.runIf(process.platform === "linux")("findLauncher", () => {
     expect(findLauncher(built)).toEqual({ path: built.binary });
   });
 
+  it("compares it with its sources once per process", () => {
+    const built = build(place());
+    findLauncher(built);
+    writeFileSync(join(built.sources, "main.c"), "");
+    expect(findLauncher(built)).toEqual({ path: built.binary });
+  });
+
   it("says how to build one that is not there", () => {
     expect(findLauncher(place())).toEqual({
       missing: "the sandbox launcher is not built",

@@ -28,6 +28,9 @@ export function launcherPlace(): LauncherPlace {
   };
 }
 
+/** Launchers that were compared with their sources: once per process, as reading them takes the event loop's time. */
+const FRESH = new Set<string>();
+
 /** Looks for a launcher that can be run and was built from the sources beside it. Never throws. */
 export function findLauncher(place: LauncherPlace = launcherPlace()): FoundLauncher {
   if (process.platform !== "linux") {
@@ -37,11 +40,13 @@ export function findLauncher(place: LauncherPlace = launcherPlace()): FoundLaunc
     };
   }
   if (!isExecutable(place.binary)) return { missing: "the sandbox launcher is not built", fix: REBUILD };
-  if (isStale(place)) return { missing: "the sandbox launcher is older than its sources", fix: REBUILD };
+  if (!FRESH.has(place.binary) && isStale(place))
+    return { missing: "the sandbox launcher is older than its sources", fix: REBUILD };
+  FRESH.add(place.binary);
   return { path: place.binary };
 }
 
-/** True when the sources are there and are not those the binary was built from. A published package has none. */
+/** True when the sources are there and are not those the binary was built from. */
 export function isStale({ sources, stamp }: LauncherPlace): boolean {
   if (!existsSync(sources) || sourceFiles(sources).length === 0) return false;
   return !existsSync(stamp) || readFileSync(stamp, "utf8").trim() !== sourceHash(sources);

@@ -9,6 +9,8 @@ export interface LauncherLines {
   args: readonly string[];
   /** Gets each line as it comes; what it throws ends the launcher and becomes the rejection. */
   onLine(line: Buffer): void;
+  /** What helps when it does not do what it was asked; the catalogue's advice when left out. */
+  advice?: string;
   /** Runs it as this user, as if the host process were not root. */
   as?: HostUser;
   /** Left out: the one that `findLauncher` finds. */
@@ -20,9 +22,11 @@ export type LauncherChoice = Pick<LauncherLines, "as" | "launcher">;
 
 const MOST_LINE_BYTES = 64 * 1024;
 const MOST_ERROR_BYTES = 2048;
+/** A path in it may be longer than anybody reads. */
+const MOST_MESSAGE = 300;
 
 /** Runs a subcommand to its end. Rejects with SallyportError E3101 when it cannot run or does not exit with 0. */
-export async function runLauncher({ args, onLine, as, launcher }: LauncherLines): Promise<void> {
+export async function runLauncher({ args, onLine, as, launcher, advice }: LauncherLines): Promise<void> {
   const found = launcher === undefined ? findLauncher() : { path: launcher };
   if ("missing" in found) throw refused(found.missing, found.fix);
   const child = spawn(found.path, args, {
@@ -50,7 +54,8 @@ export async function runLauncher({ args, onLine, as, launcher }: LauncherLines)
   child.once("error", (error) => giveUp(refused(`the launcher could not be started: ${error.message}`)));
   child.once("close", (code) => resolve(code));
   const code = await promise;
-  if (code !== 0 || lines.isInsideLine) throw refused(said.trim() || "the launcher was killed");
+  if (code !== 0 || lines.isInsideLine)
+    throw refused(said.trim().slice(0, MOST_MESSAGE) || "the launcher was killed", advice);
 }
 
 function takeLine(line: Buffer | undefined, onLine: (line: Buffer) => void): void {

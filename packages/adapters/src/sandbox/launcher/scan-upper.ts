@@ -19,6 +19,7 @@ export async function scanUpper(folder: string, options: ScanOptions): Promise<U
   const { userXattr, maxEntries = DEFAULT_MOST, ...choice } = options;
   await runLauncher({
     args: ["scan", ...(userXattr ? ["--user-xattr"] : []), "--max-entries", `${maxEntries}`, folder],
+    advice: "The call left files that cannot be listed. Let it make fewer files, or shorter paths.",
     onLine: (line) => entries.push(readEntry(line)),
     ...choice,
   });

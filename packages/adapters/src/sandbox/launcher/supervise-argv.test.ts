@@ -30,6 +30,8 @@ describe("superviseArgv", () => {
       wallMs: 1500.7,
       watch: {
         everyMs: 20,
+        idleMs: 80,
+        noSharedMemory: true,
         memoryBytes: 2 ** 40,
         cpuMs: 5,
         processes: 6,
@@ -42,7 +44,7 @@ describe("superviseArgv", () => {
     const expected = [
       "supervise --report-fd 3 --env-fd 4 --channel-fd 3 --uid 65534 --gid 65533 --cgroup /c1 --cgroup /c2",
       "--overlay /a,b /u:p /w_k /t --idmap 0 7 --bind /s /d --bind-idmap /m /n --wall-ms 1500 --watch-ms 20",
-      "--watch-memory 1099511627776 --watch-cpu-ms 5 --watch-processes 6 --watch-disk 9 --disk-path /x",
+      "--watch-idle-ms 80 --no-shared-memory --watch-memory 1099511627776 --watch-cpu-ms 5 --watch-processes 6 --watch-disk 9 --disk-path /x",
       "--disk-path /y --fatal 165,101 --max-violations 4 -- /b",
     ];
     expect(argv.map((item) => item.replace("/w k", "/w_k"))).toEqual(expected.join(" ").split(" "));

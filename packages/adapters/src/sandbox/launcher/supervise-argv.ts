@@ -17,8 +17,12 @@ export interface OverlayMount {
 /** What the launcher measures from time to time, and ends the run when it is passed. */
 export interface Watch {
   everyMs?: number;
+  /** Up to how seldom a tree is looked at that uses no processor time; as often as any other when left out. */
+  idleMs?: number;
   /** Private and shared memory of the whole tree, swap included; neither program text nor page cache. */
   memoryBytes?: number;
+  /** True when the filter refuses shared memory: a map of /dev/zero, which it cannot see, is then over the limit. */
+  noSharedMemory?: boolean;
   /** Processor time of the whole tree, ended processes included. */
   cpuMs?: number;
   /** Tasks below init (threads count, as in the kernel's own limits). */
@@ -90,9 +94,12 @@ function mountOptions({ overlay, idmap, binds = [] }: SuperviseOptions): string[
   ];
 }
 
-function watchOptions({ everyMs, memoryBytes, cpuMs, processes, disk }: Watch): string[] {
+function watchOptions(watch: Watch): string[] {
+  const { everyMs, idleMs, memoryBytes, noSharedMemory, cpuMs, processes, disk } = watch;
   return [
     ...option("--watch-ms", everyMs),
+    ...option("--watch-idle-ms", idleMs),
+    ...(noSharedMemory ? ["--no-shared-memory"] : []),
     ...option("--watch-memory", memoryBytes),
     ...option("--watch-cpu-ms", cpuMs),
     ...option("--watch-processes", processes),

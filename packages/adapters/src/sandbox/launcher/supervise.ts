@@ -1,14 +1,88 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { PassThrough, Readable, Writable } from "node:stream";
-import { environmentBytes } from "./environment-bytes.ts";
 import {
   endingWithoutReport,
   type LauncherEnding,
+  type LauncherEvent,
   type RefusedSyscall,
+  readLauncherLine,
   type WatchedLimit,
 } from "./launcher-report.ts";
+import { LineSplitter } from "./line-splitter.ts";
 import { ENV_FD, type HostUser, REPORT_FD, type SuperviseOptions, superviseArgv } from "./supervise-argv.ts";
-import { type ReportState, watchReport } from "./watch-report.ts";
+
+/**
+ * An environment as the launcher reads it: each variable ended by NUL. Throws TypeError for a name or value that would
+ * come out as something else.
+ */
+export function environmentBytes(env: Readonly<Record<string, string>>): Buffer {
+  const variables = Object.entries(env).map(([name, value]) => {
+    if (name === "" || /[=\0]/.test(name) || value.includes("\0")) {
+      throw new TypeError(`the environment variable ${JSON.stringify(name)} cannot be passed on`);
+    }
+    return `${name}=${value}\0`;
+  });
+  return Buffer.from(variables.join(""), "utf8");
+}
+
+/** What the launcher said so far. */
+interface ReportState {
+  ending?: LauncherEnding;
+  limit?: { limit: WatchedLimit; value: number };
+  refused: RefusedSyscall[];
+}
+
+interface WatchedReport {
+  state: ReportState;
+  /** Resolves with undefined when the report ends without it; never rejects. */
+  started: Promise<number | undefined>;
+  /** Resolves when nothing more can come; never rejects. */
+  closed: Promise<void>;
+}
+
+const MOST_LINE_BYTES = 4096;
+const MOST_REFUSED = 50;
+
+/** Follows a launcher's report. Lines that make no sense are passed over: only a proper ending counts as one. */
+export function watchReport(report: Readable): WatchedReport {
+  const state: ReportState = { refused: [] };
+  const started = Promise.withResolvers<number | undefined>();
+  const closed = Promise.withResolvers<void>();
+  const lines = new LineSplitter(MOST_LINE_BYTES);
+  report.on("data", (chunk: Buffer) => {
+    for (const line of lines.push(chunk)) {
+      const event = line && readLauncherLine(line);
+      if (event?.event === "started") started.resolve(event.pid);
+      if (event) note(state, event);
+    }
+  });
+  // A report that breaks off is one that ends: what is missing is noticed by whoever needs the ending.
+  report.once("error", () => report.destroy());
+  report.once("close", () => {
+    started.resolve(undefined);
+    closed.resolve();
+  });
+  return { state, started: started.promise, closed: closed.promise };
+}
+
+function note(state: ReportState, event: LauncherEvent): void {
+  if (state.ending) return;
+  switch (event.event) {
+    case "ended": {
+      const { event: _, ...ending } = event;
+      state.ending = ending;
+      return;
+    }
+    case "limit":
+      state.limit ??= { limit: event.limit, value: event.value };
+      return;
+    case "violation": {
+      const { event: _, ...refused } = event;
+      if (state.refused.length < MOST_REFUSED) state.refused.push(refused);
+      return;
+    }
+  }
+}
 
 /** How a supervised run ended, with all that was noticed on the way. */
 export interface LauncherEnd extends LauncherEnding {

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readLauncherLine } from "./launcher-report.ts";
-import { watchReport } from "./watch-report.ts";
+import { watchReport } from "./supervise.ts";
 
 const ENDED = {
   event: "ended",

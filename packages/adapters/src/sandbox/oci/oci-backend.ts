@@ -1,13 +1,51 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
+import { chown, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { findProgram } from "../host/find-program.ts";
 import type { SandboxHost } from "../host/sandbox-host.ts";
+import type { HostUser } from "../launcher/index.ts";
 import type { Backend, BackendCommand, BackendLook, BackendOrder } from "../run/backend.ts";
-import { fillBundle, removeBundle } from "./bundle.ts";
-import { ociConfig, rootLinks } from "./oci-config.ts";
+import { type OciConfig, ociConfig, rootLinks } from "./oci-config.ts";
 import { OCI_CHANNEL_FD, type OciRuntime, runtimeArgv, runtimeOf, versionProblem } from "./runtime-argv.ts";
+
+interface BundleOrder {
+  /** An empty folder of ours. */
+  folder: string;
+  config: OciConfig;
+  links: readonly { path: string; leadsTo: string }[];
+  /** Who the runtime runs as, when that is not us. */
+  owner: HostUser | undefined;
+}
+
+/** Fills a bundle: the configuration, an empty root with its links, and a place for the runtime's own notes. */
+async function fillBundle({ folder, config, links, owner }: BundleOrder): Promise<void> {
+  const root = join(folder, "rootfs");
+  await mkdir(root);
+  await mkdir(join(folder, "state"), { mode: 0o700 });
+  await writeFile(join(folder, "config.json"), JSON.stringify(config), { mode: 0o600 });
+  for (const { path, leadsTo } of links) await makeLink(join(root, path), leadsTo);
+  if (owner === undefined) return;
+  const given = [
+    "",
+    "rootfs",
+    "state",
+    "config.json",
+    ...new Set(links.map(({ path }) => join("rootfs", dirname(path)))),
+  ];
+  for (const name of given) await chown(join(folder, name), owner.uid, owner.gid);
+}
+
+async function makeLink(path: string, leadsTo: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await symlink(leadsTo, path);
+}
+
+/** Removes a bundle with whatever the runtime has made in it. */
+async function removeBundle(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+}
 
 const run = promisify(execFile);
 

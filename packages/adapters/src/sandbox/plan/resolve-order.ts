@@ -93,5 +93,12 @@ function lookAt(path: string) {
 }
 
 function refusedPath(path: string, why: string): SallyportError {
-  return new SallyportError(failure("E3105", { message: `${path} ${why}.`, details: { path } }));
+  return new SallyportError(
+    failure("E3105", {
+      message: `${path} ${why}.`,
+      advice:
+        "Correct the path in `permissions.filesystem` of the tool's manifest, or the workspace in the settings.",
+      details: { path },
+    }),
+  );
 }

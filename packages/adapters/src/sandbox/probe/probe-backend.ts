@@ -1,7 +1,71 @@
+import { existsSync, readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import type { SandboxOffer, SandboxProcess } from "@sallyport/engine";
 import { SallyportError } from "@sallyport/protocol";
 import type { Backend, BackendLook } from "../run/backend.ts";
+
+/** What decides whether this process may make namespaces and mounts. */
+export interface NamespaceFacts {
+  isRoot: boolean;
+  /** CAP_SYS_ADMIN, without which even root mounts nothing. */
+  hasSysAdmin: boolean;
+  /** Ubuntu's rule: only programs with an AppArmor profile get user namespaces. */
+  appArmorRestricts: boolean;
+  /** False when the host permits no user namespaces at all. */
+  hasUserNamespaces: boolean;
+  isContainer: boolean;
+}
+
+const DOCS = "see docs/operate/sandbox.md";
+
+/** What helps on this host, in order. Never advises to switch off a protection of the whole host. */
+export function namespaceAdvice(facts: NamespaceFacts): string[] {
+  const { isRoot, hasSysAdmin, appArmorRestricts, hasUserNamespaces, isContainer } = facts;
+  if (isContainer) {
+    return [
+      ...(isRoot && !hasSysAdmin ? ["give the container CAP_SYS_ADMIN (--cap-add SYS_ADMIN)"] : []),
+      "let the container make namespaces: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or a seccomp profile that permits clone, unshare and mount",
+    ];
+  }
+  if (isRoot && !hasSysAdmin)
+    return [
+      `give this process CAP_SYS_ADMIN (systemd: CapabilityBoundingSet=), or start it as a normal user`,
+    ];
+  if (appArmorRestricts && !isRoot) {
+    return [
+      `load an AppArmor profile that permits \`userns\` to bwrap: ${DOCS}`,
+      "or apt-get install crun, which has such a profile, and set sandbox.backends: [oci]",
+      "or run Sallyport as root: tools still run as sandbox.user",
+    ];
+  }
+  if (!hasUserNamespaces)
+    return [`this host permits no user namespaces: run Sallyport in a VM, or on a host that does; ${DOCS}`];
+  return [];
+}
+
+/** Looks at this host and this process. A file that is not there is a restriction that is not there. */
+function readNamespaceFacts(): NamespaceFacts {
+  const setting = (path: string) => read(`/proc/sys/${path}`).trim();
+  const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(read("/proc/self/status"))?.[1] ?? "0"}`);
+  return {
+    isRoot: process.getuid?.() === 0,
+    hasSysAdmin: (capabilities & CAP_SYS_ADMIN) !== 0n,
+    appArmorRestricts: setting("kernel/apparmor_restrict_unprivileged_userns") === "1",
+    hasUserNamespaces:
+      setting("user/max_user_namespaces") !== "0" && setting("kernel/unprivileged_userns_clone") !== "0",
+    isContainer: ["/.dockerenv", "/run/.containerenv"].some((path) => existsSync(path)),
+  };
+}
+
+const CAP_SYS_ADMIN = 1n << 21n;
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
 
 type Probed = Pick<Backend, "name" | "level"> & Partial<Pick<Backend, "look" | "canNotify">>;
 
@@ -17,7 +81,7 @@ export async function probeBackend(
   const look = await lookAt(backend);
   if (look.missing.length > 0) return { backend: name, level, available: false, ...look };
   const missing = await tryForbidden(backend, start);
-  const fix = missing.some((one) => one.startsWith(NOT_MADE)) ? FIXES[level] : [];
+  const fix = missing.some((one) => one.startsWith(NOT_MADE)) ? namespaceAdvice(readNamespaceFacts()) : [];
   return { backend: name, level, available: missing.length === 0, missing, fix, facts: look.facts };
 }
 
@@ -40,7 +104,7 @@ async function tryForbidden(backend: Probed, start: () => Promise<SandboxProcess
     ]);
     const lines = said.split("\n").filter((line) => line !== "");
     const tried = lines.indexOf("tried");
-    if (tried < 0) return [`${NOT_MADE}: ${describe(end.ending)} ${errors.trim()}`.trim()];
+    if (tried < 0) return [`${whatFailed(end.ending.kind)}: ${describe(end.ending)} ${errors.trim()}`.trim()];
     return [...lines.slice(0, tried), ...escapes(backend, lines.slice(tried + 1), end.ending.kind)];
   } catch (error) {
     return [`${NOT_MADE}: ${messageOf(error)}`];
@@ -66,14 +130,7 @@ function messageOf(error: unknown): string {
 
 const NOT_MADE = "a sandbox could not be made";
 
-/** What stands in the way of namespaces on hosts we have met. */
-const FIXES = {
-  LEVEL_2: [
-    "sysctl -w user.max_user_namespaces=10000",
-    "sysctl -w kernel.unprivileged_userns_clone=1   # older Debian",
-    "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   # Ubuntu 24.04 and later",
-    "in a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined",
-  ],
-  LEVEL_1: [],
-  LEVEL_0: [],
-} satisfies Record<string, string[]>;
+/** A busy or small host is no host without namespaces, and gets no advice about them. */
+function whatFailed(ending: string): string {
+  return ending === "limit" || ending === "timeout" ? "a sandbox was made and did not get far" : NOT_MADE;
+}

@@ -1,7 +1,11 @@
 import { readlinkSync } from "node:fs";
-import type { SandboxOrder } from "@sallyport/engine";
+import type { SandboxOrder, WorkspaceView } from "@sallyport/engine";
 import type { IsolationLevel } from "@sallyport/protocol";
 import { GUEST } from "../plan/guest-paths.ts";
+
+/** What every call does: work in a view of its workspace. */
+const TRY_WORKSPACE = `if ! ( : > probe ) 2>/dev/null; then echo "cannot write in the workspace"; fi
+`;
 
 /** Namespaces that must not be the host's. */
 const NAMESPACES = ["user", "pid", "mnt", "net", "ipc", "uts"];
@@ -33,7 +37,7 @@ while read -r name value rest; do
   esac
 done < /proc/self/status
 if ! ( : > /tmp/probe ) 2>/dev/null; then echo "cannot write in /tmp"; fi
-echo tried
+${TRY_WORKSPACE}echo tried
 exec ${GUEST.launcher} probe --dir /tmp
 `;
 
@@ -41,20 +45,21 @@ exec ${GUEST.launcher} probe --dir /tmp
 const PLAIN_SCRIPT = `
 while read -r name value rest; do case "$name=$value" in Uid:=0) echo "is root" ;; esac; done < /proc/self/status
 if [ "$(ulimit -n)" != 64 ]; then echo "has no limit on open files"; fi
-echo tried
+${TRY_WORKSPACE}echo tried
 `;
 
 const MIB = 1024 * 1024;
 
-/** The order of a sandbox in which forbidden acts are tried. */
-export function probeOrder(level: IsolationLevel): SandboxOrder {
+/** The order of a sandbox in which forbidden acts are tried, with a workspace as calls have one. */
+export function probeOrder(level: IsolationLevel, workspace: WorkspaceView): SandboxOrder {
   const host = NAMESPACES.map((name) => `${name}=${readlinkSync(`/proc/self/ns/${name}`)}`);
   return {
     id: "probe",
     level,
     argv: ["/bin/sh", "-c", level === "LEVEL_2" ? FULL_SCRIPT : PLAIN_SCRIPT, "sh", ...host],
     env: {},
-    cwd: "/",
+    cwd: workspace.root,
+    workspace,
     mounts: [],
     hidden: [],
     egress: [],

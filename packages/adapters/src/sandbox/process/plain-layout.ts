@@ -52,4 +52,5 @@ function maskBinds(resolved: ResolvedOrder, host: SandboxHost) {
   }));
 }
 
-const MOST_MASKS = 12;
+/** What the launcher takes, less what we mount ourselves. */
+const MOST_MASKS = 240;

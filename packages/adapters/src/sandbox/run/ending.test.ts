@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import type { SandboxLimits } from "@sallyport/engine";
 import { describe, expect, it } from "vitest";
 import type { LauncherEnd } from "../launcher/index.ts";
-import { type EndFacts, endingOf } from "./ending.ts";
+import { type EndFacts, endingOf } from "./run-sandbox.ts";
 
 const limits: SandboxLimits = {
   wallMs: 1000,

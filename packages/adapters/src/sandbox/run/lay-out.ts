@@ -19,7 +19,7 @@ export interface RunLayout {
 type LauncherBind = NonNullable<SuperviseOptions["binds"]>[number];
 
 /** What the launcher takes, less what we mount ourselves. */
-const MOST_MOUNTS = 12;
+const MOST_MOUNTS = 240;
 
 /**
  * Decides what the launcher has to mount before the backend starts. An unprivileged host needs that only for an

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { OutputMeter } from "./output-meter.ts";
+import { OutputMeter } from "./run-sandbox.ts";
 
 const chunks = (...texts: string[]) => Readable.from(texts.map((text) => Buffer.from(text)));
 
@@ -18,6 +18,12 @@ describe("an output meter", () => {
   it("is not exceeded at the limit", async () => {
     const meter = new OutputMeter(4, () => expect.unreachable());
     expect((await buffer(meter.through(chunks("ab", "cd"), "stdout"))).toString()).toBe("abcd");
+    expect(meter.isExceeded).toBe(false);
+  });
+
+  it("hands on everything where nothing is to end at the limit [FR-OUT-04]", async () => {
+    const meter = new OutputMeter(4, undefined);
+    expect((await buffer(meter.through(chunks("abc", "def", "gh"), "stdout"))).toString()).toBe("abcdefgh");
     expect(meter.isExceeded).toBe(false);
   });
 

@@ -1,10 +1,12 @@
-import type { SandboxOrder } from "@sallyport/engine";
+import { chmod, lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { SandboxOrder, WorkspaceView } from "@sallyport/engine";
 import { type Enforcement, failure, SallyportError } from "@sallyport/protocol";
 import type { RunGroup } from "../cgroup/index.ts";
 import { baseEnvironment, PROXY_PORT, proxyEnvironment } from "../environment/index.ts";
 import type { SandboxHost } from "../host/sandbox-host.ts";
 import { INSIDE_USER } from "../host/settings-folder.ts";
-import { initArgv, type SuperviseOptions } from "../launcher/index.ts";
+import { initArgv, type SuperviseOptions, type Watch } from "../launcher/index.ts";
 import {
   agentGroupLimits,
   type LimitHost,
@@ -22,8 +24,72 @@ import { tasksOf } from "../process/tasks-of.ts";
 import { fatalSyscalls, isFilterArch, syscallNumber } from "../seccomp/index.ts";
 import type { Backend } from "./backend.ts";
 import { layOut } from "./lay-out.ts";
-import { openNetwork, type RunNetwork } from "./open-network.ts";
-import { workspaceDisk } from "./workspace-disk.ts";
+
+const BLOCK_BYTES = 512;
+
+/** What the launcher has to measure so that a workspace's changes stay within a limit. */
+async function workspaceDisk(
+  view: WorkspaceView,
+  bytes: number,
+): Promise<{ bytes: number; paths: string[] }> {
+  if (view.kind === "overlay") return { bytes, paths: [view.upper] };
+  // A copy is full from the start: what it holds already is not the process's doing.
+  return { bytes: bytes + (await allocated(view.copy)), paths: [view.copy] };
+}
+
+async function allocated(folder: string): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const sizes = entries.map(async (entry): Promise<number> => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return allocated(path);
+    return (await lstat(path)).blocks * BLOCK_BYTES;
+  });
+  return (await Promise.all(sizes)).reduce((sum, one) => sum + one, 0);
+}
+
+/** A run's way to the network, and the folder its socket is in. */
+interface RunNetwork {
+  guest: string;
+  egress: OpenedEgress;
+  close(): Promise<void>;
+}
+
+/** Where systems keep the certificates of authorities in one file. */
+const BUNDLES = [
+  ...["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"],
+];
+
+/** Opens the proxy for one run. Rejects when it cannot be opened; nothing is left behind then. */
+async function openNetwork(
+  order: SandboxOrder,
+  host: SandboxHost,
+  options: SandboxOptions & { openEgress: OpenEgress },
+): Promise<RunNetwork> {
+  const guest = await host.folders.makeGuest();
+  const removeGuest = () => rm(guest, { recursive: true, force: true });
+  try {
+    const egress = await options.openEgress({
+      socketPath: join(guest, basename(GUEST.socket)),
+      rules: order.egress,
+      connections: order.limits.connections,
+      ...(options.secrets && { secrets: options.secrets }),
+    });
+    if (egress.caCertificate !== undefined) await writeCertificates(guest, egress.caCertificate);
+    return { guest, egress, close: () => egress.close().finally(removeGuest) };
+  } catch (error) {
+    await removeGuest();
+    throw error;
+  }
+}
+
+/** The proxy's authority besides the host's: connections it does not end are checked as ever. */
+async function writeCertificates(guest: string, certificate: string): Promise<void> {
+  const bundles = await Promise.all(BUNDLES.map((path) => readFile(path, "utf8").catch(() => "")));
+  const known = bundles.find((text) => text !== "") ?? "";
+  const path = join(guest, basename(GUEST.certificate));
+  await writeFile(path, `${known}\n${certificate}\n`);
+  await chmod(path, 0o644);
+}
 
 /** Everything a run needs, made and ready. */
 export interface PreparedRun {
@@ -114,7 +180,7 @@ async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepare
     egress: network?.egress,
     enforcement: plan.enforcement,
     supervise: {
-      ...(await common(run, plan)),
+      ...(await common(run, plan, { noSharedMemory: isFilterArch(process.arch) && !host.cgroups })),
       ...layout.launcher,
       binds: [...(layout.launcher.binds ?? []), ...(command.binds ?? [])],
       backend: command.argv,
@@ -184,17 +250,21 @@ async function preparePlain(run: RunParts, backend: PlainBackend): Promise<Prepa
   };
 }
 
-async function common({ resolved, context }: RunParts, plan: LimitPlan) {
+async function common({ resolved, context, group }: RunParts, plan: LimitPlan, more: Watch = {}) {
   const { limits, workspace } = resolved.order;
   const disk = workspace && (await workspaceDisk(workspace, limits.diskBytes));
   return {
     launcher: context.host.launcher,
     wallMs: limits.wallMs,
-    watch: { ...plan.watch, everyMs: WATCH_MS, ...(disk && { disk }) },
+    watch: { ...plan.watch, ...more, ...watchPace(group, disk !== undefined), ...(disk && { disk }) },
   };
 }
 
-const WATCH_MS = 25;
+/** Where a cgroup holds memory and processes, the watch has only slower things to see: time, and files that grow. */
+function watchPace(group: RunGroup | undefined, writesDisk: boolean): { everyMs: number; idleMs?: number } {
+  if (!group?.holds.has("memory") || !group.holds.has("processes")) return { everyMs: 25 };
+  return writesDisk ? { everyMs: 25, idleMs: 100 } : { everyMs: 250 };
+}
 
 function limitHost(
   { resolved, group }: RunParts,

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SECCOMP } from "./bpf.ts";
-import { seccompFilter } from "./filter.ts";
+import { SECCOMP, seccompFilter } from "./filter.ts";
 import { runFilter } from "./fixtures/bpf-interpreter.ts";
 import {
   AUDIT_ARCH,
@@ -45,6 +44,23 @@ describe.each(ARCHES)("the seccomp filter for %s", (arch) => {
       if (ruled.has(number)) continue;
       expect(runFilter(filter, { architecture, number }), String(number)).toBe(SECCOMP.ALLOW);
     }
+  });
+
+  it("refuses memory that nothing counts, where there is no cgroup [MCX-7]", () => {
+    const strict = seccompFilter({ arch, notify: true, sharedMemory: false });
+    const [ANONYMOUS, SHARED, PRIVATE, VALIDATED] = [0x20n, 1n, 2n, 3n];
+    const asked = (name: SyscallName, flags = 0n) =>
+      runFilter(strict, {
+        architecture,
+        number: syscallNumber(name, arch) ?? -1,
+        arguments: [0n, 0n, 0n, flags],
+      });
+    expect(asked("memfd_create")).toBe(errno("ENOSYS"));
+    expect(asked("mmap", SHARED | ANONYMOUS)).toBe(errno("ENOMEM"));
+    expect(asked("mmap", VALIDATED | ANONYMOUS)).toBe(errno("ENOMEM"));
+    for (const flags of [SHARED, PRIVATE, PRIVATE | ANONYMOUS])
+      expect(asked("mmap", flags)).toBe(SECCOMP.ALLOW);
+    expect(answered(arch, "mmap", [0n, 0n, 0n, SHARED | ANONYMOUS])).toBe(SECCOMP.ALLOW);
   });
 
   it("kills what speaks another architecture's numbers", () => {

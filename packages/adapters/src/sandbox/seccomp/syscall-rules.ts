@@ -2,7 +2,7 @@ import type { Violation } from "@sallyport/protocol";
 import type { SyscallName } from "./syscall-numbers.ts";
 
 /** Error numbers a refused syscall is answered with; the same on every architecture we know. */
-export const ERRNO = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;
+export const ERRNO = { EPERM: 1, ENOMEM: 12, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;
 export type ErrnoName = keyof typeof ERRNO;
 
 /**
@@ -30,6 +30,8 @@ const CLONE_NEW_NAMESPACES = 0x7e02_0000;
 const PLAIN_PERSONALITIES = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 const AF = { UNIX: 1, INET: 2, INET6: 10, NETLINK: 16 } as const;
 const NETLINK_ROUTE = 0;
+const MAP_SHARED_BIT = 0x01;
+const MAP_ANONYMOUS = 0x20;
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
@@ -117,11 +119,28 @@ export const SYSCALL_RULES: readonly SyscallRule[] = [
   ...PROBED,
   ...IO_URING,
   ...ARGUMENTS,
-  // libc falls back to clone, whose flags can be looked at.
   // Memory that belongs to nobody: where no cgroup counts it, nothing would.
   ...quiet("ENOSYS", ["shmget", "msgget"]),
+  // libc falls back from clone3 to clone, whose flags can be looked at.
   ...quiet("ENOSYS", ["clone3", "lookup_dcookie", "nfsservctl"]),
   ...quiet("EPERM", ["adjtimex", "clock_adjtime", "fanotify_init", "kcmp"]),
+];
+
+/**
+ * Refused as well where no cgroup counts memory: shared memory stays when a process lets go of its pages, and a memory
+ * file under way in a socket is in no process. Files in /dev/shm and /tmp remain, which have a size.
+ */
+export const UNCOUNTED_MEMORY_RULES: readonly SyscallRule[] = [
+  ...quiet("ENOSYS", ["memfd_create", "memfd_secret"]),
+  {
+    syscall: "mmap",
+    action: "ENOMEM",
+    severity: "LOW",
+    when: [
+      { argument: 3, is: "anyBit", bits: MAP_ANONYMOUS },
+      { argument: 3, is: "anyBit", bits: MAP_SHARED_BIT },
+    ],
+  },
 ];
 
 /** How bad an attempt at that syscall is; HIGH for one that no rule knows, which then was not ours to notify. */

@@ -49,6 +49,35 @@ export function boundsContract(open: OpenSandbox): void {
     }));
 }
 
+/** More than a handful, as policy files and files of secrets are hidden one by one. */
+export function manyPathsContract(open: OpenSandbox): void {
+  it("takes 40 mounts and 40 hidden paths", () =>
+    inOpenFolder(async (folder) => {
+      const names = Array.from({ length: 40 }, (_, index) => `${index}`);
+      for (const name of names) {
+        await mkdir(join(folder, "seen", name), { recursive: true });
+        await writeFile(join(folder, `secret-${name}`), "SECRET");
+        await mkdir(join(folder, "at", name), { recursive: true });
+      }
+      const mounts = names.map((name) => ({
+        source: join(folder, "seen", name),
+        target: join(folder, "at", name),
+        mode: "ro" as const,
+      }));
+      const hidden = names.map((name) => join(folder, `secret-${name}`));
+      const { stdout, end } = await ran(
+        open(),
+        `cat ${folder}/secret-* 2>/dev/null; ls -d ${folder}/at/* | wc -l`,
+        {
+          mounts,
+          hidden,
+        },
+      );
+      expect(end.ending).toEqual({ kind: "exited", code: 0 });
+      expect(stdout).toBe("40\n");
+    }));
+}
+
 /** And enforced by construction, where one sandbox can be inside another. */
 export function nestedContract(open: OpenSandbox): void {
   it("runs within its agent's bounds [L3-EXE-1]", () =>

@@ -1,3 +1,4 @@
+import { LIMIT_NAMES } from "@sallyport/protocol";
 import { expect, it } from "vitest";
 import { inOpenFolder, MIB, makeView, type OpenSandbox, ran } from "./sandbox-fixture.ts";
 
@@ -58,6 +59,11 @@ export function limitsContract(open: OpenSandbox): void {
       expect(end.ending).toEqual(exceeded("disk"));
       expect(end.enforcement.disk).toBe("watch");
     }));
+
+  it("anything: the answer says how each was held [MCX-7]", async () => {
+    const { end } = await ran(open(), "true", { limits: { cpuMs: 5_000 } });
+    expect(Object.keys(end.enforcement).toSorted()).toEqual([...LIMIT_NAMES].toSorted());
+  });
 
   it("output, with what came before still delivered", async () => {
     const script = "head -c 30000 /dev/zero; head -c 30000 /dev/zero >&2; cat /dev/zero";

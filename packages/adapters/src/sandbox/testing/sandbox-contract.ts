@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { boundsContract, nestedContract } from "./contract-bounds.ts";
+import { boundsContract, manyPathsContract, nestedContract } from "./contract-bounds.ts";
 import { endingsContract } from "./contract-endings.ts";
 import { cleanlinessContract, isolationContract } from "./contract-isolation.ts";
 import { limitsContract } from "./contract-limits.ts";
@@ -32,6 +32,7 @@ export function sandboxContract(
     describe("a limit on", () => limitsContract(open));
     describe("a workspace is seen", () => workspaceContract(open));
     describe("the agent's bounds", () => boundsContract(open));
+    describe("an order", () => manyPathsContract(open));
     if (level !== "LEVEL_2") return;
     describe("an isolated process", () => isolationContract(open));
     describe("a tool inside its agent's sandbox", () => nestedContract(open));

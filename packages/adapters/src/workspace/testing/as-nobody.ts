@@ -22,11 +22,13 @@ interface Orders {
   runs: number;
   batch: number;
   seed: number;
+  /** Done instead of anything random. */
+  fixed?: [Workload[], WorkloadEnd][];
 }
 
 const NOBODY = 65_534;
 const ENDS: WorkloadEnd[] = ["keep", "keep", "rollback applied", "undo"];
-const { folder, runs, batch, seed } = JSON.parse(process.argv[2] ?? "{}") as Orders;
+const { folder, runs, batch, seed, fixed } = JSON.parse(process.argv[2] ?? "{}") as Orders;
 
 /** A launcher that anybody may run. */
 function sharedLauncher(folder: string): string {
@@ -102,10 +104,11 @@ function plain({ tree, ops }: Workload): Workload {
 }
 
 const launcher = sharedLauncher(folder);
-const batches = fc.sample(
+const random = fc.sample(
   fc.tuple(fc.array(workload.map(plain), { minLength: batch, maxLength: batch }), fc.constantFrom(...ENDS)),
   { numRuns: Math.ceil(runs / batch), seed },
 );
+const batches = fixed ?? random;
 becomeNobody();
 const wrong: string[] = [];
 let [refused, sequences] = [0, 0];

@@ -118,6 +118,52 @@ export function commitContract(worker: ViewWorker): void {
         },
       ));
 
+    it.each<[string, FileOp[], string]>([
+      ["a nested .git file", [{ do: "write", path: "v/.git", content: "gitdir: ../evil\n" }], "v/.git"],
+      ["a .git link", [{ do: "symlink", path: ".git", target: "v" }], ".git"],
+      ["a nested .git folder", [{ do: "make folder", path: "v/.git" }], "v/.git"],
+      ["a bare repository", [{ do: "write", path: "v/HEAD", content: "ref: refs/heads/x\n" }], "v/HEAD"],
+    ])("refuse %s, which git would obey [D-15]", (_, ops, path) =>
+      inRoom(worker, [{ do: "make folder", path: "v" }], async ({ root, begin, work }) => {
+        const before = await snapshot(root);
+        const call = begin();
+        await work(call, ...ops);
+        const refused = await call.apply();
+        expect(refused).toEqual({ ok: false, denied: [expect.objectContaining({ path })] });
+        await call.rollback();
+        expect(await snapshot(root)).toEqual(before);
+      }),
+    );
+
+    it("leave an existing repository to git, except what it runs [D-15]", () =>
+      inRoom(worker, [{ do: "make folder", path: ".git" }], async ({ begin, work }) => {
+        const call = begin("call-1", { denied: DEFAULT_DENIED });
+        await work(call, { do: "write", path: ".git/index", content: "x" });
+        expect(await call.apply()).toMatchObject({ ok: true });
+        await call.keep();
+      }));
+
+    it("show what common tools run as high risk, before any other change [D-15]", () =>
+      inRoom(
+        worker,
+        [
+          { do: "make folder", path: "node_modules" },
+          { do: "make folder", path: "node_modules/.bin" },
+        ],
+        async ({ begin, work }) => {
+          const call = begin();
+          const many = Array.from(
+            { length: 201 },
+            (_, at): FileOp => ({ do: "write", path: `a${at}`, content: "" }),
+          );
+          await work(call, ...many, { do: "write", path: "node_modules/.bin/tsc", content: "#!/bin/sh\n" });
+          const { files } = await call.effects();
+          const shown = files.find(({ path }) => path === "node_modules/.bin/tsc");
+          expect(shown?.note).toMatch(/^high risk/);
+          await call.rollback();
+        },
+      ));
+
     it("change nothing in a workspace that may only be read", () =>
       inRoom(worker, TREE, async ({ root, begin, work }) => {
         const before = await snapshot(root);

@@ -14,6 +14,7 @@ import {
   symlink,
   truncate,
   unlink,
+  utimes,
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +33,9 @@ export type FileOp =
   | { do: "symlink"; path: string; target: string }
   | { do: "hard link"; path: string; to: string }
   | { do: "sparse"; path: string; bytes: number }
-  | { do: "fifo"; path: string };
+  | { do: "fifo"; path: string }
+  /** Sets its time, in seconds. */
+  | { do: "touch"; path: string; at: number };
 
 /** Does it with the system's own calls. Rejects as they do. */
 export async function perform(root: string, op: FileOp): Promise<void> {
@@ -70,6 +73,8 @@ export async function perform(root: string, op: FileOp): Promise<void> {
       return makeSparse(path, op.bytes);
     case "fifo":
       return void execFileSync("mkfifo", [path]);
+    case "touch":
+      return utimes(path, op.at, op.at);
   }
 }
 

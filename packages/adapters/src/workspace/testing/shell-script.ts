@@ -38,6 +38,8 @@ function command(op: FileOp): string {
       return `truncate -s ${op.bytes} ${path}`;
     case "fifo":
       return `mkfifo ${path}`;
+    case "touch":
+      return `touch -d @${op.at} ${path}`;
   }
 }
 

@@ -9,14 +9,19 @@ export type Snapshot = Record<string, string>;
 interface Taking {
   root: string;
   times: boolean;
+  folderTimes: boolean;
   found: Snapshot;
   /** The first name of each file. */
   names: Map<bigint, string>;
 }
 
-/** Takes one. Files with several names in the tree are marked with the first of them. `times`: also those of files. */
-export async function snapshot(root: string, { times = false } = {}): Promise<Snapshot> {
-  const taking: Taking = { root, times, found: {}, names: new Map() };
+/**
+ * Takes one. Files with several names in the tree are marked with the first of them. `times`: also those of files;
+ * `folderTimes`: also those of folders, to the microsecond, with the top one as ".".
+ */
+export async function snapshot(root: string, { times = false, folderTimes = false } = {}): Promise<Snapshot> {
+  const taking: Taking = { root, times, folderTimes, found: {}, names: new Map() };
+  if (folderTimes) taking.found["."] = `${(await lstat(root, { bigint: true })).mtimeNs / 1_000n}`;
   await visit(taking, "");
   return taking.found;
 }
@@ -28,7 +33,7 @@ async function visit(taking: Taking, folder: string): Promise<void> {
     const stats = await lstat(full, { bigint: true });
     if (stats.isSymbolicLink()) taking.found[path] = `link ${await readlink(full)}`;
     else if (stats.isDirectory()) {
-      taking.found[path] = `folder ${bits(stats)}`;
+      taking.found[path] = `folder ${bits(stats)}${taking.folderTimes ? ` ${stats.mtimeNs / 1_000n}` : ""}`;
       await opened(full, stats, () => visit(taking, path));
     } else if (stats.isFile()) taking.found[path] = await file(taking, path, stats);
     else taking.found[path] = "other";

@@ -18,6 +18,35 @@ const WORK: FileOp[] = [
   { do: "write", path: "n/x.txt", content: "x\n" },
 ];
 
+const DEEP: FileOp[] = [
+  ...TREE,
+  { do: "make folder", path: "d/e" },
+  { do: "make folder", path: "d/e/f" },
+  { do: "write", path: "d/e/f/g.txt", content: "g\n" },
+  { do: "make folder", path: "s" },
+  { do: "write", path: "s/t.txt", content: "t\n" },
+  ...["d/e/f", "d/e", "d", "s"].map(
+    (path, index) => ({ do: "touch", path, at: 1_600_000_000 + index }) as const,
+  ),
+];
+const CALLS: FileOp[][] = [
+  [
+    { do: "append", path: "d/e/f/g.txt", content: "more\n" },
+    { do: "write", path: "d/e/new.txt", content: "new\n" },
+    { do: "chmod", path: "s/t.txt", mode: 0o600 },
+  ],
+  [
+    { do: "write", path: "d/e/f/h.txt", content: "h\n" },
+    { do: "delete", path: "d/b.txt" },
+    { do: "chmod", path: "s", mode: 0o750 },
+    { do: "write", path: "s/u.txt", content: "u\n" },
+  ],
+  [
+    { do: "delete tree", path: "d" },
+    { do: "chmod", path: "s", mode: 0o700 },
+  ],
+];
+
 async function kept({ begin, work }: Room): Promise<void> {
   const call = begin();
   await work(call, ...WORK);
@@ -47,6 +76,24 @@ export function undoContract(worker: ViewWorker): void {
           ]);
         expect(await snapshot(room.root, { times: true })).toEqual(before);
         expect(await later.undo("call-1")).toEqual({ ok: false, reason: "already_undone" });
+      }));
+
+    it("restores the times of folders, of one call after the other and beside what others left alone", () =>
+      inRoom(worker, DEEP, async (room) => {
+        const { root, begin, work, workspaces } = room;
+        const trees = [await snapshot(root, { times: true, folderTimes: true })];
+        for (const [index, ops] of CALLS.entries()) {
+          await room.others();
+          const call = begin(`call-${index}`);
+          await work(call, ...ops);
+          expect(await call.apply()).toMatchObject({ ok: true });
+          await call.keep();
+          trees.push(await snapshot(root, { times: true, folderTimes: true }));
+        }
+        for (const index of [...CALLS.keys()].reverse()) {
+          expect(await workspaces.undo(`call-${index}`)).toMatchObject({ ok: true, verified: true });
+          expect(await snapshot(root, { times: true, folderTimes: true })).toEqual(trees[index]);
+        }
       }));
 
     it("is refused with what was changed since, and changes nothing", () =>

@@ -1,20 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { MemoryBus } from "../../memory/bus.ts";
-import type { Policy, PolicyRequest, PolicyVerdict } from "../../ports/policy.ts";
+import { MemoryBus } from "../../memory/platform.ts";
+import type { Policy, PolicyRequest, PolicyVerdict } from "../../ports/authority.ts";
 import { type CacheOptions, cachedPolicy } from "./decision-cache.ts";
+import { ALLOWED } from "./fixtures/policies.ts";
 import { completeCall } from "./partial-call.ts";
-
-const allow: PolicyVerdict = {
-  outcome: "allow",
-  reason: "fine",
-  rules: ["r"],
-  policyVersion: "1",
-  tier: "user",
-};
 
 /** A policy that counts its questions, and a clock that stands still. */
 function world(
-  answer: () => PolicyVerdict | Promise<PolicyVerdict> = () => ({ ...allow, rules: [...allow.rules] }),
+  answer: () => PolicyVerdict | Promise<PolicyVerdict> = () => ({ ...ALLOWED, rules: [...ALLOWED.rules] }),
   options: CacheOptions = {},
 ) {
   const clock = { now: 1_000 };
@@ -34,11 +27,14 @@ function world(
 const call = completeCall({ tool: "t", agent: "a", input: { x: 1 } });
 
 describe("the decision cache [L3-PRM-3]", () => {
-  it("asks once and remembers for five minutes", async () => {
-    const { policy, asked, clock } = world();
-    expect(await policy.decide(call)).toEqual(allow);
-    clock.now += 299_999;
-    expect(await policy.decide({ ...call, at: clock.now })).toEqual(allow);
+  it.each<[string, Partial<PolicyVerdict>, number]>([
+    ["five minutes", {}, 300_000],
+    ["as long as the verdict says", { cacheMs: 10 }, 10],
+  ])("asks once and remembers for %s", async (_what, change, life) => {
+    const { policy, asked, clock } = world(() => ({ ...ALLOWED, ...change }));
+    expect(await policy.decide(call)).toEqual({ ...ALLOWED, ...change });
+    clock.now += life - 1;
+    expect(await policy.decide({ ...call, at: clock.now })).toEqual({ ...ALLOWED, ...change });
     expect(asked).toHaveLength(1);
     clock.now += 1;
     await policy.decide(call);
@@ -61,6 +57,7 @@ describe("the decision cache [L3-PRM-3]", () => {
     ["side effects", { sideEffects: "external" }],
     ["risk", { risk: "high" }],
     ["isolation", { isolation: "LEVEL_0" }],
+    ["limits that are not held", { unheldLimits: ["cpu"] }],
     ["input", { input: { x: 2 } }],
     ["tenant", { caller: { tenant: "z", agent: "a" } }],
     ["agent", { caller: { tenant: "example", agent: "b" } }],
@@ -74,36 +71,10 @@ describe("the decision cache [L3-PRM-3]", () => {
   });
 
   it("knows every field of a request, so that a new one cannot be overlooked", () => {
-    const known = Object.keys(call).sort();
-    expect(known).toEqual([
-      "at",
-      "caller",
-      "category",
-      "input",
-      "isolation",
-      "manifestHash",
-      "operation",
-      "permissions",
-      "requiredCapabilities",
-      "risk",
-      "securityLevel",
-      "sideEffects",
-      "source",
-      "tags",
-      "tool",
-      "version",
-    ]);
-  });
-
-  it("remembers for as long as the verdict says", async () => {
-    const { policy, asked, clock } = world(() => ({ ...allow, cacheMs: 10 }));
-    await policy.decide(call);
-    clock.now += 9;
-    await policy.decide(call);
-    expect(asked).toHaveLength(1);
-    clock.now += 1;
-    await policy.decide(call);
-    expect(asked).toHaveLength(2);
+    expect(Object.keys(call).sort().join(" ")).toBe(
+      "at caller category input isolation manifestHash operation permissions requiredCapabilities risk " +
+        "securityLevel sideEffects source tags tool version",
+    );
   });
 
   it.each<[string, Partial<PolicyVerdict>]>([
@@ -111,7 +82,7 @@ describe("the decision cache [L3-PRM-3]", () => {
     ["that counts backwards", { cacheMs: -5 }],
     ["that is a denial because nobody could be asked", { outcome: "deny", code: "E3206" }],
   ])("does not remember a verdict %s", async (_what, change) => {
-    const { policy, asked } = world(async () => ({ ...allow, ...change }));
+    const { policy, asked } = world(async () => ({ ...ALLOWED, ...change }));
     await policy.decide(call);
     await policy.decide(call);
     expect(asked).toHaveLength(2);
@@ -125,10 +96,10 @@ describe("the decision cache [L3-PRM-3]", () => {
   });
 
   it("asks once for the same question asked many times at once", async () => {
-    const { policy, asked } = world(async () => allow);
+    const { policy, asked } = world(async () => ALLOWED);
     const answers = await Promise.all([policy.decide(call), policy.decide(call), policy.decide(call)]);
     expect(asked).toHaveLength(1);
-    expect(answers).toEqual([allow, allow, allow]);
+    expect(answers).toEqual([ALLOWED, ALLOWED, ALLOWED]);
   });
 
   it("does not wait for ever behind a question nobody answers", async () => {
@@ -140,16 +111,9 @@ describe("the decision cache [L3-PRM-3]", () => {
   });
 
   it("drops the least recently used beyond its size", async () => {
-    const { policy, asked } = world(() => allow, { maxEntries: 2 });
-    const other = (tool: string) => policy.decide({ ...call, tool });
-    await other("a");
-    await other("b");
-    await other("a");
-    await other("c");
-    await other("a");
-    expect(asked.map(({ tool }) => tool)).toEqual(["a", "b", "c"]);
-    await other("b");
-    expect(asked).toHaveLength(4);
+    const { policy, asked } = world(() => ALLOWED, { maxEntries: 2 });
+    for (const tool of ["a", "b", "a", "c", "a", "b"]) await policy.decide({ ...call, tool });
+    expect(asked.map(({ tool }) => tool)).toEqual(["a", "b", "c", "b"]);
   });
 
   it("gives everybody a verdict of their own", async () => {
@@ -198,10 +162,10 @@ describe("an update on the bus [L3-PRM-3]", () => {
     bus.publish("policy:updates", {});
     const second = policy.decide(call);
     expect(asked).toHaveLength(2);
-    answers[0]?.(allow);
-    expect(await first).toEqual(allow);
+    answers[0]?.(ALLOWED);
+    expect(await first).toEqual(ALLOWED);
     const third = policy.decide(call);
-    answers[1]?.({ ...allow, outcome: "deny" });
+    answers[1]?.({ ...ALLOWED, outcome: "deny" });
     expect(await second).toMatchObject({ outcome: "deny" });
     expect(await third).toMatchObject({ outcome: "deny" });
     expect(await policy.decide(call)).toMatchObject({ outcome: "deny" });

@@ -1,8 +1,12 @@
-export { type AskOptions, askAll } from "./ask-all.ts";
-export { type CompiledPolicy, compilePolicy, type RuleSummary } from "./compile-policy.ts";
 export { type CachedPolicy, type CacheOptions, cachedPolicy } from "./decision-cache.ts";
-export type { DecidingCondition, Explanation, RuleExplanation } from "./explain.ts";
+export { type CompiledPolicy, compilePolicy, type Explanation, type RuleSummary } from "./document.ts";
 export { completeCall, type PartialCall } from "./partial-call.ts";
-export { EFFECTS, type Effect } from "./rule.ts";
-export { DISABLED_MESSAGE, type SrdOptions, srdPolicy } from "./srd-policy.ts";
-export { strictest } from "./strictest.ts";
+export {
+  type AskOptions,
+  askAll,
+  DISABLED_MESSAGE,
+  type SrdOptions,
+  srdPolicy,
+  strictest,
+} from "./policies.ts";
+export { type DecidingCondition, EFFECTS, type Effect, type RuleExplanation } from "./rules.ts";

@@ -15,7 +15,7 @@ import {
   QUERY,
   setOf,
 } from "./fixtures/token-forge.ts";
-import { createTokenChecker } from "./token-checker.ts";
+import { TokenChecker } from "./token-checker.ts";
 
 const PASS: ApprovalPass = {
   approvalId: "ap-1",
@@ -65,7 +65,7 @@ describe("an approval token", () => {
   });
 
   it("is not a capability token, nor the other way round [L3-PRM-1]", () => {
-    const checker = createTokenChecker({ keys: setOf(HOUSE), issuers: ["l03-tool-execution", "sallyport"] });
+    const checker = new TokenChecker({ keys: setOf(HOUSE), issuers: ["l03-tool-execution", "sallyport"] });
     expect(checker.check(token, QUERY)).toMatchObject({ code: "E3207" });
     expect(
       checker.check(claiming({ ...wire, ...payload(), iss: "l03-tool-execution" }), QUERY),

@@ -13,7 +13,7 @@ import {
   payload,
 } from "./fixtures/token-forge.ts";
 import { type InspectOptions, inspectToken } from "./inspect-token.ts";
-import { DEFAULT_TOKEN_RULES } from "./token-checker.ts";
+import { DEFAULT_TOKEN_RULES } from "./token-checks.ts";
 
 const ALL: InspectOptions = {
   rules: DEFAULT_TOKEN_RULES,

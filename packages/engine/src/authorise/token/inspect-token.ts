@@ -1,24 +1,16 @@
-import { type ErrorCode, type Failure, isFailure, type JsonObject } from "@sallyport/protocol";
+import { type ErrorCode, type Failure, isFailure } from "@sallyport/protocol";
+import { satisfies } from "semver";
+import { expiryOf, readClaims } from "./claims.ts";
+import { type DecodedToken, decodeToken, headerProblem, verifyToken } from "./jws.ts";
+import type { KeySet } from "./keys.ts";
 import {
-  audienceProblem,
-  callerProblem,
   expiryProblem,
-  issuerProblem,
-  lifeProblem,
-  operationProblem,
+  TOKEN_CHECKS,
   type TokenQuery,
   type TokenRules,
-  toolProblem,
-  versionProblem,
-} from "./claim-checks.ts";
-import { dateOf } from "./claim-reader.ts";
-import { type ReadClaims, readClaims } from "./claims.ts";
-import { type DecodedToken, readPart, splitToken } from "./compact-token.ts";
-import type { KeySet, VerificationKey } from "./key-set.ts";
-import { revokedToken } from "./revocation-list.ts";
-import { headerProblem } from "./token-header.ts";
-import { verifyToken } from "./verify-token.ts";
-import { VersionRanges } from "./version-ranges.ts";
+  type TokenSubject,
+  type TokenTerms,
+} from "./token-checks.ts";
 
 export interface CheckReport {
   check: string;
@@ -45,79 +37,64 @@ export interface InspectOptions {
 }
 
 /**
- * Takes a token apart and makes every check, also those behind one that fails. For people who look at a token: what
- * comes back is not verified unless its report says so. E3201 when it cannot even be read.
+ * Takes a token apart and makes every check, also those after one that fails. For people who look at a token: nothing in
+ * the answer is verified unless its report says so. E3201 when the token cannot be read.
  */
 export function inspectToken(token: string, options: InspectOptions): TokenInspection | Failure {
-  const parts = splitToken(token);
-  if (isFailure(parts)) return parts;
-  const header = readPart(parts.header, "header");
-  if (isFailure(header)) return header;
-  const payload = readPart(parts.payload, "payload");
-  if (isFailure(payload)) return payload;
-  const { keys } = options;
+  const decoded = decodeToken(token);
+  if (isFailure(decoded)) return decoded;
+  const { header, payload } = decoded;
+  const { at, rules, keys } = options;
   const verified = keys && verifyToken(token, keys);
-  const signature: CheckReport = verified
-    ? outcome("signature", "E3201", isFailure(verified) ? verified : undefined)
-    : skipped("signature", "E3201", "no keys to check it with");
+  const key = verified && !isFailure(verified) ? verified.key : undefined;
+  const expiresAt = expiryOf(payload);
+  const claims = readClaims(payload, key?.kid ?? "");
   const checks = [
-    outcome("algorithm and header", "E3201", headerProblem(header.value)),
-    signature,
-    ...claimReports(payload.value, verified && !isFailure(verified) ? verified.key : undefined, options),
-  ];
-  return { header: header.value, payload: payload.value, checks };
-}
-
-function claimReports(
-  payload: JsonObject,
-  key: VerificationKey | undefined,
-  options: InspectOptions,
-): CheckReport[] {
-  const { at, rules } = options;
-  const expiresAt = dateOf(payload.exp);
-  const expiry =
+    outcome("algorithm and header", "E3201", headerProblem(header)),
+    verified
+      ? outcome("signature", "E3201", isFailure(verified) ? verified : undefined)
+      : skipped("signature", "E3201", "no keys to check it with"),
     expiresAt === undefined
       ? skipped("expiry", "E3202", "there is no exp to go by")
-      : outcome("expiry", "E3202", expiryProblem(expiresAt, at, rules.skewMs));
-  const ranges = new VersionRanges();
-  const read = readClaims(payload, { ranges, kid: "" });
-  if (isFailure(read)) return [expiry, outcome("required claims", "E3207", read)];
-  return [
-    expiry,
-    outcome("required claims", "E3207", undefined),
-    outcome("times", "E3201", lifeProblem(read, at, rules)),
-    outcome("audience", "E3201", audienceProblem(read, rules)),
-    outcome("issuer", "E3201", issuerProblem(read.claims, rules, key)),
-    ...useReports(read, ranges, options),
-    revocation(read, options.revoked),
+      : outcome("expiry", "E3202", expiryProblem(expiresAt, at, rules.skewMs)),
+    outcome("required claims", "E3207", isFailure(claims) ? claims : undefined),
+    ...(isFailure(claims) ? [] : claimReports({ ...claims, key }, options)),
   ];
+  return { header, payload, checks };
 }
 
-function useReports(
-  { claims }: ReadClaims,
-  ranges: VersionRanges,
-  { at, query = {} }: InspectOptions,
-): CheckReport[] {
-  const { agent, tenant, tool, version } = query;
+function claimReports(token: TokenSubject, options: InspectOptions): CheckReport[] {
+  const { rules, at, query = {}, revoked } = options;
+  const { agent = token.claims.agent, tenant = token.claims.tenant, tool = token.claims.tool } = query;
+  const { version } = query;
   const asked: TokenQuery = {
-    caller: { agent: agent ?? claims.agent, tenant: tenant ?? claims.tenant },
-    tool: tool ?? claims.tool,
+    caller: { agent, tenant },
+    tool,
     ...(version !== undefined && { version }),
     at,
   };
-  const when = (known: boolean, check: string, problem: Failure | undefined): CheckReport =>
-    known ? outcome(check, "E3201", problem) : skipped(check, "E3201", "say what a call would ask for");
-  return [
-    when(agent !== undefined || tenant !== undefined, "agent and tenant", callerProblem(claims, asked)),
-    when(tool !== undefined, "tool", toolProblem(claims, asked)),
-    when(version !== undefined, "tool version", versionProblem(claims, asked, ranges)),
-    outcome("operations", "E3201", operationProblem(claims)),
-  ];
+  const terms: TokenTerms = {
+    rules,
+    isRevoked: (jti) => revoked?.has(jti) === true,
+    versionFits: (range, wanted) => satisfies(wanted, range),
+  };
+  return TOKEN_CHECKS.map(({ name, code, problem }) => {
+    const missing = missingFor(name, options);
+    return missing === undefined
+      ? outcome(name, code, problem(token, asked, terms))
+      : skipped(name, code, missing);
+  });
 }
 
-function revocation({ claims }: ReadClaims, revoked: ReadonlySet<string> | undefined): CheckReport {
-  if (!revoked) return skipped("revocation", "E3208", "no list of revoked tokens");
-  return outcome("revocation", "E3208", revoked.has(claims.jti) ? revokedToken(claims.jti) : undefined);
+/** What has to be told before a check can be made. */
+function missingFor(check: string, { query = {}, revoked }: InspectOptions): string | undefined {
+  const needed: Record<string, unknown> = {
+    "agent and tenant": query.agent ?? query.tenant,
+    tool: query.tool,
+    "tool version": query.version,
+  };
+  if (check === "revocation" && !revoked) return "no list of revoked tokens";
+  return check in needed && needed[check] === undefined ? "say what a call would ask for" : undefined;
 }
 
 function outcome(check: string, code: ErrorCode, problem: Failure | undefined): CheckReport {

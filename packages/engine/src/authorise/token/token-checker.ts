@@ -1,109 +1,112 @@
-import { type ErrorCode, type Failure, failure, isFailure } from "@sallyport/protocol";
-import type { Revocation, TokenClaims } from "../../ports/tokens.ts";
+import { type Failure, failure, isFailure } from "@sallyport/protocol";
+import { satisfies } from "semver";
+import { LruMap } from "../../lru-map.ts";
+import type { TokenClaims } from "../../ports/authority.ts";
+import type { Revocation } from "../../ports/grants.ts";
+import { expiryOf, readClaims } from "./claims.ts";
+import { invalidToken, verifyToken } from "./jws.ts";
+import type { KeySet } from "./keys.ts";
 import {
-  audienceProblem,
-  callerProblem,
+  DEFAULT_TOKEN_RULES,
   expiryProblem,
-  issuerProblem,
-  lifeProblem,
-  operationProblem,
+  TOKEN_CHECKS,
   type TokenQuery,
   type TokenRules,
-  toolProblem,
-  versionProblem,
-} from "./claim-checks.ts";
-import { dateOf } from "./claim-reader.ts";
-import { type ReadClaims, readClaims } from "./claims.ts";
-import { ClaimsCache } from "./claims-cache.ts";
-import { invalidToken } from "./compact-token.ts";
-import type { KeySet } from "./key-set.ts";
-import { RevocationList, revokedToken } from "./revocation-list.ts";
-import { type VerifiedToken, verifyToken } from "./verify-token.ts";
-import { VersionRanges } from "./version-ranges.ts";
+  type TokenSubject,
+  type TokenTerms,
+} from "./token-checks.ts";
 
 export interface TokenCheckerOptions extends Partial<TokenRules> {
   /** The keys in force. A function is asked at each check, so that rotated keys count at once. */
   keys: KeySet | (() => KeySet);
-  /** Verified tokens that are remembered; 0: none. */
+  /** How many verified tokens are remembered; 0: none. */
   cacheSize?: number;
 }
 
-/** In force for whatever the options leave open. */
-export const DEFAULT_TOKEN_RULES: TokenRules = {
-  issuers: ["l02-agent-runtime", "sallyport"],
-  skewMs: 30_000,
-  maxLifeMs: 24 * 60 * 60 * 1000,
-  audience: "sallyport",
-};
-
 const DEFAULT_CACHE_SIZE = 10_000;
+const MAX_VERSIONS = 10_000;
+const FIRST_CLEANING = 1_024;
+/** Characters of the signature that find a remembered token: 190 bits, so that two tokens do not meet by chance. */
+const CACHE_KEY_CHARS = 32;
 
-/** After one of these the token never passes again. */
-const ENDED: ErrorCode[] = ["E3202", "E3208"];
-
-/** Makes a checker with no revocations yet: tell it those that are on record before it is first asked. */
-export function createTokenChecker(options: TokenCheckerOptions): TokenChecker {
-  return new TokenChecker(options);
+interface Remembered {
+  token: string;
+  subject: TokenSubject;
 }
 
-/** Says whether a capability token allows what is asked (L3-PRM-1). Nothing here waits, and nothing throws. */
+/**
+ * Says whether a capability token allows what is asked (L3-PRM-1). Nothing here waits, and nothing throws. A new checker
+ * knows no revocations: tell it those on record before the first check.
+ */
 export class TokenChecker {
   readonly #rules: TokenRules;
   readonly #keys: () => KeySet;
-  readonly #cache: ClaimsCache;
-  readonly #revocations = new RevocationList();
-  readonly #ranges = new VersionRanges();
+  /** Verified tokens. Found by the end of the signature, which spares hashing the token; the whole token is compared. */
+  readonly #verified: LruMap<string, Remembered>;
+  readonly #versions = new LruMap<string, boolean>(MAX_VERSIONS);
+  /** By jti: when the revocation can be forgotten, because the token has expired for everybody. */
+  readonly #revocations = new Map<string, number>();
+  #cleanAt = FIRST_CLEANING;
   #verifiedWith: KeySet | undefined;
+  readonly #terms: TokenTerms;
 
   constructor({ keys, cacheSize = DEFAULT_CACHE_SIZE, ...rules }: TokenCheckerOptions) {
     this.#rules = { ...DEFAULT_TOKEN_RULES, ...rules };
     this.#keys = typeof keys === "function" ? keys : () => keys;
-    this.#cache = new ClaimsCache(cacheSize);
+    this.#verified = new LruMap(cacheSize);
+    this.#terms = {
+      rules: this.#rules,
+      isRevoked: (jti) => this.#revocations.has(jti),
+      versionFits: (range, version) =>
+        this.#versions.getOrAdd(`${range} ${version}`, () => satisfies(version, range)),
+    };
   }
 
-  /** What the token says, if it allows what is asked; else the first check that failed. Nobody gets in without one. */
+  /** The claims of a token that allows what is asked; else the first check that failed. No token is a failure. */
   check(token: string | undefined, query: TokenQuery): TokenClaims | Failure {
-    if (typeof token !== "string" || token === "") return missingToken();
-    const keys = this.#keysInForce();
-    if (isFailure(keys)) return keys;
-    const known = this.#cache.get(token) ?? this.#verify(token, keys, query.at);
-    if (isFailure(known)) return known;
-    const problem = this.#problemOf(known.claims, query);
-    if (problem && ENDED.includes(problem.code)) this.#cache.delete(token);
-    return problem ?? known.claims;
+    if (typeof token !== "string" || token === "")
+      return invalidToken(
+        "The call came without a capability token.",
+        "Send one with the call. Its issuer gives it out; an operator can make one with `sallyport token mint`.",
+      );
+    const subject = this.#verify(token, query.at);
+    return isFailure(subject) ? subject : (this.#problemOf(subject, query) ?? subject.claims);
   }
 
-  /** Checks claims that were verified earlier against all that may have changed since. */
+  /** The claims of a genuine token that is in force, whatever it is used for; undefined for any other. */
+  read(token: string, at: number): TokenClaims | undefined {
+    const subject = this.#verify(token, at);
+    if (isFailure(subject)) return undefined;
+    const { agent, tenant, tool } = subject.claims;
+    return this.#problemOf(subject, { caller: { agent, tenant }, tool, at }) ? undefined : subject.claims;
+  }
+
+  /** Checks claims that were verified earlier against everything that may have changed since. */
   recheck(claims: TokenClaims, query: TokenQuery): TokenClaims | Failure {
     const keys = this.#keysInForce();
     if (isFailure(keys)) return keys;
     if (!keys.find(claims.kid))
       return invalidToken("The key the token was signed with is not in force any more.");
-    return this.#problemOf(claims, query) ?? claims;
+    return this.#problemOf({ claims }, query) ?? claims;
   }
 
-  /** From now on a token of this name is refused with E3208. */
-  revoke(jti: string): void {
-    this.#revocations.add(jti);
-    this.#cache.drop(new Set([jti]));
+  /** From now on a token of this name is refused with E3208; for ever, unless it is said when it expires. */
+  revoke(jti: string, forgetAt = Number.POSITIVE_INFINITY): void {
+    // A token passes until its expiry and the skew are over, so it must be known as revoked as long.
+    const until = forgetAt + this.#rules.skewMs;
+    this.#revocations.set(jti, Math.max(until, this.#revocations.get(jti) ?? 0));
   }
 
   /** As `revoke`, for revocations that are on record. */
-  revoked(list: Iterable<Revocation>): void {
-    const jtis = new Set<string>();
-    for (const { jti, forgetAt } of list) {
-      // A token passes until its expiry and the skew are over, so it must be known as revoked as long.
-      this.#revocations.add(jti, forgetAt + this.#rules.skewMs);
-      jtis.add(jti);
-    }
-    if (jtis.size > 0) this.#cache.drop(jtis);
+  revoked(list: Iterable<Pick<Revocation, "jti" | "forgetAt">>): void {
+    for (const { jti, forgetAt } of list) this.revoke(jti, forgetAt);
   }
 
-  /** A token that was verified with keys that are not in force any more has to be verified again. */
+  /** Tokens that were verified with other keys have to be verified again. */
   #keysInForce(): KeySet | Failure {
     try {
       const keys = this.#keys();
-      if (keys !== this.#verifiedWith) this.#cache.clear();
+      if (keys !== this.#verifiedWith) this.#verified.clear();
       this.#verifiedWith = keys;
       return keys;
     } catch (error) {
@@ -114,45 +117,40 @@ export class TokenChecker {
     }
   }
 
-  #verify(token: string, keys: KeySet, at: number): ReadClaims | Failure {
+  #verify(token: string, at: number): TokenSubject | Failure {
+    const keys = this.#keysInForce();
+    if (isFailure(keys)) return keys;
+    const cacheKey = token.slice(-CACHE_KEY_CHARS);
+    const known = this.#verified.get(cacheKey);
+    if (known?.token === token) return known.subject;
     const verified = verifyToken(token, keys);
     if (isFailure(verified)) return verified;
-    const read = this.#admit(verified, at);
-    if (!isFailure(read)) this.#cache.set(token, read);
-    return read;
-  }
-
-  #admit({ payload, key }: VerifiedToken, at: number): ReadClaims | Failure {
-    const expiresAt = dateOf(payload.exp);
+    const { payload, key } = verified;
+    const expiresAt = expiryOf(payload);
     const expired = expiresAt !== undefined && expiryProblem(expiresAt, at, this.#rules.skewMs);
     if (expired) return expired;
-    const read = readClaims(payload, { ranges: this.#ranges, kid: key.kid });
+    const read = readClaims(payload, key.kid);
     if (isFailure(read)) return read;
-    return (
-      lifeProblem(read, at, this.#rules) ??
-      audienceProblem(read, this.#rules) ??
-      issuerProblem(read.claims, this.#rules, key) ??
-      read
-    );
+    const subject = { ...read, key };
+    this.#verified.set(cacheKey, { token, subject });
+    return subject;
   }
 
-  #problemOf(claims: TokenClaims, query: TokenQuery): Failure | undefined {
-    this.#revocations.clean(query.at);
-    return (
-      expiryProblem(claims.expiresAt, query.at, this.#rules.skewMs) ??
-      issuerProblem(claims, this.#rules) ??
-      callerProblem(claims, query) ??
-      toolProblem(claims, query) ??
-      versionProblem(claims, query, this.#ranges) ??
-      operationProblem(claims) ??
-      (this.#revocations.has(claims.jti) ? revokedToken(claims.jti) : undefined)
-    );
+  #problemOf(subject: TokenSubject, query: TokenQuery): Failure | undefined {
+    this.#forgetRevocations(query.at);
+    const expired = expiryProblem(subject.claims.expiresAt, query.at, this.#rules.skewMs);
+    if (expired) return expired;
+    for (const { problem } of TOKEN_CHECKS) {
+      const found = problem(subject, query, this.#terms);
+      if (found) return found;
+    }
+    return undefined;
   }
-}
 
-function missingToken(): Failure {
-  return invalidToken(
-    "The call came without a capability token.",
-    "Send one with the call. Its issuer gives it out; an operator can make one with `sallyport token mint`.",
-  );
+  /** Runs now and then, so that the list stays about as long as what it has to know. */
+  #forgetRevocations(at: number): void {
+    if (this.#revocations.size < this.#cleanAt) return;
+    for (const [jti, until] of this.#revocations) if (until < at) this.#revocations.delete(jti);
+    this.#cleanAt = Math.max(FIRST_CLEANING, this.#revocations.size * 2);
+  }
 }

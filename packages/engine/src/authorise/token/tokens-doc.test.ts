@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { forge, HEADER, KEYS, OUTSIDE } from "./fixtures/token-forge.ts";
-import { createTokenChecker, DEFAULT_TOKEN_RULES } from "./token-checker.ts";
+import { TokenChecker } from "./token-checker.ts";
+import { DEFAULT_TOKEN_RULES } from "./token-checks.ts";
 
 const DOC = readFileSync(new URL("../../../../../docs/tokens.md", import.meta.url), "utf8");
 const [, example = ""] = /```json\n([\s\S]*?)```/.exec(DOC) ?? [];
@@ -10,7 +11,7 @@ const [, example = ""] = /```json\n([\s\S]*?)```/.exec(DOC) ?? [];
 describe("docs/tokens.md", () => {
   const claims = JSON.parse(example);
   const check = (payload: Record<string, unknown>, header: object = {}) =>
-    createTokenChecker({ keys: KEYS }).check(
+    new TokenChecker({ keys: KEYS }).check(
       forge(payload, { ...HEADER, kid: OUTSIDE.kid, ...header }, OUTSIDE),
       {
         caller: { agent: claims.agent_did, tenant: claims.tenant_id },

@@ -1,39 +1,172 @@
-import type { Isolation } from "@sallyport/protocol";
-import type { Job, Runner, RunResult } from "../../ports/runner.ts";
-import { InlineCall } from "./inline-call.ts";
-import { findOperation } from "./invoke-tool.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Isolation, JsonValue } from "@sallyport/protocol";
+import type { Implementation, Job, Runner, RunResult, ToolFunction } from "../../ports/runner.ts";
+import { IN_PROCESS_ENFORCEMENT } from "../confinement.ts";
+import { type FileAnswer, type FileOp, performFileOp } from "./file-ops.ts";
+import {
+  askHost,
+  type ContextChannel,
+  createToolContext,
+  type HostQuestion,
+  tellProgress,
+} from "./host-api.ts";
+import { CallSignal, type Outcome, OutcomeLatch, refused, type StopReason } from "./outcome-latch.ts";
+import { copyJson, describeThrown, type Encoded, findOperation, invokeTool } from "./tool-result.ts";
 
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "inline" });
-const NO_USAGE = Object.freeze({ cpuMs: 0, memoryPeakBytes: 0 });
 
 /**
- * Runs trusted functions in this thread. It contains what they throw and return, and its deadline holds for
- * functions that wait; it cannot stop one that never gives the thread back, nor limit its memory.
+ * Runs trusted functions in this thread. It contains what they throw and return, and its deadline holds for functions
+ * that wait; it cannot stop one that never gives the thread back, nor limit its memory.
  */
 export function createInlineRunner(): Runner {
   const running = new Set<InlineCall>();
   let closed = false;
 
-  function run(job: Job): Promise<RunResult> {
-    if (closed || job.signal.aborted) return refuse({ kind: "cancelled" });
-    if (job.implementation.kind !== "inline") {
-      return refuse({ kind: "died", message: `${job.tool} is not a function of this process` });
+  function run(job: Job): RunResult | Promise<RunResult> {
+    if (closed || job.signal.aborted) return refused({ kind: "cancelled" });
+    if (!isInline(job.implementation)) {
+      return refused({ kind: "died", message: `${job.tool} is not a function of this process` });
     }
     const operation = findOperation(job.implementation.operations, job.operation);
     if (operation === undefined) {
-      return refuse({ kind: "threw", message: `${job.tool} has no operation "${job.operation}"` });
+      return refused({ kind: "threw", message: `${job.tool} has no operation "${job.operation}"` });
     }
     return new InlineCall(job, running).run(operation);
   }
 
-  async function close(): Promise<void> {
-    closed = true;
-    for (const call of [...running]) call.stop("cancelled");
-  }
-
-  return { isolation: ISOLATION, run, close };
+  return {
+    isolation: ISOLATION,
+    enforcement: IN_PROCESS_ENFORCEMENT.inline,
+    run: async (job) => run(job),
+    close: async () => {
+      closed = true;
+      for (const call of [...running]) call.cancel();
+    },
+  };
 }
 
-function refuse(fault: Extract<RunResult, { ok: false }>["fault"]): Promise<RunResult> {
-  return Promise.resolve({ ok: false, fault, usage: NO_USAGE });
+/** Functions of this process. */
+interface InlineImplementation extends Implementation {
+  readonly operations: Readonly<Record<string, ToolFunction>>;
+}
+
+function isInline(implementation: Implementation): implementation is InlineImplementation {
+  const { kind, operations } = implementation;
+  return kind === "inline" && typeof operations === "object" && operations !== null;
+}
+
+/** Which call a timer or a callback belongs to. The host's own work for a tool belongs to none. */
+const CALLS = new AsyncLocalStorage<InlineCall | undefined>();
+
+/**
+ * For a handler of `uncaughtException`: ends the inline call whose timer or callback threw the error. Gives the name of
+ * its tool, also when the call had ended before; undefined when the error comes from no inline tool.
+ */
+export function blameInlineTool(error: unknown): string | undefined {
+  const call = CALLS.getStore();
+  call?.fail(error);
+  return call?.tool;
+}
+
+/**
+ * One call in this thread. A function that answers at once needs no more than `run`; only one that returns a promise is
+ * watched until it settles, its deadline passes or it is stopped, whichever is first. What it does after that is ignored,
+ * and its context refuses to work.
+ */
+class InlineCall implements ContextChannel {
+  readonly #job: Job;
+  readonly #running: Set<InlineCall>;
+  readonly #signal = new CallSignal();
+  readonly #startedAt = performance.now();
+  #latch: OutcomeLatch | undefined;
+  #cpuMs = 0;
+  #ended = false;
+
+  constructor(job: Job, running: Set<InlineCall>) {
+    this.#job = job;
+    this.#running = running;
+  }
+
+  get tool(): string {
+    return this.#job.tool;
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal.signal;
+  }
+
+  /** Never rejects. */
+  run(operation: ToolFunction): RunResult | Promise<RunResult> {
+    const context = createToolContext(this.#job.facts, this);
+    const { maxOutputBytes } = this.#job;
+    const given = { input: copyJson(this.#job.input), context, maxOutputBytes };
+    const encoded = CALLS.run(this, () => invokeTool(operation, given));
+    this.#cpuMs = performance.now() - this.#startedAt;
+    return encoded instanceof Promise ? this.#watch(encoded) : this.#conclude(outcomeOf(encoded));
+  }
+
+  /** The function itself goes on, unheard. */
+  cancel(): void {
+    this.#latch?.cancel();
+  }
+
+  /** Ends the call with an error that its function left to nobody. */
+  fail(error: unknown): void {
+    this.#latch?.fail(describeThrown(error));
+  }
+
+  async ask(question: HostQuestion): Promise<JsonValue | undefined> {
+    this.#checkOpen();
+    return CALLS.run(undefined, () => askHost(this.#job.host, question));
+  }
+
+  /** Nothing has to be encoded here: contents go straight to the host and back. */
+  async file(path: string, wanted: FileOp): Promise<FileAnswer> {
+    this.#checkOpen();
+    return CALLS.run(undefined, () => performFileOp(this.#job.host.files, path, wanted));
+  }
+
+  progress(percent: number, phase: string | undefined): void {
+    if (!this.#ended) CALLS.run(undefined, () => tellProgress(this.#job.host, { percent, phase }));
+  }
+
+  #checkOpen(): void {
+    if (this.#ended) throw new Error("the call has ended; its host no longer answers");
+  }
+
+  #watch(pending: Promise<Encoded>): Promise<RunResult> {
+    const { signal, timeoutMs } = this.#job;
+    const latch = new OutcomeLatch({ signal, timeoutMs: timeoutMs - this.#cpuMs });
+    this.#latch = latch;
+    this.#running.add(this);
+    return new Promise((resolve) => {
+      latch.onCancel = () => this.#stop("cancelled");
+      latch.onLate = (reason) => this.#stop(reason);
+      latch.onOutcome = (outcome) => {
+        this.#running.delete(this);
+        resolve(this.#conclude(outcome));
+      };
+      pending.then((encoded) => latch.settle(outcomeOf(encoded)));
+      latch.start();
+    });
+  }
+
+  /** The tool's listeners run here: what they throw is the tool's error. It has no grace. */
+  #stop(reason: StopReason): number {
+    CALLS.run(this, () => this.#signal.abort(reason));
+    return 0;
+  }
+
+  #conclude(outcome: Outcome): RunResult {
+    this.#ended = true;
+    const usage = { cpuMs: this.#cpuMs, memoryPeakBytes: 0 };
+    if (performance.now() - this.#startedAt > this.#job.timeoutMs)
+      return { ok: false, fault: { kind: "timeout" }, usage };
+    return { ...outcome, usage };
+  }
+}
+
+function outcomeOf(encoded: Encoded): Outcome {
+  return encoded.ok ? { ok: true, output: JSON.parse(encoded.text) } : encoded;
 }

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@sallyport/protocol";
 import { array, assert, constantFrom, dictionary, jsonValue, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { programArgv } from "./process-argv.ts";
+import { programArgv } from "./process-runner.ts";
 
 function argv(command: string[], input: JsonValue): string[] {
   const made = programArgv({ command }, input);

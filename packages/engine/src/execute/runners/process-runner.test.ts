@@ -131,7 +131,45 @@ describe("process runner: results", () => {
     expect(result).toMatchObject({ fault: { kind: "not_json", message: expect.stringMatching(message) } });
   });
 
-  it("a result larger than the call may give is refused [MCX-7]", async () => {
+  it.each<[string, Buffer, RegExp]>([
+    ["text", Buffer.from('é\n"'.repeat(500)), /^(?:é\n")+(?:é\n?)?\n\[(\d+) bytes left out\]$/],
+    ["binary", Buffer.alloc(2_000, 0xff), /^\/{100,}(?:w==|8=)?$/],
+  ])(
+    "%s longer than the call may give is cut, and the command has done its work [FR-OUT-04]",
+    async (_, printed, shown) => {
+      for (const outputBytes of [500, 100_000]) {
+        const program: FakeProgram = ({ stdout, stderr }) => {
+          stdout.write(printed);
+          stderr.write("w".repeat(1_000));
+          return 0;
+        };
+        const job = { maxOutputBytes: 1_000, confinement: limits({ outputBytes }) };
+        const { result } = await run(program, { job });
+        const output = "output" in result ? result.output : undefined;
+        expect(output).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(shown) });
+        expect(JSON.stringify(output)).toMatch(/bytes left out/);
+        expect(Buffer.byteLength(JSON.stringify(output))).toBeLessThanOrEqual(1_000);
+      }
+    },
+  );
+
+  it("whoever watches is told that no more is shown [FR-OUT-01]", async () => {
+    const shown: string[] = [];
+    const onOutput = (stream: string, chunk: Uint8Array) =>
+      void shown.push(`${stream} ${Buffer.from(chunk)}`);
+    const program: FakeProgram = async ({ stdout }) => {
+      for (const text of ["12345", "67890", "more"]) {
+        stdout.write(text);
+        await sleep(1);
+      }
+      return 0;
+    };
+    const tight = { ...createConfinement({}).limits, outputBytes: 7 };
+    await run(program, { job: { confinement: createConfinement({ onOutput, limits: tight }) } });
+    expect(shown.join("|")).toMatch(/^stdout 12345\|stdout 67\|stderr \n\[[^|]*7 bytes is not shown\]\n$/);
+  });
+
+  it("data larger than the call may give is refused [MCX-7]", async () => {
     const program: FakeProgram = ({ stdout }) => {
       stdout.write(`"${"x".repeat(2_000)}"`);
       return 0;
@@ -139,8 +177,6 @@ describe("process runner: results", () => {
     const job = { maxOutputBytes: 1_000 };
     const json = await run(program, { program: { stdout: "json" }, job });
     expect(json.result).toMatchObject({ fault: { kind: "output_too_large", bytes: 2_002 } });
-    const plain = await run(program, { job });
-    expect(plain.result).toMatchObject({ fault: { kind: "output_too_large" } });
   });
 });
 
@@ -160,7 +196,8 @@ describe("process runner: the order", () => {
     const program = { command: ["wc", "{path}"], env: { LC_ALL: "C" } };
     const { sandbox } = await run(() => 0, { program, job: { input: { path: "x" }, confinement } });
     const { staging: _staging, ...rest } = confinement;
-    const order = { ...rest, id: "execution-1", argv: ["wc", "x"], env: { LC_ALL: "C" }, workspace: view };
+    const shown = { env: { LC_ALL: "C" }, workspace: view, isOutputCut: true };
+    const order = { ...rest, ...shown, id: "execution-1", argv: ["wc", "x"] };
     expect(sandbox.orders).toEqual([order]);
   });
 
@@ -259,7 +296,7 @@ describe("process runner: faults", () => {
     expect(sandbox.orders).toEqual([]);
   });
 
-  it("more output than allowed ends the process, though its sandbox looked away [MCX-7]", async () => {
+  it("more data than allowed ends the process, though its sandbox looked away [MCX-7]", async () => {
     const flood: FakeProgram = async ({ stdout, signal }) => {
       while (!signal.aborted) {
         stdout.write("x".repeat(10_000));
@@ -267,7 +304,8 @@ describe("process runner: faults", () => {
       }
       return 0;
     };
-    const { result, sandbox } = await run(flood, { job: { confinement: limits({ outputBytes: 50_000 }) } });
+    const job = { confinement: limits({ outputBytes: 50_000 }) };
+    const { result, sandbox } = await run(flood, { job, program: { stdout: "json" } });
     expect(result).toMatchObject({ fault: { kind: "limit", limit: "output" } });
     expect(sandbox.live).toBe(0);
   });
@@ -314,7 +352,6 @@ describe("process runner: the end", () => {
   });
 
   it("a process that cannot be ended holds the result back only so long [FR-EXE-05]", async () => {
-    const startedAt = performance.now();
     const sandbox = createFakeSandbox(hang, { endMs: 4_000 });
     const result = await createProcessRunner({ sandbox, patienceMs: 50 }).run(
       commandJob({}, { timeoutMs: 50 }),
@@ -323,7 +360,7 @@ describe("process runner: the end", () => {
       fault: { kind: "timeout" },
       sandbox: { enforcement: {}, violations: [] },
     });
-    expect(performance.now() - startedAt).toBeLessThan(3_500);
+    expect(sandbox.live).toBe(1);
     await sandbox.close();
   });
 

@@ -113,15 +113,26 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
       expect(await fault("throwError")).not.toHaveProperty("invalidInput");
     });
 
+    it("[NFR-ERR-01] [NFR-ERR-02] a declared failure keeps the details it names, cleaned and bounded", async () => {
+      const details = { file: "a.txt", reason: "x".repeat(999).concat("…") };
+      expect(await fault("throwDeclared")).toMatchObject({ kind: "threw", code: "E3952", details });
+      expect(await fault("throwHostileDetails")).toMatchObject({ code: "E3951", message: "hostile" });
+      expect(await fault("throwHostileDetails")).not.toHaveProperty("details");
+    });
+
     it.each(NOT_JSON)("%s is no result", async (operation, message) => {
       const found = await fault(operation);
       expect(found).toMatchObject({ kind: "not_json", message: expect.stringContaining(message) });
     });
 
-    it("[MCX-7] the size of a result is counted in bytes, not characters", async () => {
+    it("[MCX-7] [FR-OUT-04] the size of a result is counted in bytes; a longer text is cut, other results are refused", async () => {
       const limited = (bytes: number) => run("huge", { input: { bytes }, maxOutputBytes: 1_002 });
       expect(await limited(1_000)).toMatchObject({ ok: true });
-      expect(await limited(1_002)).toMatchObject({ fault: { kind: "output_too_large", bytes: 1_004 } });
+      const cut = await limited(1_002);
+      expect(cut).toMatchObject({ ok: true, output: expect.stringMatching(/^é+\n\[\d+ bytes left out\]$/) });
+      expect(Buffer.byteLength(JSON.stringify("output" in cut && cut.output))).toBeLessThanOrEqual(1_002);
+      const data = await run("hugeData", { input: { bytes: 1_000 }, maxOutputBytes: 1_002 });
+      expect(data).toMatchObject({ fault: { kind: "output_too_large", bytes: 1_004 } });
     });
 
     it("[FR-EXE-03] [R1-5.2] a tool that waits past its deadline times out", async () => {
@@ -179,6 +190,10 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
       });
       expect(host.seen.at(0)).toEqual({ percent: 50, phase: "half way" });
       expect(host.seen.at(-1)).toEqual({ percent: 100 });
+    });
+
+    it("[FR-REG-04] output goes through the host, which says whether there was room", async () => {
+      expect(await output("show")).toEqual([true, false]);
     });
 
     it("[R1-5.2] files go through the host, byte for byte", async () => {

@@ -1,11 +1,10 @@
 import { Readable, Writable } from "node:stream";
-import { serveScript } from "./script-desk.ts";
-import type { Reading } from "./thread-frames.ts";
+import { serveScript } from "./call-server.ts";
 
-// The program of a sandboxed tool process. Its stdin and stdout are the way to main, so they are taken away before any
-// of the tool's code runs: the tool finds an empty stdin, and what it prints goes to stderr, where main reads it and
-// keeps the end. A tool that writes to file descriptor 1 itself only garbles its own call: main reads whatever comes
-// out as an enemy's word, and all the tool could forge is its own result.
+// The program of a sandboxed tool process. Its stdin and stdout are the way to the host, so they are taken away before
+// any of the tool's code runs: the tool finds an empty stdin, and what it prints goes to stderr, where the host reads it
+// and keeps the end. A tool that writes to file descriptor 1 itself only garbles its own call: the host reads whatever
+// comes out as hostile, and all the tool could forge is its own result.
 
 const { stdin, stdout, stderr } = process;
 const { cpuUsage, memoryUsage, exit } = process;
@@ -21,21 +20,19 @@ replace(
   }),
 );
 
-const desk = serveScript({
+const server = serveScript({
   input: stdin,
   // Writing to a pipe is synchronous: what was said is out, also when the process ends right after.
   write: stdout.write.bind(stdout),
-  readUsage,
+  readUsage: () => {
+    const { user, system } = cpuUsage();
+    return { threadCpuMs: (user + system) / 1_000, memoryBytes: memoryUsage.rss() };
+  },
 });
-process.on("uncaughtException", (error) => desk.fail(error));
-// Main is gone: nobody is left to work for.
+process.on("uncaughtException", (error) => server.fail(error));
+// The host is gone: nobody is left to work for.
 stdin.on("end", () => exit());
 
 function replace(name: "stdin" | "stdout", stream: Readable | Writable): void {
   Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
-}
-
-function readUsage(): Reading {
-  const { user, system } = cpuUsage();
-  return { threadCpuMs: (user + system) / 1_000, memoryBytes: memoryUsage.rss() };
 }

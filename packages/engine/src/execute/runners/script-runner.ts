@@ -1,13 +1,13 @@
 import type { Isolation } from "@sallyport/protocol";
 import type { Confinement, Job, Runner, RunResult } from "../../ports/runner.ts";
 import type { Sandbox, SandboxMount } from "../../ports/sandbox.ts";
-import { type PoolCounts, type PoolOptions, SandboxPool } from "../pool/sandbox-pool.ts";
-import { ConfinedCalls, refusal } from "./process-calls.ts";
-import type { Decision } from "./process-decision.ts";
-import type { Started } from "./process-life.ts";
-import { ScriptCall } from "./script-call.ts";
-import { ScriptLink } from "./script-link.ts";
+import { prepareCall } from "../confinement.ts";
+import { type OutcomeLatch, refused } from "./outcome-latch.ts";
+import { type PoolCounts, type PoolOptions, SandboxPool } from "./sandbox-pool.ts";
+import { ScriptLink, ScriptSession } from "./script-link.ts";
 import { type ScriptRuntime, scriptSpec } from "./script-spec.ts";
+import { type StartedProcess, SupervisedCalls } from "./supervise.ts";
+import { isModule } from "./wire.ts";
 
 /** What holds while there is no sandbox; the one really in force stands on each result. */
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "script" });
@@ -31,25 +31,27 @@ export interface ScriptRunner extends Runner {
   retire(tool: string): Promise<void>;
 }
 
-interface Parts {
+interface RunnerParts {
   sandbox: Sandbox;
   runtime: ScriptRuntime;
   pool: SandboxPool | undefined;
-  calls: ConfinedCalls;
+  calls: SupervisedCalls;
 }
 
 /**
- * Runs tool modules, each call in a sandboxed Node process of its own. The process talks with this one over its stdin
- * and stdout, in the thread runner's frames; the tool's context is the same as there.
+ * Runs tool modules, each call in a sandboxed Node process of its own. The process talks with this one over its stdin and
+ * stdout, in the thread runner's frames; the tool's context is the same as there.
  */
 export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
   const { sandbox, node, entryUrl = ownEntry(), pool: poolOptions } = options;
   const pool = poolOptions && new SandboxPool(sandbox, poolOptions);
-  const calls = new ConfinedCalls(options.patienceMs);
+  const calls = new SupervisedCalls(options.patienceMs);
   const parts = { sandbox, runtime: { ...node, entryUrl }, pool, calls };
   return {
     isolation: ISOLATION,
-    run: (job) => runScript(job, parts),
+    isSandboxed: true,
+    prepare: (call, rules) => prepareCall(call, rules, "asking"),
+    run: async (job) => runScript(job, parts),
     counts: () => pool?.counts ?? { live: 0, ready: 0 },
     retire: async (tool) => pool?.retire(tool),
     close: async () => {
@@ -58,43 +60,44 @@ export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
   };
 }
 
-function runScript(job: Job, parts: Parts): Promise<RunResult> {
+function runScript(job: Job, parts: RunnerParts): RunResult | Promise<RunResult> {
   const { implementation, confinement } = job;
-  if (implementation.kind !== "script" || !implementation.moduleUrl.startsWith("file:") || !confinement) {
-    return refusal({ kind: "died", message: `${job.tool} is not a module with a sandbox` });
+  if (!isModule(implementation, "script") || !implementation.moduleUrl.startsWith("file:") || !confinement) {
+    return refused({ kind: "died", message: `${job.tool} is not a module with a sandbox` });
   }
   const { moduleUrl } = implementation;
-  return parts.calls.run(job, (decision) => startScript({ job, moduleUrl, confinement, decision }, parts));
+  return parts.calls.run(job, (latch) => startScript({ job, moduleUrl, confinement, latch }, parts));
 }
 
 interface ScriptJob {
   job: Job;
   moduleUrl: string;
   confinement: Confinement;
-  decision: Decision;
+  latch: OutcomeLatch;
 }
 
 /** A script reaches its call's workspace through its context, so any process with the same bounds will do. */
 async function startScript(
-  { job, moduleUrl, confinement, decision }: ScriptJob,
-  parts: Parts,
-): Promise<Started> {
-  const { pool } = parts;
-  const spec = scriptSpec(job, moduleUrl, { runtime: parts.runtime, confinement });
+  { job, moduleUrl, confinement, latch }: ScriptJob,
+  { sandbox, runtime, pool }: RunnerParts,
+): Promise<StartedProcess> {
+  const spec = scriptSpec(job, { moduleUrl, runtime, confinement });
+  const retirements = pool?.retirements(job.tool);
   const warm = pool?.take(spec);
   if (warm) {
     pool?.want(spec);
     const { link } = warm;
-    return { process: link.process, attend: () => new ScriptCall({ job, decision, link, warm }) };
+    return { process: link.process, open: () => new ScriptSession(job, latch, { link, warm }) };
   }
-  const process = await parts.sandbox.start({ ...spec.order, id: job.facts.executionId });
-  pool?.want(spec);
+  const process = await sandbox.start({ ...spec.order, id: job.facts.executionId });
+  if (pool?.retirements(job.tool) === retirements) pool?.want(spec);
   return {
     process,
-    attend: () => {
+    open: () => {
       const link = new ScriptLink(process, spec.link);
+      const session = new ScriptSession(job, latch, { link });
       link.post({ kind: "hello", ...spec.wanted });
-      return new ScriptCall({ job, decision, link });
+      return session;
     },
   };
 }

@@ -1,218 +1,145 @@
 import type { Job, RunFault, RunResult } from "../../ports/runner.ts";
-import { answerFor, tellProgress } from "./ask-host.ts";
-import { findMemoryFault, type Measurement } from "./memory-limit.ts";
-import { OpenQuestions } from "./open-questions.ts";
-import { questionFrom } from "./read-report.ts";
-import { type CallReport, encodeFrame, monotonicMs, type Reading } from "./thread-frames.ts";
-import type { HostQuestion } from "./tool-context.ts";
+import { type Outcome, OutcomeLatch } from "./outcome-latch.ts";
+import { RemoteCall } from "./remote-call.ts";
+import type { UsageSample } from "./wire.ts";
 
-// One call, seen from main. It is
-//   running  – one timer watches the deadline and, from its first tick on, the memory; the order is sent as soon
-//              as the thread has loaded (until then the call may still move to another thread of its kind);
-//   stopping – cancelled: the tool's signal is aborted and it has a short grace, never past the deadline;
-//   doomed   – its fault is decided and the thread is being ended; nothing the thread still says counts;
-//   over     – the result is out, exactly once, and timer and listener are gone.
-// running and stopping go straight to over when the tool reports its end, and the thread may be used again.
-// Otherwise they go through doomed, and the result waits (a bounded time) until the thread has really stopped,
-// so that nothing the tool does comes after its own report.
+const MIB = 1_048_576;
+/** Node itself takes 11 MiB of a thread, 25 when it strips types: a lower limit would measure Node, not the tool. */
+const LEAST_MEMORY_MIB = 64;
+/** V8 starts to look for buffers nobody uses when 64 MiB have gathered; until it is done we saw up to 140. */
+const BUFFER_GARBAGE_BYTES = 128 * MIB;
 
-/** What a call may do with the thread it runs on. */
-export interface ThreadHold {
-  post(frame: string): void;
-  /** Takes in what the thread has said already but main had no time to hear. */
-  listen(): void;
-  /** Rejects when the thread is gone. */
-  measure(): Promise<Measurement>;
-  /** The tool's part is over; the thread is free again. */
-  release(reading: Reading): void;
-  /** The thread must end; `conclude` is called once it has, or once waiting for it has gone on too long. */
-  kill(): void;
-}
-
-/** Where a call runs: as which call of which thread. */
-export interface CallPlace {
-  id: number;
-  hold: ThreadHold;
-  /** What the thread had used before this call. */
-  cpuBeforeMs: number;
-}
-
-export interface ThreadCallOptions {
-  /** The thread it waits for; it may be sent to another one. */
-  hold: ThreadHold;
-  settle: (result: RunResult) => void;
+/** What a thread is for. Only a job with the same key may run on it: nothing leaks between agents or tools. */
+export interface ThreadSpec {
+  key: string;
+  moduleUrl: string;
+  tool: string;
+  version: string;
   memoryLimitBytes: number;
-  memoryPollMs: number;
-  cancelGraceMs: number;
+  /** The tool's code was replaced or is gone: a thread of it ends after its call. */
+  retired?: boolean;
 }
 
-const NOT_SENT = 0;
+/** The thread a job needs. */
+export function specFor(job: Job, moduleUrl: string): ThreadSpec {
+  const { tool, version, facts } = job;
+  const memoryMib = Math.max(LEAST_MEMORY_MIB, Math.ceil(job.memoryBytes / MIB));
+  const key = JSON.stringify([facts.tenant, facts.agent, tool, version, moduleUrl, memoryMib]);
+  return { key, moduleUrl, tool, version, memoryLimitBytes: memoryMib * MIB };
+}
 
-/** See the top of the file. Settles exactly once. */
+/** A sample taken from outside, while the thread may be in the middle of anything. */
+export interface Measurement extends UsageSample {
+  heapBytes: number;
+}
+
+/** Where a call is: in the pool's line, or with a thread. */
+export interface CallHolder {
+  /** A cancelled call's tool is told to stop. Gives the milliseconds that it may take for it. */
+  askToStop(call: ThreadCall): number;
+  /** Takes in what was reported already but not heard yet. */
+  listen(): void;
+  /**
+   * Lets go of a call that has an outcome. True: nothing of it runs any more. False: its tool is being ended, and the
+   * holder calls `conclude` once it is gone.
+   */
+  letGo(call: ThreadCall): boolean;
+}
+
+/**
+ * One call of the thread runner, from its arrival to its result, which comes out exactly once. Its time starts when it
+ * arrives, and again when a thread takes it: it waits no longer than it may run.
+ */
 export class ThreadCall {
-  readonly #job: Job;
-  readonly #options: ThreadCallOptions;
-  readonly #deadlineAt: number;
-  #place: CallPlace;
-  #stage: "running" | "stopping" | "doomed" | "over" = "running";
-  #fault: RunFault | undefined;
-  #killAt = Number.POSITIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
-  #measuring = false;
-  readonly #open = new OpenQuestions();
+  readonly job: Job;
+  readonly spec: ThreadSpec;
+  /** When it came, on the `performance.now()` clock. */
+  readonly since = performance.now();
+  readonly remote: RemoteCall;
+  readonly latch: OutcomeLatch;
+  readonly #settle: (result: RunResult) => void;
+  #holder: CallHolder | undefined;
+  #outcome: Outcome | undefined;
+  #isOver = false;
   #cpuMs = 0;
   #peakBytes = 0;
+  /** Its number in the batches of its thread; 0 while no thread has it. */
+  id = 0;
+  /** The tool has reported the end of the call by itself. */
+  isReported = false;
 
-  constructor(job: Job, options: ThreadCallOptions) {
-    this.#job = job;
-    this.#options = options;
-    this.#place = { id: NOT_SENT, hold: options.hold, cpuBeforeMs: 0 };
-    this.#deadlineAt = monotonicMs() + job.timeoutMs;
+  constructor(job: Job, moduleUrl: string, settle: (result: RunResult) => void) {
+    this.job = job;
+    this.spec = specFor(job, moduleUrl);
+    this.#settle = settle;
+    this.latch = new OutcomeLatch(job);
+    this.remote = new RemoteCall(job, this.latch, "thread");
+    this.latch.onCancel = () => this.#holder?.askToStop(this) ?? 0;
+    this.latch.onLate = () => this.#holder?.listen();
+    this.latch.onOutcome = (outcome) => {
+      this.#outcome = outcome;
+      if (this.#holder?.letGo(this) ?? true) this.conclude();
+    };
+    this.latch.start();
   }
 
-  get id(): number {
-    return this.#place.id;
+  /** It waits in the line. */
+  waitIn(line: CallHolder): void {
+    this.#holder = line;
+    this.id = 0;
   }
 
-  /** The most a frame of this call may measure. */
-  get maxOutputBytes(): number {
-    return this.#job.maxOutputBytes;
+  /** Its turn has come: from here on it may run as long as it may. */
+  giveTo(thread: CallHolder): void {
+    if (this.#holder) this.latch.restart();
+    this.#holder = thread;
   }
 
-  /** From here on the deadline and a cancel count. */
-  start(): void {
-    this.#schedule();
-    this.#job.signal.addEventListener("abort", this.#onAbort);
+  /** The thread that had it while its module loaded gave it to another one. */
+  moveTo(thread: CallHolder): void {
+    this.#holder = thread;
   }
 
-  /** Gives the order to a thread that has loaded. Once only. */
-  send(place: CallPlace): void {
-    this.#place = place;
+  /** It is sent, as that number. What its thread used to load the module is not its own use. */
+  sendAs(id: number): void {
+    this.id = id;
     this.#cpuMs = 0;
-    const { operation, facts, input, maxOutputBytes } = this.#job;
-    const order = { operation, facts, deadlineAt: this.#deadlineAt, maxBytes: maxOutputBytes };
-    place.hold.post(encodeFrame({ kind: "run", call: place.id, ...order }, JSON.stringify(input)));
   }
 
-  /** Takes a report whose shape is checked and that names this call. */
-  take(report: CallReport, body: string): void {
-    if (this.#stage === "doomed" || this.#stage === "over") return;
-    if (report.kind === "progress") tellProgress(this.#job.host, report);
-    else if (report.kind === "ask") this.#takeQuestion(report.question, questionFrom(report, body));
-    else this.#takeEnding(report, body);
+  /** Takes in what its thread has used; `cpuBeforeMs` is what it had used before this call. */
+  note(sample: UsageSample, cpuBeforeMs: number): void {
+    this.#cpuMs = Math.max(this.#cpuMs, sample.threadCpuMs - cpuBeforeMs);
+    this.#peakBytes = Math.max(this.#peakBytes, sample.memoryBytes);
   }
 
-  /** Decides the fault; the first one stays. The thread is ended, unless it is ending by itself. */
-  doom(fault: RunFault): void {
-    if (this.#stage === "doomed" || this.#stage === "over") return;
-    this.#fault = this.#stage === "stopping" ? { kind: "cancelled" } : fault;
-    this.#stage = "doomed";
-    this.#stopWatching();
-    this.#place.hold.kill();
+  /** The limit that it exceeds, by what was noted and measured. */
+  exceeded(measured: Measurement): RunFault | undefined {
+    return memoryFault(measured, this.spec.memoryLimitBytes) ?? this.#cpuFault();
   }
 
-  /** Gives the result of a doomed call. Nothing happens when it is out already. */
+  /** Gives the result of a call that has an outcome; once. */
   conclude(): void {
-    this.#settle({ ok: false, fault: this.#fault ?? { kind: "cancelled" } });
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const outcome = this.#outcome ?? { ok: false, fault: { kind: "cancelled" } };
+    this.#settle({ ...outcome, usage: { cpuMs: this.#cpuMs, memoryPeakBytes: this.#peakBytes } });
   }
 
-  readonly #onAbort = (): void => {
-    if (this.#stage !== "running") return;
-    this.#stage = "stopping";
-    // Nothing to tidy up in a tool that has not begun.
-    if (this.id === NOT_SENT) this.doom({ kind: "cancelled" });
-    else this.#askToStop();
-  };
-
-  #askToStop(): void {
-    this.#killAt = Math.min(this.#deadlineAt, monotonicMs() + this.#options.cancelGraceMs);
-    this.#place.hold.post(encodeFrame({ kind: "abort", call: this.id }));
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    clearTimeout(this.#timer);
-    const left = Math.min(this.#deadlineAt, this.#killAt) - monotonicMs();
-    this.#timer = setTimeout(this.#tick, Math.max(0, Math.min(left, this.#options.memoryPollMs)));
-  }
-
-  readonly #tick = (): void => {
-    const now = monotonicMs();
-    if (now >= this.#killAt || now >= this.#deadlineAt) this.#place.hold.listen();
-    if (this.#stage === "over") return;
-    if (now >= this.#killAt) this.doom({ kind: "cancelled" });
-    else if (now >= this.#deadlineAt) this.doom({ kind: "timeout" });
-    else {
-      void this.#watchMemory();
-      this.#schedule();
-    }
-  };
-
-  async #watchMemory(): Promise<void> {
-    if (this.#measuring) return;
-    this.#measuring = true;
-    // A thread that is gone reports its end by itself.
-    const reading = await this.#place.hold.measure().catch(() => undefined);
-    this.#measuring = false;
-    if (reading === undefined || this.#stage === "over") return;
-    this.#note(reading);
-    const fault = findMemoryFault(reading, this.#options.memoryLimitBytes);
-    if (fault) this.doom(fault);
-  }
-
-  #takeQuestion(question: number, asked: HostQuestion): void {
-    if (this.#open.mayOpen(asked.method)) void this.#answer(question, asked);
-    else this.doom({ kind: "died", message: "the tool's thread broke the protocol: too many questions" });
-  }
-
-  async #answer(question: number, asked: HostQuestion): Promise<void> {
-    this.#open.open(asked.method);
-    const { body, ...rest } = await answerFor(this.#job.host, asked);
-    this.#open.close(asked.method);
-    if (this.#stage === "doomed" || this.#stage === "over") return;
-    this.#place.hold.post(encodeFrame({ kind: "answer", call: this.id, question, ...rest }, body));
-  }
-
-  #takeEnding(report: Extract<CallReport, { kind: "done" | "failed" }>, body: string): void {
-    this.#note(report);
-    const cancelled = this.#stage === "stopping";
-    const ending =
-      report.kind === "failed" ? { ok: false as const, fault: report.fault } : this.#readOutput(body);
-    this.#stopWatching();
-    this.#place.hold.release(report);
-    this.#settle(cancelled ? { ok: false, fault: { kind: "cancelled" } } : ending);
-  }
-
-  #readOutput(body: string): Ending {
-    const bytes = Buffer.byteLength(body);
-    if (bytes > this.#job.maxOutputBytes) return { ok: false, fault: { kind: "output_too_large", bytes } };
-    try {
-      return { ok: true, output: JSON.parse(body) };
-    } catch {
-      return {
-        ok: false,
-        fault: { kind: "not_json", message: "the thread sent an output that is not JSON" },
-      };
-    }
-  }
-
-  #note(reading: Reading): void {
-    this.#cpuMs = Math.max(this.#cpuMs, reading.threadCpuMs - this.#place.cpuBeforeMs);
-    this.#peakBytes = Math.max(this.#peakBytes, reading.memoryBytes);
-  }
-
-  #stopWatching(): void {
-    clearTimeout(this.#timer);
-    this.#job.signal.removeEventListener("abort", this.#onAbort);
-  }
-
-  #settle(ending: Ending): void {
-    if (this.#stage === "over") return;
-    this.#stage = "over";
-    this.#options.settle({ ...ending, usage: { cpuMs: this.#cpuMs, memoryPeakBytes: this.#peakBytes } });
+  #cpuFault(): RunFault | undefined {
+    const { cpuMs } = this.job;
+    if (cpuMs === undefined || this.id === 0 || this.#cpuMs <= cpuMs) return undefined;
+    const message = `it used ${Math.round(this.#cpuMs)} ms of processor time; its limit is ${cpuMs} ms`;
+    return { kind: "limit", limit: "cpu", message };
   }
 }
 
-type Ending =
-  | { ok: true; output: Extract<RunResult, { ok: true }>["output"] }
-  | { ok: false; fault: RunFault };
+/**
+ * The fault of a tool that uses more than its limit: of heap, or of heap and buffers together. Buffers that wait to be
+ * collected cannot be told from those in use, so the sum is allowed as many of them as V8 lets gather.
+ */
+function memoryFault(measured: Measurement, limitBytes: number): RunFault | undefined {
+  const overHeap = measured.heapBytes > limitBytes;
+  if (!overHeap && measured.memoryBytes <= limitBytes + BUFFER_GARBAGE_BYTES) return undefined;
+  const [used, limit] = [measured.memoryBytes, limitBytes].map((bytes) => (bytes / MIB).toFixed(1));
+  return { kind: "memory", message: `the tool used ${used} MiB of memory; its limit is ${limit} MiB` };
+}

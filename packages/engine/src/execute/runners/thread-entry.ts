@@ -1,38 +1,72 @@
+import { Writable } from "node:stream";
 import { getHeapStatistics } from "node:v8";
-import { parentPort } from "node:worker_threads";
-import { createDesk, loadFault } from "./entry-desk.ts";
-import { quietOutput } from "./entry-output.ts";
-import { loadOperations } from "./find-tool.ts";
-import { decodeFrame, encodeFrame, type Handover, type Order, type Reading } from "./thread-frames.ts";
+import { type MessagePort, parentPort } from "node:worker_threads";
+import { serveTool } from "./call-server.ts";
+import type { UsageSample, WantedTool } from "./wire.ts";
+import { decodeOrders } from "./wire.ts";
 
-// What runs inside a thread: take the private port, load the tool, then one call after the other, until main
-// ends the thread. The port lives in this closure; a tool that digs it out can only end its own thread with it.
-// Orders that arrive while the module loads wait in the port.
+// What runs inside a thread: take the private port, load the tool, then one call after the other, until the host ends
+// the thread. Port and claims live in this closure; a tool that digs them out can only disturb the calls of its own tool
+// and agent. Orders that arrive while the module loads wait in the port.
 
-const { threadCpuUsage } = process;
-
-quietOutput();
-parentPort?.once("message", (handover: Handover) => void serve(handover));
-
-async function serve(handover: Handover): Promise<void> {
-  const { port, tool } = handover;
-  const post: (frame: string) => void = port.postMessage.bind(port);
-  port.ref();
-  try {
-    const operations = await loadOperations(handover);
-    const take = createDesk({ tool, operations, post, readUsage });
-    port.on("message", (frame: string) => {
-      const { head, body } = decodeFrame(frame);
-      // Main wrote it: its shape needs no check.
-      take(head as Order, body);
-    });
-    post(encodeFrame({ kind: "ready", threadCpuMs: readUsage().threadCpuMs }));
-  } catch (error) {
-    post(encodeFrame({ kind: "unusable", fault: loadFault(error) }));
-  }
+/** The first and only message over the public port. */
+export interface Handover extends WantedTool {
+  port: MessagePort;
+  /** One Int32: the number of the call that was begun last, or a number below zero while the host takes orders back. */
+  claims: SharedArrayBuffer;
 }
 
-function readUsage(): Reading {
+const MAX_TAIL_BYTES = 4_096;
+
+/**
+ * Takes a tool's output away from the host's: stdout is dropped, of stderr the end is kept, and passed on only when the
+ * thread exits, to explain why. (Reading a worker's streams in the host instead would keep the host alive for as long as
+ * the thread lives, and unread they would fill up.) A tool that writes to file descriptor 1 itself gets around this.
+ */
+function quietOutput(): void {
+  const passedOn = process.stderr;
+  let tail = Buffer.alloc(0);
+  replaceStream("stdout", () => {});
+  replaceStream("stderr", (chunk) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-MAX_TAIL_BYTES);
+  });
+  process.on("exit", () => {
+    if (tail.length > 0) passedOn.write(tail);
+  });
+}
+
+function replaceStream(name: "stdout" | "stderr", take: (chunk: Buffer) => void): void {
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      take(chunk);
+      done();
+    },
+  });
+  Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
+}
+
+// Taken before any tool runs, so that a tool that breaks its own globals cannot break this file.
+const { threadCpuUsage } = process;
+const { compareExchange } = Atomics;
+
+quietOutput();
+parentPort?.once("message", ({ port, claims, ...wanted }: Handover) => {
+  const post: (frame: string) => void = port.postMessage.bind(port);
+  const begun = new Int32Array(claims);
+  port.ref();
+  void serveTool(wanted, {
+    post,
+    readUsage,
+    claim: (call) => compareExchange(begun, 0, call - 1, call) === call - 1,
+    onLoaded: (take) => {
+      port.on("message", (message: string) => {
+        for (const { head, body } of decodeOrders(message)) if (head.kind !== "hello") take(head, body);
+      });
+    },
+  });
+});
+
+function readUsage(): UsageSample {
   const cpu = threadCpuUsage();
   const heap = getHeapStatistics();
   return {

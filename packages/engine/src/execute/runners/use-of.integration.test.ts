@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import type { UseOf } from "../../ports/runner.ts";
 import { createJob, createTestHost } from "./fixtures/job.ts";
-import { createThreadRunner } from "./index.ts";
+import { createThreadRunner } from "./thread-runner.ts";
 
 const implementation = {
   kind: "thread" as const,

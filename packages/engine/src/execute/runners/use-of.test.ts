@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { UseOf } from "../../ports/runner.ts";
 import { createJob, createTestHost } from "./fixtures/job.ts";
 import { useTool } from "./fixtures/use-tool.ts";
-import { createInlineRunner } from "./index.ts";
-import { decodeUse, encodeUse } from "./use-of.ts";
+import { decodeUse, encodeUse } from "./host-api.ts";
+import { createInlineRunner } from "./inline-runner.ts";
 
 describe("what a capability is used for", () => {
   it("survives the way to the host, and nothing else does [R3-4]", () => {

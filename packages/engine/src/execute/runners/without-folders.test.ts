@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withoutFolders } from "./without-folders.ts";
+import { withoutFolders } from "./tool-result.ts";
 
 describe("messages about a tool's module", () => {
   it.each([

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { CONVERSATIONS_FILE } from "@sallyport/adapters/conversations";
 import type { SpillKeeping } from "@sallyport/adapters/spill";
-import type { Conversations } from "@sallyport/engine";
+import type { Conversations } from "@sallyport/loop";
 
 /** Conversations, and the long output that was kept for them. */
 export interface Kept {

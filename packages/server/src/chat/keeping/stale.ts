@@ -1,4 +1,4 @@
-import type { ConversationOutline, Conversations } from "@sallyport/engine";
+import type { ConversationOutline, Conversations } from "@sallyport/loop";
 
 /** Every one: what is decided on part of a list would be wrong about the rest. */
 export const EVERY_ONE = Number.MAX_SAFE_INTEGER;

@@ -1,4 +1,4 @@
-import type { AlwaysAllow, ApprovalRecord, ArgumentPattern } from "@sallyport/engine";
+import type { AlwaysAllow, ApprovalRecord, ArgumentPattern, Store } from "@sallyport/engine";
 import {
   type CallAnswer,
   type Failure,
@@ -9,7 +9,7 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { HouseDesk } from "../../desk/index.ts";
+import type { EngineAccess } from "../../desk/index.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
 import { type Io, visible } from "../io.ts";
@@ -21,6 +21,8 @@ import { readInput } from "../read-input.ts";
 import { answerDocument } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { approvalDocument } from "./approvals-look.ts";
+
+const LOOK_EVERY_MS = 100;
 
 interface AnswerOptions extends CommonOptions {
   by?: string;
@@ -72,7 +74,7 @@ export function approveCommand(io: Io, finish: (code: number) => void): Command 
     const { comment, digest } = options;
     const always = alwaysOf(options, session);
     finish(
-      await answer(session, options, (desk, by) =>
+      await answer({ approvalId, session, options }, (desk, by) =>
         desk.approvals.approve(approvalId, {
           by,
           ...(comment !== undefined && { comment }),
@@ -125,7 +127,7 @@ export function denyCommand(io: Io): Command {
     async (approvalId: string, options: AnswerOptions & { reason: string }) => {
       const session = new Session(options, io);
       const by = nameOf(session, options);
-      const record = await session.atDesk(async (desk) =>
+      const record = await session.withEngine(async (desk) =>
         must(await desk.approvals.deny(approvalId, { by, reason: options.reason })),
       );
       session.output.result(approvalDocument(record), () => visible(`Denied: ${record.summary}`));
@@ -144,7 +146,9 @@ export function editCommand(io: Io, finish: (code: number) => void): Command {
       const session = new Session(options, io);
       const given = (await readInput(input, io)) as JsonValue;
       finish(
-        await answer(session, options, (desk, by) => desk.approvals.edit(approvalId, { by, input: given })),
+        await answer({ approvalId, session, options }, (desk, by) =>
+          desk.approvals.edit(approvalId, { by, input: given }),
+        ),
       );
     },
   );
@@ -154,41 +158,67 @@ function withAnswerOptions(command: Command): Command {
   return withCommonOptions(command.option("--by <name>", "who answers (default: you)", personName));
 }
 
+interface Answering {
+  approvalId: string;
+  session: Session;
+  options: AnswerOptions;
+}
+
 /** Takes the answer and, when asked to, runs the call by it. */
 async function answer(
-  session: Session,
-  options: AnswerOptions,
-  say: (desk: HouseDesk, by: string) => ReturnType<HouseDesk["approvals"]["approve"]>,
+  { approvalId, session, options }: Answering,
+  say: (desk: EngineAccess, by: string) => ReturnType<EngineAccess["approvals"]["approve"]>,
 ): Promise<number> {
-  return await session.atDesk(async (desk) => {
+  return await session.withEngine(async (desk) => {
+    // Asked before: afterwards the call may have run already.
+    const goesOn = await desk.goesOnByItself(approvalId);
     const record = must(await say(desk, nameOf(session, options)));
     const grant = await madeGrant(desk, record.approvalId);
     const approval = { ...approvalDocument(record), ...(grant && { grantId: grant.grantId }) };
     if (grant && !session.output.json) tellGrant(grant, session.output);
     const settled = record.standing.state !== "pending";
-    if (!options.run || !settled) return tell(session, { record, approval });
-    const ran = must(await goOn(desk, record.callId));
+    if (!options.run || !settled) return tell(session, { record, approval, goesOn });
+    const ran = must(await goOn(desk, { callId: record.callId, goesOn, session }));
     if (session.output.json) session.output.result({ approval, call: answerDocument(ran) }, () => "");
     else printAnswer(ran, session.output);
     return exitCodeOfAnswer(ran);
   });
 }
 
-async function goOn(desk: HouseDesk, callId: string): Promise<CallAnswer | Failure> {
+/** Runs the call, or waits for the end of the run that the server begins by itself. */
+async function goOn(
+  desk: EngineAccess,
+  { callId, goesOn, session }: { callId: string; goesOn: boolean; session: Session },
+): Promise<CallAnswer | Failure> {
   const { signal, done } = interrupted();
+  const isOver = async (store: Store) => {
+    const call = await store.calls.get(callId);
+    return !call || call.phase === "closed" || call.phase === "unknown";
+  };
   try {
+    if (goesOn) await session.looking(isOver, { everyMs: LOOK_EVERY_MS, signal });
+    if (goesOn && signal.aborted)
+      return failure("E3906", { message: `The server goes on with call ${callId}.` });
     return await desk.resume(callId, { signal, disclosure: "full" });
   } finally {
     done();
   }
 }
 
-function tell(session: Session, { record, approval }: { record: ApprovalRecord; approval: object }): number {
+interface Told {
+  record: ApprovalRecord;
+  approval: object;
+  goesOn: boolean;
+}
+
+function tell(session: Session, { record, approval, goesOn }: Told): number {
   const missing = record.quorum - record.votes.length;
   const next =
     record.standing.state === "pending"
       ? `${missing} more ${missing === 1 ? "person has" : "people have"} to agree.`
-      : `It runs when it is asked for again: sallyport calls resume ${record.callId}`;
+      : goesOn
+        ? `The server runs it now; what comes of it: sallyport calls show ${record.callId}`
+        : `It runs when it is asked for again: sallyport calls resume ${record.callId}`;
   session.output.result(approval, () => visible(`Approved: ${record.summary}\n${next}`));
   return EXIT.success;
 }

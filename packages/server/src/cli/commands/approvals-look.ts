@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type ApprovalRecord,
   type ApprovalState,
   isFinal,
   levelAt,
   levelEndsAt,
+  type Store,
   standingAt,
 } from "@sallyport/engine";
 import { type FileEffects, failure, SallyportError } from "@sallyport/protocol";
@@ -164,10 +164,11 @@ export function watchCommand(io: Io): Command {
     const { signal, done } = interrupted(io.stdout);
     const seen = new Map<string, string>();
     try {
-      while (!signal.aborted) {
-        await showChanges(session, { seen, tenant: options.tenant });
-        await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
-      }
+      const look = async (store: Store) => {
+        await showChanges(store, session, { seen, tenant: options.tenant });
+        return false;
+      };
+      await session.looking(look, { everyMs: LOOK_EVERY_MS, signal });
     } finally {
       done();
     }
@@ -176,11 +177,12 @@ export function watchCommand(io: Io): Command {
 
 /** One line, or one JSON document, for each question that is new or stands otherwise than before. */
 async function showChanges(
+  store: Store,
   session: Session,
   { seen, tenant }: { seen: Map<string, string>; tenant: string | undefined },
 ): Promise<void> {
   const filter = { limit: 200, ...(tenant !== undefined && { tenant }) };
-  const records = await session.reading((store) => store.approvals.list(filter));
+  const records = await store.approvals.list(filter);
   const now = Date.now();
   const first = seen.size === 0;
   for (const read of records.reverse()) {
@@ -194,6 +196,6 @@ async function showChanges(
       : visible(
           `${new Date(now).toISOString()}  ${state.padEnd(9)}  ${record.approvalId}  ${record.summary}`,
         );
-    session.output.data(`${line}\n`);
+    void session.output.data(`${line}\n`);
   }
 }

@@ -1,13 +1,15 @@
 import { accessSync, constants, createReadStream } from "node:fs";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline";
 import {
   type AuditLink,
   auditEntries,
-  ChainCheck,
   type ChainReport,
+  closingLine,
+  ExportCheck,
+  type ExportedChain,
+  type ExportReport,
   exportEntry,
-  importLine,
+  GENESIS,
   type Store,
   verifyChain,
 } from "@sallyport/engine";
@@ -34,7 +36,9 @@ interface VerifyOptions extends CommonOptions {
 
 const VERIFY_HELP = `
 Each tenant's events form a chain of hashes: changing, removing, inserting or moving one breaks it, and the place is
-named. A receipt you kept also shows whether the end was cut off or the whole chain was written anew.
+named. A receipt you kept also shows whether the end was cut off or the whole chain was written anew. An export is
+compared line by line, every field, and must end with its closing line; one from before exports had that line is
+checked as far as it goes and is not called intact.
   $ sallyport audit verify
   $ sallyport audit export > events.jsonl && sallyport audit verify --file events.jsonl
   $ sallyport audit verify --receipt '{"tenant":"local","sequence":5,"hash":"…"}'
@@ -51,11 +55,12 @@ function verifyCommand(io: Io, finish: (code: number) => void): Command {
     const session = new Session(options, io);
     const receipt = options.receipt === undefined ? undefined : await readReceipt(options.receipt, io);
     const { file } = options;
-    const reports =
+    const wanted = { tenant: options.tenant, receipt };
+    const found =
       file === undefined
-        ? await session.reading((store) => verifyStore(store, { tenant: options.tenant, receipt }))
-        : await verifyFile(readable(resolve(io.cwd, file)), receipt);
-    finish(report(reports, session));
+        ? { chains: await session.reading((store) => verifyStore(store, wanted)), problems: [] }
+        : await verifyFile(readable(resolve(io.cwd, file)), wanted);
+    finish(report(found, session));
   });
 }
 
@@ -110,29 +115,36 @@ function noSuchTenant(tenant: string, all: string[]): SallyportError {
   );
 }
 
-async function verifyFile(file: string, receipt: Kept | undefined): Promise<ChainReport[]> {
-  const chains = new Map<string, ChainCheck>();
-  const chainOf = (tenant: string): ChainCheck => {
-    const chain = chains.get(tenant) ?? new ChainCheck(tenant, { receipt: receiptOf(tenant, receipt) });
-    chains.set(tenant, chain);
-    return chain;
-  };
-  let lineNumber = 0;
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
-    lineNumber += 1;
-    if (line.trim() === "") continue;
-    const { tenant, entry } = importLine(line, lineNumber);
-    chainOf(tenant).add(entry);
-  }
-  if (receipt) chainOf(receipt.tenant);
-  return [...chains.values()].map((chain) => chain.finish());
+async function verifyFile(
+  file: string,
+  wanted: { tenant: string | undefined; receipt: Kept | undefined },
+): Promise<ExportReport> {
+  const check = new ExportCheck(wanted.receipt);
+  for await (const line of linesOf(file)) check.add(line);
+  const report = check.finish();
+  const tenants = report.chains.map(({ tenant }) => tenant);
+  if (wanted.tenant === undefined) return report;
+  if (!tenants.includes(wanted.tenant)) throw noSuchTenant(wanted.tenant, tenants);
+  return { ...report, chains: report.chains.filter(({ tenant }) => tenant === wanted.tenant) };
 }
 
-function report(reports: ChainReport[], { output }: Session): number {
-  const intact = reports.every(({ findings }) => findings.length === 0);
-  output.result({ intact, chains: reports }, () => {
-    if (reports.length === 0) return "No events yet.";
-    return reports.map((chain) => chainText(chain, output.style.bind(output))).join("\n");
+/** The lines of a file. Not by `readline`, which also ends lines inside of texts: at U+2028, U+2029 and carriage returns. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of createReadStream(file, "utf8")) {
+    const lines = `${rest}${chunk}`.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) yield line.replace(/\r$/, "");
+  }
+  yield rest;
+}
+
+function report({ chains, problems }: ExportReport, { output }: Session): number {
+  const intact = problems.length === 0 && chains.every(({ findings }) => findings.length === 0);
+  output.result({ intact, problems, chains }, () => {
+    if (chains.length === 0 && intact) return "No events yet.";
+    const wrong = problems.map((problem) => `${output.style("red", "✗")} ${problem}`);
+    return [...chains.map((chain) => chainText(chain, output.style.bind(output))), ...wrong].join("\n");
   });
   return intact ? EXIT.success : EXIT.toolFailed;
 }
@@ -149,20 +161,42 @@ function chainText(
   return [`${style("red", "✗")} ${name}: ${events} events, NOT intact`, ...lines].join("\n");
 }
 
+const EXPORT_HELP = `
+The last line states how many events of each chain the export holds and the newest hash of each, so that a file that
+was cut off does not verify.`;
+
 function exportCommand(io: Io): Command {
   const command = new Command("export")
     .description("write every event as a CloudEvent, one JSON line each, that verifies offline")
-    .option("--tenant <id>", "only this tenant's events");
+    .option("--tenant <id>", "only this tenant's events")
+    .addHelpText("after", EXPORT_HELP);
   return withCommonOptions(command).action(async (options: CommonOptions & { tenant?: string }) => {
     const session = new Session(options, io);
-    await session.reading(async (store) => {
-      const tenants = options.tenant === undefined ? await store.audit.tenants() : [options.tenant];
-      for (const tenant of tenants) await exportChain(store, tenant, session);
-    });
+    await session.reading((store) => exportChains(store, options.tenant, session));
   });
 }
 
-async function exportChain(store: Store, tenant: string, { output }: Session): Promise<void> {
-  for await (const entry of auditEntries(store.audit, tenant))
-    output.data(`${JSON.stringify(exportEntry(entry))}\n`);
+/** As much as is written at once. */
+const CHUNK_CHARS = 64 * 1024;
+
+/** Ends early, without an error, when whoever reads the output has gone. */
+async function exportChains(store: Store, wanted: string | undefined, { output }: Session): Promise<void> {
+  const all = await store.audit.tenants();
+  if (wanted !== undefined && !all.includes(wanted)) throw noSuchTenant(wanted, all);
+  const chains: ExportedChain[] = [];
+  let text = "";
+  for (const tenant of wanted === undefined ? all : [wanted]) {
+    const head = (await store.audit.head(tenant)) ?? GENESIS;
+    const chain = { tenant, events: 0, sequence: 0, hash: GENESIS.hash };
+    for await (const entry of auditEntries(store.audit, tenant)) {
+      text += `${JSON.stringify(exportEntry(entry))}\n`;
+      Object.assign(chain, { events: chain.events + 1, sequence: entry.sequence, hash: entry.hash });
+      if (text.length < CHUNK_CHARS) continue;
+      if (!(await output.data(text))) return;
+      text = "";
+    }
+    // A chain whose end is gone from the store is exported as one that lacks its end.
+    chains.push(chain.sequence < head.sequence ? { ...chain, ...head } : chain);
+  }
+  await output.data(`${text}${closingLine(chains)}\n`);
 }

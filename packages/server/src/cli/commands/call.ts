@@ -90,7 +90,7 @@ async function call(
   const input = await readInput(line.input, io);
   const token = await readToken(options.token, io);
   const onApproval = options.onApproval ?? session.config.approvals.onApproval;
-  const answer = await session.atDesk((desk) =>
+  const answer = await session.withEngine((desk) =>
     interruptible((signal) =>
       desk.call({
         tool,
@@ -98,7 +98,7 @@ async function call(
         caller: session.caller(options),
         signal,
         disclosure: "full",
-        // Waiting is done here, outside the house: others can write to it meanwhile.
+        // Waiting is done here, outside the server: others can write to it meanwhile.
         onApproval: onApproval === "deny" ? "deny" : "pending",
         ...(token !== undefined && { token }),
         ...(options.requireApproval && { requireApproval: true }),

@@ -1,6 +1,8 @@
-import type { CallFilter, CallRecord, Verdict } from "@sallyport/engine";
-import { CALL_STATUSES, type CallStatus, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
+import type { CallFilter, CallRecord, RecoveryVerdict } from "@sallyport/engine";
+import { failure, INVOCATION_FILTERS, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { type EngineAccess, reachDesk } from "../../desk/index.ts";
+import { stageFilter } from "../../stage-filter.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { type Io, table, visible } from "../io.ts";
 import { printAnswer } from "../print-answer.ts";
@@ -23,7 +25,7 @@ export function callsCommand(io: Io, finish: (code: number) => void): Command {
 
 interface ListOptions extends CommonOptions {
   tool?: string;
-  status?: CallStatus;
+  status?: (typeof INVOCATION_FILTERS)[number];
   phase?: CallRecord["phase"];
   tenant?: string;
   agent?: string;
@@ -33,11 +35,11 @@ interface ListOptions extends CommonOptions {
 
 function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("newest calls first")
+    .description("newest calls first; those a server runs that are not on record yet come before all others")
     .option("--tool <id>", "only calls of this tool")
     .option("--tenant <id>", "only calls of this tenant")
     .option("--agent <id>", "only calls of this agent")
-    .addOption(new Option("--status <status>", "only calls that ended so").choices(CALL_STATUSES))
+    .addOption(new Option("--status <status>", "only calls that stand so").choices(INVOCATION_FILTERS))
     .addOption(
       new Option("--phase <phase>", "only calls in this phase").choices([
         "waiting",
@@ -51,10 +53,42 @@ function listCommand(io: Io): Command {
     .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 20);
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
-    const { config: _config, stateDir: _stateDir, json: _json, ...filter } = options;
-    const records = await session.reading((store) => store.calls.list(filter satisfies CallFilter));
-    session.output.result(records.map(recordDocument), () => listText(records));
+    const { config: _config, stateDir: _stateDir, json: _json, status, limit, ...rest } = options;
+    const narrowed = { ...rest, ...(status !== undefined && stageFilter(status)) };
+    // A status and a phase that exclude each other: no call has both.
+    const isImpossible = rest.phase !== undefined && rest.phase !== narrowed.phase;
+    const calls = isImpossible ? [] : await listed({ ...narrowed, limit }, session);
+    const isNarrowed = Object.keys(narrowed).length > 0;
+    session.output.result(calls.map(listDocument), () => listText(calls, isNarrowed));
   });
+}
+
+type RunningCall = Awaited<ReturnType<EngineAccess["running"]>>[number];
+type ListedCall = CallRecord | (RunningCall & Pick<CallRecord, "phase"> & { closing?: undefined });
+
+async function listed(filter: CallFilter, session: Session): Promise<ListedCall[]> {
+  // First those that run: one that ends meanwhile is on record then, and the record counts.
+  const running = await unrecorded(filter, session);
+  const records = await session.reading((store) => store.calls.list(filter));
+  const onRecord = new Set(records.map(({ callId }) => callId));
+  return [...running.filter(({ callId }) => !onRecord.has(callId)), ...records];
+}
+
+/** Calls that a server runs and that are not on record yet; they come before the first page. */
+async function unrecorded(
+  { phase = "executing", status, before, ...filter }: CallFilter,
+  { config, output }: Session,
+): Promise<ListedCall[]> {
+  if (phase !== "executing" || status !== undefined || before !== undefined) return [];
+  try {
+    const desk = await reachDesk(config.stateFolder);
+    const running = (await desk?.running(filter)) ?? [];
+    desk?.close();
+    return running.filter(({ onRecord }) => !onRecord).map((call) => ({ ...call, phase }));
+  } catch (error) {
+    output.note(`! The list lacks calls that run and are not on record yet: ${String(error)}`);
+    return [];
+  }
 }
 
 function rows(text: string): number {
@@ -65,9 +99,9 @@ function rows(text: string): number {
   return count;
 }
 
-function listText(records: CallRecord[]): string {
+function listText(calls: ListedCall[], isNarrowed: boolean): string {
   const header = ["CALL", "STARTED", "TOOL", "OPERATION", "AGENT", "STATUS"];
-  const lines = records.map((record) => [
+  const lines = calls.map((record) => [
     record.callId,
     new Date(record.startedAt).toISOString(),
     `${record.tool}@${record.version}`,
@@ -77,8 +111,16 @@ function listText(records: CallRecord[]): string {
   ]);
   return table(
     [header, ...lines],
-    'No calls yet. Make one: sallyport call calculator --operation add \'{"a":2,"b":3}\'',
+    isNarrowed
+      ? "No call matches."
+      : 'No calls yet. Make one: sallyport call calculator --operation add \'{"a":2,"b":3}\'',
   );
+}
+
+function listDocument(call: ListedCall) {
+  return "input" in call
+    ? recordDocument(call)
+    : { ...call, startedAt: new Date(call.startedAt).toISOString() };
 }
 
 function showCommand(io: Io): Command {
@@ -150,7 +192,7 @@ function recoverCommand(io: Io, finish: (code: number) => void): Command {
 }
 
 async function showVerdicts(session: Session): Promise<number> {
-  const verdicts = await session.inHouse(async ({ recovered }) => recovered);
+  const verdicts = await session.inRuntime(async ({ recovered }) => recovered);
   const document = verdicts.map((given) => ({
     callId: given.callId,
     verdict: given.verdict,
@@ -162,7 +204,7 @@ async function showVerdicts(session: Session): Promise<number> {
   return EXIT.success;
 }
 
-function reasonOf(verdict: Verdict): string {
+function reasonOf(verdict: RecoveryVerdict): string {
   return verdict.verdict === "completed" ? "its outcome is on record" : verdict.reason;
 }
 
@@ -177,7 +219,7 @@ async function closeCall(callId: string, options: RecoverOptions, session: Sessi
   const result =
     options.result === undefined ? undefined : ((await readInput(options.result, session.io)) as JsonValue);
   const by = session.caller({}).user ?? "operator";
-  const closed = await session.atDesk((desk) =>
+  const closed = await session.withEngine((desk) =>
     desk.closeByPerson({ callId, as, note, by, ...(result !== undefined && { result }) }),
   );
   if ("code" in closed) throw new SallyportError(closed);

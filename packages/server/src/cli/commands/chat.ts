@@ -1,4 +1,4 @@
-import { TOOLS_MODES } from "@sallyport/engine/loop";
+import { TOOLS_MODES } from "@sallyport/loop";
 import { Command, Option } from "commander";
 import type { ChatOptions } from "../../chat/run-chat.ts";
 import type { Io } from "../io.ts";
@@ -24,7 +24,7 @@ export function chatCommand(io: Io, finish: (code: number) => void): Command {
     .option("--model <provider/model>", "model to talk with (default: models.default)")
     .option("--cwd <folder>", "folder its tools work in (default: this one)")
     .addOption(new Option("--mode <mode>", "what becomes of tool calls").choices(TOOLS_MODES))
-    .option("--resume <id>", "go on with an earlier conversation, or with the last")
+    .option("--resume <id>", "go on with an earlier conversation (its id may be shortened), or with the last")
     .addOption(
       new Option(
         "--recover <way>",

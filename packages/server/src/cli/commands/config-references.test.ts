@@ -29,6 +29,14 @@ function issuesOf(config: string, files: Record<string, { text: string; mode?: n
 const FROM_ENV = `webhooks: { secret: { env: ${VARIABLE} } }\n`;
 const FROM_FILE = "webhooks: { secret: { file: hook.secret } }\n";
 
+it("a capability that a start refuses is refused", () => {
+  expect(issuesOf("capabilities: [{ id: custom.thing }]\n")).toEqual([]);
+  for (const id of ["state.read", "Bad Name", "x..y"]) {
+    const [issue] = issuesOf(`capabilities: [{ id: "${id}" }]\n`);
+    expect(issue, id).toMatchObject({ path: expect.stringContaining("sallyport.yaml:1") });
+  }
+});
+
 describe("the secret of webhooks", () => {
   it("is missed when its variable is not set, and the variable is named", () => {
     expect(issuesOf(FROM_ENV)).toMatchObject([

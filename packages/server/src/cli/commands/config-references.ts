@@ -5,6 +5,7 @@ import type { ConfigReading, LoadedConfig } from "../../config/load.ts";
 import { keyText } from "../../config/schema-issues.ts";
 import { refuseWideBinding } from "../../http/guard/wide-binding.ts";
 import { loadPolicyFile } from "../../policy/load-policy.ts";
+import { capabilitiesOf } from "../../runtime/authority.ts";
 import { configuredWebhookSecrets } from "../../webhooks/configured-secret.ts";
 import { originText } from "./config-values.ts";
 
@@ -41,10 +42,14 @@ export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Iss
         },
       ]
     : [];
-  return [...missing, ...binding, ...secret, ...policyIssues(config)];
+  const refused = capabilitiesOf(config);
+  const capabilities = isFailure(refused)
+    ? [{ path: place(["capabilities"]), reason: refused.message, suggestion: refused.advice }]
+    : [];
+  return [...missing, ...binding, ...secret, ...capabilities, ...policyIssues(config)];
 }
 
-/** Why webhooks could not be signed. The house's own secret is made at the start, so only a configured one is looked at. */
+/** Why webhooks could not be signed. The server's own secret is made at the start, so only a configured one is looked at. */
 function secretTrouble({ webhooks, folder }: LoadedConfig): Failure | undefined {
   const read = webhooks.secret && configuredWebhookSecrets(webhooks.secret, folder);
   return read && isFailure(read) ? read : undefined;

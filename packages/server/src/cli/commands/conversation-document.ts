@@ -1,5 +1,5 @@
 import type { OutputSize } from "@sallyport/adapters/spill";
-import type { ConversationOutline, OpenBatch, Turn } from "@sallyport/engine";
+import type { ConversationOutline, OpenBatch, Turn } from "@sallyport/loop";
 
 /** All that is shown of one conversation. */
 export interface ShownConversation {

@@ -1,4 +1,4 @@
-import type { OpenBatch, Turn } from "@sallyport/engine";
+import type { OpenBatch, Turn } from "@sallyport/loop";
 import { describe, expect, it } from "vitest";
 import type { ShownConversation } from "./conversation-document.ts";
 import { conversationDocument } from "./conversation-document.ts";

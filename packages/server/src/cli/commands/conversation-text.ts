@@ -1,7 +1,8 @@
+import type { OpenBatch, ToolResultTurn, ToolUseTurn, Turn } from "@sallyport/loop";
+import { resultsByCall } from "../../results-by-call.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Output, visible } from "../io.ts";
 import { sizeText } from "../parse-size.ts";
-import { type CallState, type Entry, entriesOf } from "./conversation-calls.ts";
 import type { ShownConversation } from "./conversation-document.ts";
 
 const RESULT_LINES = 12;
@@ -92,4 +93,55 @@ function indented(text: string): string[] {
 /** A name with line breaks in it must not look like another line. */
 function oneLine(text: string): string {
   return visible(text.replaceAll(/[\n\t]/g, " "));
+}
+
+/** What became of a tool call, as far as the conversation knows. */
+type CallState = "done" | "failed" | "no result" | "waits for its result" | "was coming in";
+
+/** An entry of the history as people read it: a result stands with its call. */
+type Entry =
+  | { kind: "words"; turn: Exclude<Turn, ToolUseTurn | ToolResultTurn> }
+  | {
+      kind: "call";
+      id: string;
+      name: string;
+      arguments: string;
+      at: number;
+      state: CallState;
+      content?: string;
+    }
+  | { kind: "result"; turn: ToolResultTurn };
+
+/** A history with its open batch, in order. */
+function entriesOf(turns: readonly Turn[], batch: OpenBatch | undefined): Entry[] {
+  const results = resultsByCall(turns);
+  const taken = new Set(results.values());
+  const entries = turns.flatMap((turn): Entry[] => {
+    if (turn.kind === "tool_use") return [callEntry(turn, { result: results.get(turn), batch })];
+    if (turn.kind !== "tool_result") return [{ kind: "words", turn }];
+    return taken.has(turn) ? [] : [{ kind: "result", turn }];
+  });
+  return [...entries, ...comingIn(batch)];
+}
+
+function callEntry(
+  { id, name, arguments: given, at }: ToolUseTurn,
+  { result, batch }: { result: ToolResultTurn | undefined; batch: OpenBatch | undefined },
+): Entry {
+  const open = result ? undefined : batch?.calls.find((call) => call.id === id);
+  const known = result ?? open?.result;
+  const call = { kind: "call", id, name, arguments: given, at } as const;
+  if (known) return { ...call, state: known.isError ? "failed" : "done", content: known.content };
+  return { ...call, state: open ? "waits for its result" : "no result" };
+}
+
+/** What a batch that was never sealed holds is in no history yet. */
+function comingIn(batch: OpenBatch | undefined): Entry[] {
+  if (batch?.phase !== "streaming") return [];
+  const { text, openedAt: at, calls } = batch;
+  const words: Entry[] = text === "" ? [] : [{ kind: "words", turn: { kind: "assistant", text, at } }];
+  const begun = calls.map(({ id, name, arguments: given }): Entry => {
+    return { kind: "call", id, name, arguments: given, at, state: "was coming in" };
+  });
+  return [...words, ...begun];
 }

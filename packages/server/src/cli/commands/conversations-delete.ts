@@ -1,4 +1,5 @@
-import type { ConversationOutline } from "@sallyport/engine";
+import type { Engine } from "@sallyport/engine";
+import type { ConversationOutline, Conversations } from "@sallyport/loop";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { EVERY_ONE, forget, type Kept } from "../../chat/keeping/index.ts";
@@ -7,11 +8,10 @@ import { EXIT } from "../exit-codes.ts";
 import { type Io, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { outlineTable } from "./conversations-look.ts";
-import { holdingFolder, holdingHouse, inConversations } from "./conversations-opened.ts";
+import { holdingFolder, holdingRuntime, inConversations } from "./conversations-opened.ts";
 import { findConversation } from "./find-conversation.ts";
 import { type Removal, settled } from "./removal.ts";
 import { removalDocument, removalText } from "./removal-text.ts";
-import { withdrawCalls } from "./withdraw-calls.ts";
 
 interface DeleteOptions extends CommonOptions {
   yes?: boolean;
@@ -87,7 +87,7 @@ async function deleted(chosen: readonly ConversationOutline[], work: Deleting): 
     return settled(kept, { forgotten: await forget(kept, ids, { openToo: force }), outlines: chosen });
   };
   if (!force) return await holdingFolder(session, () => inConversations(session, remove));
-  return await holdingHouse(session, (engine) =>
+  return await holdingRuntime(session, (engine) =>
     inConversations(session, async (kept) => {
       await withdrawCalls(ids, { engine, conversations: kept.conversations });
       return await remove(kept);
@@ -102,4 +102,19 @@ function stayed(chosen: readonly ConversationOutline[], { gone }: Removal): stri
   return left.map(
     ({ conversationId }) => `! ${conversationId} was not deleted: it is in use by now, or gone already.`,
   );
+}
+
+/** Calls of open batches that wait for a person would wait for nothing once their conversation is gone. */
+async function withdrawCalls(
+  conversationIds: readonly string[],
+  { engine, conversations }: { engine: Engine; conversations: Conversations },
+): Promise<void> {
+  for (const conversationId of conversationIds) {
+    const batch = await conversations.journal.openOf(conversationId);
+    for (const { callId } of batch?.calls ?? []) {
+      const standing = callId === undefined ? undefined : await engine.standing(callId);
+      if (callId === undefined || standing?.status !== "pending_approval") continue;
+      await engine.cancelCall(callId, { reason: "the conversation was deleted" });
+    }
+  }
 }

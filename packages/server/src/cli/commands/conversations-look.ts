@@ -1,4 +1,4 @@
-import type { ConversationOutline } from "@sallyport/engine";
+import type { ConversationOutline } from "@sallyport/loop";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { EVERY_ONE } from "../../chat/keeping/index.ts";

@@ -1,9 +1,9 @@
-import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { openSpillKeeping } from "@sallyport/adapters/spill";
-import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { createMemoryConversations, type Engine } from "@sallyport/engine";
+import type { Engine } from "@sallyport/engine";
+import { createMemoryConversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { hasConversations, type Kept, outputFolderIn } from "../../chat/keeping/index.ts";
+import { openConversations, openStore } from "../../runtime/store.ts";
 import type { Session } from "../session.ts";
 
 /** Opens what is kept, for the time of `use`, also while a chat or a server has the folder. Makes no file. */
@@ -11,9 +11,9 @@ export async function inConversations<Result>(
   { config }: Session,
   use: (kept: Kept) => Promise<Result>,
 ): Promise<Result> {
-  const { stateFolder: folder, durability } = config;
+  const { stateFolder: folder } = config;
   const conversations = hasConversations(folder)
-    ? await openSqliteConversations({ folder, durability })
+    ? await openConversations(config)
     : createMemoryConversations();
   try {
     return await use({ conversations, output: openSpillKeeping(outputFolderIn(folder)) });
@@ -27,8 +27,7 @@ export async function holdingFolder<Result>(
   { config }: Session,
   use: () => Promise<Result>,
 ): Promise<Result> {
-  const { stateFolder: folder, durability } = config;
-  const store = await openSqliteStore({ folder, durability }).catch(advised);
+  const store = await openStore(config).catch(advised);
   try {
     return await use();
   } finally {
@@ -37,11 +36,11 @@ export async function holdingFolder<Result>(
 }
 
 /** As `holdingFolder`, with an engine: for what calls of a conversation have to be told. */
-export async function holdingHouse<Result>(
+export async function holdingRuntime<Result>(
   session: Session,
   use: (engine: Engine) => Promise<Result>,
 ): Promise<Result> {
-  return await session.inHouse(({ engine }) => use(engine)).catch(advised);
+  return await session.inRuntime(({ engine }) => use(engine)).catch(advised);
 }
 
 function advised(error: unknown): never {

@@ -1,6 +1,6 @@
 import type { CallAnswer } from "@sallyport/protocol";
 import { Command } from "commander";
-import { openHouse } from "../../compose.ts";
+import { openRuntime } from "../../runtime/runtime.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
 import { answerDocument, failureText } from "../render-answer.ts";
@@ -15,7 +15,7 @@ const STAGES: Record<string, string> = {
   FAILED: "the input is wrong: the tool was never asked",
   DENIED: "nobody allows it: the tool was never asked",
   ABORTED: "it was stopped from outside",
-  ROLLED_BACK: "what it changed in its state is undone, and that is proved",
+  ROLLED_BACK: "what it changed through Sallyport is undone, and that is proved",
 };
 
 const NEXT = `
@@ -39,7 +39,7 @@ export function demoCommand(io: Io, finish: (code: number) => void): Command {
 
 async function demo(session: Session): Promise<number> {
   const { output } = session;
-  const house = await openHouse({ config: session.config });
+  const runtime = await openRuntime({ config: session.config });
   try {
     const caller = session.caller({});
     const calls = [
@@ -49,7 +49,7 @@ async function demo(session: Session): Promise<number> {
     ];
     const answers: CallAnswer[] = [];
     for (const { title, operation, input } of calls) {
-      const answer = await house.engine.call({ tool: "calculator", operation, input, caller });
+      const answer = await runtime.engine.call({ tool: "calculator", operation, input, caller });
       answers.push(answer);
       if (!output.json) output.note(`\n${story(title, { operation, input }, answer, session)}`);
     }
@@ -57,7 +57,7 @@ async function demo(session: Session): Promise<number> {
     const [first] = answers;
     return first ? exitCodeOfAnswer(first) : EXIT.internal;
   } finally {
-    await house.close();
+    await runtime.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ConversationOutline } from "@sallyport/engine";
+import type { ConversationOutline } from "@sallyport/loop";
 import { isFailure } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

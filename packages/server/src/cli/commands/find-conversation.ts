@@ -1,4 +1,3 @@
-import type { ConversationOutline } from "@sallyport/engine";
 import { type Failure, failure, nearestName } from "@sallyport/protocol";
 
 /** Shorter ones are too likely a slip: an empty variable of a script would name whatever there is. */
@@ -6,11 +5,12 @@ const LEAST_CHARS = 4;
 const NAMED = 3;
 const LIST = "See those there are with `sallyport conversations list --all`.";
 
+interface Named {
+  conversationId: string;
+}
+
 /** The conversation of this id, of this unique beginning of one, or the `last` used; `all` has the last used first. */
-export function findConversation(
-  wanted: string,
-  all: readonly ConversationOutline[],
-): ConversationOutline | Failure {
+export function findConversation<Kept extends Named>(wanted: string, all: readonly Kept[]): Kept | Failure {
   const found = wanted === "last" ? all[0] : all.find(({ conversationId }) => conversationId === wanted);
   if (found) return found;
   if (wanted === "last") return failure("E3917", { message: "There is no conversation yet.", advice: LIST });
@@ -24,7 +24,7 @@ export function findConversation(
   return begun.length === 1 ? only : ambiguous(wanted, begun);
 }
 
-function unknown(wanted: string, all: readonly ConversationOutline[]): Failure {
+function unknown(wanted: string, all: readonly Named[]): Failure {
   const message = `There is no conversation ${wanted}.`;
   // Those of which a beginning was meant are as long as what was given.
   const beginnings = all.map(({ conversationId }) => conversationId.slice(0, Math.max(1, wanted.length)));
@@ -34,7 +34,7 @@ function unknown(wanted: string, all: readonly ConversationOutline[]): Failure {
   return failure("E3917", { message, advice });
 }
 
-function ambiguous(wanted: string, begun: readonly ConversationOutline[]): Failure {
+function ambiguous(wanted: string, begun: readonly Named[]): Failure {
   const named = begun.slice(0, NAMED).map(({ conversationId }) => conversationId);
   const more = begun.length > NAMED ? ` and ${begun.length - NAMED} more` : "";
   const message = `${begun.length} conversations begin with ${wanted}: ${named.join(", ")}${more}.`;

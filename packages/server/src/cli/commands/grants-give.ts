@@ -1,14 +1,14 @@
 import type { CapabilityGrant, GrantConstraint, GrantRecord } from "@sallyport/engine";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
-import type { HouseDesk } from "../../desk/index.ts";
+import type { EngineAccess } from "../../desk/index.ts";
 import type { Io } from "../io.ts";
 import { Session, withCommonOptions } from "../session.ts";
 import { type GiveOptions, granteeOf, withGiveOptions } from "./grant-options.ts";
 import { grantDocument, grantText } from "./grant-text.ts";
 
-type GrantDraft = Parameters<HouseDesk["grants"]["issue"]>[0];
-type DelegationDraft = Parameters<HouseDesk["grants"]["delegate"]>[1];
+type GrantDraft = Parameters<EngineAccess["grants"]["issue"]>[0];
+type DelegationDraft = Parameters<EngineAccess["grants"]["delegate"]>[1];
 
 const ISSUE_HELP = `
 Without --resource, --action and --condition the grant is unrestricted; without --ttl it holds until it is revoked.
@@ -80,9 +80,9 @@ export function delegateCommand(io: Io): Command {
 
 async function give(
   session: Session,
-  make: (desk: HouseDesk) => Promise<CapabilityGrant | Failure>,
+  make: (desk: EngineAccess) => Promise<CapabilityGrant | Failure>,
 ): Promise<void> {
-  const grant = await session.atDesk(make);
+  const grant = await session.withEngine(make);
   if (isFailure(grant)) throw new SallyportError(grant);
   const now = Date.now();
   session.output.result(grantDocument(grant, now), () => `Gave ${grantText(grant, now)}`);

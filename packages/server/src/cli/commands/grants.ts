@@ -76,7 +76,7 @@ function revokeCommand(io: Io): Command {
     async (grantId: string, options: CommonOptions & { reason: string }) => {
       const session = new Session(options, io);
       const by = session.caller({}).user ?? "operator";
-      const done = await session.atDesk((desk) =>
+      const done = await session.withEngine((desk) =>
         desk.grants.revoke(grantId, { by, reason: options.reason }),
       );
       if (isFailure(done)) throw new SallyportError(done);

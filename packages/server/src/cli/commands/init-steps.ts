@@ -1,11 +1,60 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { configKeys } from "../../config/config-keys.ts";
 import { CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { currentKid, initKeys, keyFolder } from "../../keys/index.ts";
 import { ensureOperatorKey, OPERATOR_KEY_FILE } from "../../keys/operator-key.ts";
-import { exampleConfig } from "./init-config.ts";
 import { EXAMPLE_TOOL, linkEngine } from "./init-tool.ts";
+
+/** Keys that a newcomer looks for, shown with their defaults. */
+const SHOWN: Readonly<Record<string, readonly string[]>> = {
+  http: ["host", "port", "callers", "shutdownSeconds"],
+  limits: ["concurrentCalls", "concurrentCallsPerAgent", "queuedCalls"],
+  approvals: ["onApproval", "quorum"],
+  log: ["level"],
+  loop: ["mode", "allow_parallel"],
+};
+
+/** A commented configuration with one tool in it; what is commented out are the defaults. */
+function exampleConfig(): string {
+  const parts = Object.entries(SHOWN).map(([part, keys]) => partText(part, keys));
+  return `# Sallyport's configuration for this folder. Paths start here.
+#   sallyport config check           is it right?
+#   sallyport config explain KEY     what does a key mean?
+#   kill -HUP <pid of the server>    apply changes of tools, grants, agents, policy and limits
+
+# ${described("tools")}
+tools:
+  - ${EXAMPLE_TOOL.module}
+
+# ${described("grants")}
+grants:
+  - id: anyone-may-greet
+    tools: [${EXAMPLE_TOOL.id}]
+
+# ${described("policy")}
+# policy:
+#   files: [rules.yaml]
+
+${parts.join("\n")}`;
+}
+
+function partText(part: string, keys: readonly string[]): string {
+  const lines = keys.map((name) => {
+    const setting = `${name}: ${String(preset(`${part}.${name}`))}`;
+    return `#   ${setting.padEnd(28)} # ${described(`${part}.${name}`)}`;
+  });
+  return `# ${described(part)}\n# ${part}:\n${lines.join("\n")}\n`;
+}
+
+function described(name: string): string {
+  return configKeys().find(({ key }) => key === name)?.description ?? "";
+}
+
+function preset(name: string): unknown {
+  return configKeys().find(({ key }) => key === name)?.default;
+}
 
 /** One thing that init sees to. */
 export interface InitStep {
@@ -67,7 +116,7 @@ function placeExample(folder: string): InitStep[] {
   ];
 }
 
-/** The keys that sign tokens, and the one people show who run this house. */
+/** The keys that sign tokens, and the one people show who run this server. */
 async function placeKeys(stateFolder: string): Promise<InitStep[]> {
   const folder = keyFolder(stateFolder);
   const known = typeof currentKid(folder) === "string";

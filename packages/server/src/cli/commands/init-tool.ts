@@ -20,7 +20,7 @@ export const greet = defineTool({
   name: "Greet",
   description: "Says hello to somebody.",
   sideEffects: "none",
-  limits: { timeoutMs: 5_000 },
+  limits: { timeoutMs: 30_000 },
   input: {
     $schema,
     type: "object",

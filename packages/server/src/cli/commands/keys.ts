@@ -17,13 +17,13 @@ const MAX_KEEP = 100;
 
 const HELP = `
 The keys are in the folder "keys" of the state folder, for its owner alone. "jwks.json" there is public: give it to
-whoever has to check this house's tokens.
+whoever has to check this runtime's tokens.
   $ sallyport keys init
   $ sallyport keys list
   $ sallyport keys rotate              the key before goes on being accepted
   $ sallyport keys rotate --keep 0     after a leak: every earlier token is refused`;
 
-/** `sallyport keys`: what this house signs its tokens with. */
+/** `sallyport keys`: what this server signs its tokens with. */
 export function keysCommand(io: Io, _finish: (code: number) => void): Command {
   const command = new Command("keys")
     .description("make, rotate and list the keys that sign tokens")
@@ -88,7 +88,7 @@ function rotatedText({ kid, previous = "none", kept, dropped }: KeyChange, maxLi
 }
 
 function listCommand(io: Io): Command {
-  const command = new Command("list").description("the keys tokens of this house are accepted from");
+  const command = new Command("list").description("the keys tokens of this server are accepted from");
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
     const folder = keyFolder(session.config.stateFolder);

@@ -100,6 +100,7 @@ function explainCommand(io: Io): Command {
     .option("--agent <id>", "agent to ask for")
     .option("--tenant <id>", "tenant to ask for")
     .option("--user <id>", "user to ask for")
+    .option("--user-verified", "what if a token named the user")
     .option("--session <id>", "session to ask for")
     .option("--at <time>", "when (default: now)", moment)
     .addOption(new Option("--risk <risk>", "what if it had this risk").choices(RISKS))

@@ -1,4 +1,4 @@
-import { createMemoryConversations } from "@sallyport/engine";
+import { createMemoryConversations } from "@sallyport/loop";
 import { describe, expect, it } from "vitest";
 import { NO_REMOVAL, settled } from "./removal.ts";
 import { removalDocument, removalText } from "./removal-text.ts";

@@ -1,5 +1,5 @@
 import type { OutputSize } from "@sallyport/adapters/spill";
-import type { ConversationOutline } from "@sallyport/engine";
+import type { ConversationOutline } from "@sallyport/loop";
 import type { Forgotten, Kept } from "../../chat/keeping/index.ts";
 
 /** What was removed. */

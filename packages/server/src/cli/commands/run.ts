@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Engine } from "@sallyport/engine";
 import { type CallAnswer, DEFAULT_LIMITS, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
-import { implementationOf } from "../../compose.ts";
+import { implementationOf } from "../../runtime/tools.ts";
 import { askToCommit } from "../ask-to-commit.ts";
 import { effectsText } from "../effects-text.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
@@ -90,9 +90,9 @@ async function run(argv: string[], options: RunOptions, io: Io): Promise<number>
   if (asks && options.allowHost.length > 0) {
     throw misuse("A command that may reach hosts cannot be tried out first. Add --commit or --dry-run.");
   }
-  const answer = await session.inHouse(
+  const answer = await session.inRuntime(
     async ({ engine }) => await inSandbox(engine, { argv, options, asks, session }),
-    { grants: [GRANT] },
+    { grants: [GRANT], services: true },
   );
   tell(answer, { options, session, isShown: asks });
   return exitCodeFor(answer);

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import type { Override } from "../../config/overrides.ts";
-import { serveHouse } from "../../serve/serve-house.ts";
+import { serve } from "../../serve/serve.ts";
 import { createServerLog } from "../../serve/server-log.ts";
 import { startText } from "../../serve/start-text.ts";
 import { type Io, Output } from "../io.ts";
@@ -21,7 +21,7 @@ Opens the HTTP door and stays until it is told to stop. Everything else is in sa
 Signals: SIGTERM and SIGINT (Ctrl-C) stop it: no new requests, calls that run may finish for http.shutdownSeconds; a second
 one ends them at once. SIGHUP applies a changed configuration; a wrong one changes nothing, and the log says where it is wrong.`;
 
-/** `sallyport serve`: the house as a server. */
+/** `sallyport serve`: the server as a server. */
 export function serveCommand(io: Io, _finish: (code: number) => void): Command {
   const command = new Command("serve")
     .description("open the HTTP door and stay")
@@ -34,10 +34,11 @@ export function serveCommand(io: Io, _finish: (code: number) => void): Command {
     const { config: file, stateDir, json } = options;
     const config = loadConfig({ file, stateDir, cwd: io.cwd, flags: flagsOf(options) });
     const output = new Output(io, json === true);
-    await serveHouse({
+    await serve({
       config,
       log: createServerLog({ log: config.log, stream: io.stderr }),
       onOpen: (report) => output.result(report, () => startText(report, output)),
+      ...(io.signals && { signals: io.signals }),
     });
   });
 }

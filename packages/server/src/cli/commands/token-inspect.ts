@@ -18,7 +18,7 @@ interface InspectFlags extends CommonOptions {
 const DATES = ["iat", "nbf", "exp"];
 
 const HELP = `
-Needs no key to show what a token says; with the keys of this house and of the issuers in the configuration it also
+Needs no key to show what a token says; with the keys of this runtime and of the issuers in the configuration it also
 checks the signature. Say what a call would ask for to have that checked too. The signature itself is never printed.
   $ sallyport token inspect @token.jwt
   $ pass show agent-token | sallyport token inspect

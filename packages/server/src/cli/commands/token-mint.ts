@@ -1,7 +1,7 @@
-import { createTokenChecker, type MintClaims, mintToken, type TokenRules, uuidV7 } from "@sallyport/engine";
+import { type MintClaims, mintToken, TokenChecker, type TokenRules, uuidV7 } from "@sallyport/engine";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
-import { HOUSE_ISSUER, type HouseKeys, keyFolder, loadKeys, tokenRulesOf } from "../../keys/index.ts";
+import { HOUSE_ISSUER, keyFolder, loadKeys, type SigningKeys, tokenRulesOf } from "../../keys/index.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Io, visible } from "../io.ts";
 import { parseLength } from "../parse-length.ts";
@@ -11,6 +11,7 @@ import { type HostFlag, networkClaim, type PathFlag, pathsClaim } from "./token-
 interface MintOptions extends CommonOptions {
   agent: string;
   tenant: string;
+  user?: string;
   tool: string;
   toolVersion: string;
   ttl: number;
@@ -30,12 +31,13 @@ A token has one mode for all its paths, and each of its ports is open on each of
   $ sallyport token mint --agent agent-7 --tenant acme --tool 'web.*' --tool-version ^1.0.0 --ttl 1h \\
       --host api.example.com:443 --secret api_key`;
 
-/** `sallyport token mint`: a token signed by this house. */
+/** `sallyport token mint`: a token signed by this server. */
 export function mintCommand(io: Io): Command {
   const command = new Command("mint")
-    .description("make a capability token, signed by this house")
+    .description("make a capability token, signed by this server")
     .requiredOption("--agent <id>", "the agent that gets it")
     .requiredOption("--tenant <id>", "the agent's tenant")
+    .option("--user <id>", "the person it acts for; its calls cannot name another")
     .requiredOption("--tool <id>", "the tool it may call; `*` stands for any run of characters")
     .option("--tool-version <range>", "versions of the tool, as a SemVer range", "*")
     .option(
@@ -63,12 +65,12 @@ interface Minted {
   expiresAt: number;
 }
 
-function minted(claims: MintClaims, keys: HouseKeys, rules: TokenRules): Minted {
+function minted(claims: MintClaims, keys: SigningKeys, rules: TokenRules): Minted {
   const token = mintToken(claims, keys.current);
   const { agent, tenant, tool } = claims;
   // Whatever is wrong with the flags would be found at the first call; better now.
   const query = { caller: { agent, tenant }, tool, at: claims.issuedAt };
-  const checked = createTokenChecker({ ...rules, keys: keys.public }).check(token, query);
+  const checked = new TokenChecker({ ...rules, keys: keys.public }).check(token, query);
   if (!isFailure(checked)) return { token, jti: claims.jti, expiresAt: checked.expiresAt };
   const { message, issues = [] } = checked;
   const reason = `No call would accept this token: ${message}`;
@@ -76,7 +78,7 @@ function minted(claims: MintClaims, keys: HouseKeys, rules: TokenRules): Minted 
 }
 
 function claimsOf(options: MintOptions, now: number): MintClaims {
-  const { agent, tenant, tool, toolVersion, ttl: life, operations, secret } = options;
+  const { agent, tenant, user, tool, toolVersion, ttl: life, operations, secret } = options;
   const filesystem = pathsClaim(options.path);
   const network = networkClaim(options.host);
   return {
@@ -86,6 +88,7 @@ function claimsOf(options: MintOptions, now: number): MintClaims {
     versions: toolVersion,
     agent,
     tenant,
+    ...(user !== undefined && { user }),
     operations,
     issuedAt: now,
     expiresAt: now + life,

@@ -1,5 +1,5 @@
 import { inspectToken, type Revocation, type TokenRules } from "@sallyport/engine";
-import { failure, isFailure, type JsonValue, SallyportError } from "@sallyport/protocol";
+import { failure, isFailure, type JsonValue, SallyportError, TOKEN_NAME } from "@sallyport/protocol";
 import { Command } from "commander";
 import { tokenRulesOf } from "../../keys/index.ts";
 import { relativeText } from "../duration-text.ts";
@@ -12,9 +12,6 @@ interface RevokeOptions extends CommonOptions {
   reason: string;
   by?: string;
 }
-
-const MAX_JTI = 256;
-const LOOKS_LIKE_A_TOKEN = /^eyJ|\..*\./;
 
 const HELP = `
 From then on the token is refused with E3208, and calls that run on it are ended. Give its jti, or the token itself from
@@ -33,10 +30,13 @@ export function revokeCommand(io: Io): Command {
   return withCommonOptions(command).action(async (given: string, options: RevokeOptions) => {
     const session = new Session(options, io);
     const isFile = given === "-" || given.startsWith("@");
-    const text = (await readText(given, io)).trim();
+    // A name counts as it was typed: revoking another one than was said would leave the real one good.
+    const text = isFile ? (await readText(given, io)).trim() : given;
     const token = tokenNamed(text, { rules: tokenRulesOf(session.config), isFile });
     const by = options.by ?? session.caller({}).user ?? "operator";
-    const done = await session.atDesk((desk) => desk.revokeToken({ ...token, by, reason: options.reason }));
+    const done = await session.withEngine((desk) =>
+      desk.revokeToken({ ...token, by, reason: options.reason }),
+    );
     if (isFailure(done)) throw new SallyportError(done);
     session.output.result(revocationDocument(done), () =>
       visible(`Revoked ${done.jti}. It is refused from now on.`),
@@ -54,7 +54,7 @@ function tokenNamed(
   const seen = inspectToken(text, { rules, at: now });
   if (isFailure(seen)) {
     // A damaged token must not be kept as if it were a name: the real one would stay good, and its text be on record.
-    if (isFile || LOOKS_LIKE_A_TOKEN.test(text)) throw unusable(`This is no readable token: ${seen.message}`);
+    if (isFile) throw unusable(`This is no readable token: ${seen.message}`);
     return { jti: plainJti(text), forgetAt };
   }
   const { jti, exp } = seen.payload;
@@ -69,8 +69,8 @@ function isDate(value: JsonValue | undefined): value is number {
 }
 
 function plainJti(jti: string): string {
-  if (jti.length > 0 && jti.length <= MAX_JTI && !/\s/.test(jti)) return jti;
-  throw unusable(`A jti has 1 to ${MAX_JTI} characters and no white space.`);
+  if (TOKEN_NAME.test(jti)) return jti;
+  throw unusable("A jti has 1 to 256 characters that can be seen, and is no token or a part of one.");
 }
 
 function unusable(message: string): SallyportError {

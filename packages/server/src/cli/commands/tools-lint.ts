@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createSchemaCompiler, decodeManifest, lintSchema, type SchemaFinding } from "@sallyport/engine";
-import { failure, SallyportError, type ToolManifest } from "@sallyport/protocol";
+import { failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { Command } from "commander";
+import type { LoadedConfig } from "../../config/load.ts";
+import { configuredModules } from "../../tools/configured-modules.ts";
 import { loadModule } from "../../tools/load-module.ts";
+import { type ScriptModule, ScriptModules } from "../../tools/script-modules.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Io, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -31,13 +34,26 @@ export function lintCommand(io: Io, finish: (code: number) => void): Command {
 async function manifestsFor(what: string | undefined, session: Session): Promise<ToolManifest[]> {
   if (what?.endsWith(".json")) return [await readManifest(resolve(session.io.cwd, what))];
   if (what !== undefined && /\.[cm]?[jt]s$/.test(what)) {
-    return (await loadModule(resolve(session.io.cwd, what))).tools.map(({ manifest }) => manifest);
+    return await modulesManifests(resolve(session.io.cwd, what), session);
   }
   const records = await session.inCatalogue(async (tools) => tools.list());
   const wanted = records.filter(({ manifest }) => what === undefined || manifest.id === what);
   if (what !== undefined && wanted.length === 0)
     throw new SallyportError(failure("E3001", { message: `There is no tool ${what}.` }));
   return wanted.map(({ manifest }) => manifest);
+}
+
+async function modulesManifests(path: string, { config }: Session): Promise<ToolManifest[]> {
+  const isScript = configuredModules(config).get(path) === "script";
+  const { tools } = isScript ? await readScript(path, config) : await loadModule(path);
+  return tools.map(({ manifest }) => manifest);
+}
+
+async function readScript(path: string, config: LoadedConfig): Promise<ScriptModule> {
+  const scripts = new ScriptModules(config, { keep: false });
+  const found = await scripts.read(path).finally(() => scripts.close());
+  if (isFailure(found)) throw new SallyportError(found);
+  return found;
 }
 
 async function readManifest(file: string): Promise<ToolManifest> {

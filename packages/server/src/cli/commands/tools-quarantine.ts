@@ -1,7 +1,7 @@
 import { lifecycleAt, type ToolRecord } from "@sallyport/engine";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
-import type { HouseDesk } from "../../desk/index.ts";
+import type { EngineAccess } from "../../desk/index.ts";
 import { type Io, visible } from "../io.ts";
 import { personWords } from "../person-text.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -57,12 +57,15 @@ export function releaseCommand(io: Io): Command {
 
 interface Act {
   done: string;
-  change(tools: HouseDesk["tools"], version: { id: string; version: string }): Promise<ToolRecord | Failure>;
+  change(
+    tools: EngineAccess["tools"],
+    version: { id: string; version: string },
+  ): Promise<ToolRecord | Failure>;
 }
 
 /** Does it to the named version, or to every version of the tool that is still there. */
 async function each(session: Session, tool: Reference, { done, change }: Act): Promise<void> {
-  const changed = await session.atDesk(async ({ tools }) => {
+  const changed = await session.withEngine(async ({ tools }) => {
     const records: ToolRecord[] = [];
     for (const version of await versionsOf(tools, tool)) {
       const record = await change(tools, { id: tool.id, version });
@@ -81,7 +84,7 @@ async function each(session: Session, tool: Reference, { done, change }: Act): P
   );
 }
 
-async function versionsOf(tools: HouseDesk["tools"], { id, version }: Reference): Promise<string[]> {
+async function versionsOf(tools: EngineAccess["tools"], { id, version }: Reference): Promise<string[]> {
   if (version !== undefined) return [version];
   const now = Date.now();
   const there = (await tools.list()).filter(

@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
-import { lifecycleAt, type Quarantine, type ToolRecord, type ToolShelf } from "@sallyport/engine";
-import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { lifecycleAt, type Quarantine, type ToolRecord, type Tools } from "@sallyport/engine";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
-import { implementationOf } from "../../compose.ts";
+import { implementationOf } from "../../runtime/tools.ts";
+import { configuredModules } from "../../tools/configured-modules.ts";
 import { loadModule } from "../../tools/load-module.ts";
 import { type Io, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -30,16 +31,30 @@ function listCommand(io: Io): Command {
     .option("--all", "removed versions too");
   return withCommonOptions(command).action(async (options: CommonOptions & { all?: boolean }) => {
     const session = new Session(options, io);
-    const records = await session.inCatalogue(async (tools) => tools.list());
+    const { records, unread } = await session.inCatalogue(async (tools, problems) => ({
+      records: tools.list(),
+      unread: problems.flatMap(unreadModule),
+    }));
     const now = Date.now();
     const shown = records.filter(
       (record) => options.all || lifecycleAt(record.retirement, now) !== "removed",
     );
-    session.output.result(
-      shown.map((record) => summary(record, now)),
-      () => listText(shown, now),
+    session.output.result([...shown.map((record) => summary(record, now)), ...unread], () =>
+      listText(shown, unread, now),
     );
   });
+}
+
+/** A module whose tools are not known, because its code runs only in a sandbox and there is none. */
+interface UnreadModule {
+  module: string;
+  lifecycle: "manifest not read";
+  problem: Pick<Failure, "code" | "message">;
+}
+
+function unreadModule({ code, message, details }: Failure): UnreadModule[] {
+  if (typeof details?.module !== "string" || details.manifest !== "not read") return [];
+  return [{ module: details.module, lifecycle: "manifest not read", problem: { code, message } }];
 }
 
 function summary({ manifest, retirement, manifestHash, quarantine }: ToolRecord, now: number) {
@@ -60,7 +75,7 @@ function summary({ manifest, retirement, manifestHash, quarantine }: ToolRecord,
   };
 }
 
-function listText(records: ToolRecord[], now: number): string {
+function listText(records: ToolRecord[], unread: UnreadModule[], now: number): string {
   const header = ["TOOL", "VERSION", "LIFECYCLE", "OPERATIONS", "DESCRIPTION"];
   const lines = records.map(({ manifest, retirement, quarantine }) => [
     manifest.id,
@@ -69,8 +84,9 @@ function listText(records: ToolRecord[], now: number): string {
     Object.keys(manifest.operations).join(", "),
     manifest.description.slice(0, 60),
   ]);
+  const rest = unread.map(({ module, lifecycle, problem }) => [module, "", lifecycle, "", problem.code]);
   return table(
-    [header, ...lines],
+    [header, ...lines, ...rest],
     "No tools. Name a module under tools: in sallyport.yaml, or: sallyport tools add ./tool.ts",
   );
 }
@@ -89,7 +105,7 @@ function showCommand(io: Io): Command {
 }
 
 /** The record of the version a call would get, in quarantine too. */
-function findRecord(tools: ToolShelf, { id, version }: Reference): ToolRecord {
+function findRecord(tools: Tools, { id, version }: Reference): ToolRecord {
   const records = tools.list().filter(({ manifest }) => manifest.id === id);
   const operation = Object.keys(records[0]?.manifest.operations ?? {})[0];
   const found = tools.resolve({ tool: id, ...(version && { version }), ...(operation && { operation }) });
@@ -105,6 +121,14 @@ function quarantineNote({ at, by, reason, callId }: Quarantine): string {
   return `! In quarantine since ${new Date(at).toISOString()} by ${by}: ${reason}${call}`;
 }
 
+/** Added modules run in threads; this one may not leave its sandbox. */
+function alreadyConfigured(path: string): SallyportError {
+  const message = `${path} is in the configuration with runner: script; its tools are loaded from there.`;
+  return new SallyportError(
+    failure("E3920", { message, advice: "To run it in a thread, take it out of tools: in sallyport.yaml." }),
+  );
+}
+
 function addCommand(io: Io): Command {
   const command = new Command("add")
     .description("register the tools of a module, to be loaded from now on")
@@ -112,8 +136,9 @@ function addCommand(io: Io): Command {
   return withCommonOptions(command).action(async (path: string, options: CommonOptions) => {
     const session = new Session(options, io);
     const file = resolve(io.cwd, path);
+    if (configuredModules(session.config).get(file) === "script") throw alreadyConfigured(path);
     const { moduleUrl, tools } = await loadModule(file);
-    const added = await session.inHouse(async ({ engine }) => {
+    const added = await session.inRuntime(async ({ engine }) => {
       const records = [];
       for (const tool of tools) {
         const { manifest } = tool;
@@ -160,7 +185,7 @@ function deprecateCommand(io: Io): Command {
     async (tool: { id: string; version: string }, flags: DeprecateFlags) => {
       const session = new Session(flags, io);
       const { replacement, guidance, days: warningDays } = flags;
-      const changed = await session.atDesk((desk) =>
+      const changed = await session.withEngine((desk) =>
         desk.tools.deprecate(tool.id, tool.version, {
           ...(replacement !== undefined && { replacement }),
           ...(guidance !== undefined && { guidance }),
@@ -188,7 +213,7 @@ function removeCommand(io: Io): Command {
     async (tool: { id: string; version: string }, flags: CommonOptions & { force?: boolean }) => {
       const session = new Session(flags, io);
       const force = flags.force === true;
-      const changed = await session.atDesk((desk) => desk.tools.remove(tool.id, tool.version, { force }));
+      const changed = await session.withEngine((desk) => desk.tools.remove(tool.id, tool.version, { force }));
       showChange(changed, session, "Removed");
     },
   );

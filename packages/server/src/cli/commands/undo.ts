@@ -23,7 +23,7 @@ export function undoCommand(io: Io, finish: (code: number) => void): Command {
     async (callId: string, options: CommonOptions & { diff?: boolean }) => {
       const session = new Session(options, io);
       const by = session.caller({}).user ?? "operator";
-      const undone = await session.atDesk((desk) => desk.undo(callId, { by }));
+      const undone = await session.withEngine((desk) => desk.undo(callId, { by }));
       if (isFailure(undone)) throw new SallyportError(undone);
       const { effects, verified } = undone;
       const proof = verified ? "verified by hash" : "NOT verified: look at the files";

@@ -1,13 +1,13 @@
 import { generateKeyPairSync } from "node:crypto";
-import { createTokenChecker, keySetOf, mintToken } from "@sallyport/engine";
+import { keySetOf, mintToken, TokenChecker } from "@sallyport/engine";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { OPERATOR_KEY, openTestDoor, type TestDoor } from "../kernel/fixtures/test-door.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-const keys = keySetOf([{ kid: "house", publicKey, issuers: ["sallyport"] }]);
+const keys = keySetOf([{ kid: "runtime", publicKey, issuers: ["sallyport"] }]);
 if (isFailure(keys)) throw new Error(keys.message);
-const TOKENS = { checker: createTokenChecker({ keys }) };
+const TOKENS = { checker: new TokenChecker({ keys }) };
 const KEY = { authorization: `Bearer ${OPERATOR_KEY}` };
 
 function token(life = 60_000): string {
@@ -15,7 +15,7 @@ function token(life = 60_000): string {
   const claims = { jti: "j", issuer: "sallyport", tool: "math.add", versions: "*", agent: "a", tenant: "t" };
   return mintToken(
     { ...claims, operations: ["execute"], issuedAt: at - 120_000, expiresAt: at + life },
-    { kid: "house", privateKey },
+    { kid: "runtime", privateKey },
   );
 }
 

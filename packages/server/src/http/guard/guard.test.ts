@@ -1,12 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import {
-  createTokenChecker,
-  keySetOf,
-  type MintClaims,
-  mintApprovalToken,
-  mintToken,
-  type TokenChecker,
-} from "@sallyport/engine";
+import { keySetOf, type MintClaims, mintApprovalToken, mintToken, TokenChecker } from "@sallyport/engine";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Principal } from "../principal.ts";
@@ -14,10 +7,10 @@ import { createGuard, type Guard, OperatorKeyCheck, SessionBook, type Shown, Tok
 
 const KEY = `spo_${"k".repeat(43)}`;
 const NOW = 1_800_000_000_000;
-const house = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const runtime = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const keys = must(
-  keySetOf([{ kid: "house", publicKey: house.publicKey, issuers: ["sallyport", "l03-tool-execution"] }]),
+  keySetOf([{ kid: "runtime", publicKey: runtime.publicKey, issuers: ["sallyport", "l03-tool-execution"] }]),
 );
 
 function must<Value extends object>(value: Value | Failure): Value {
@@ -46,10 +39,10 @@ const CLAIMS: MintClaims = {
 };
 const PASS = { approvalId: "ap-1", callId: "c-1", tool: "math.add", approver: "ana", level: 1 };
 
-const tokenWith = (claims: Partial<MintClaims> = {}, privateKey = house.privateKey) =>
-  mintToken({ ...CLAIMS, ...claims }, { kid: "house", privateKey });
-const passWith = (expiresAt: number, privateKey = house.privateKey) =>
-  mintApprovalToken({ ...PASS, expiresAt, issuedAt: NOW - 1_000 }, { kid: "house", privateKey });
+const tokenWith = (claims: Partial<MintClaims> = {}, privateKey = runtime.privateKey) =>
+  mintToken({ ...CLAIMS, ...claims }, { kid: "runtime", privateKey });
+const passWith = (expiresAt: number, privateKey = runtime.privateKey) =>
+  mintApprovalToken({ ...PASS, expiresAt, issuedAt: NOW - 1_000 }, { kid: "runtime", privateKey });
 
 let now: number;
 let sessions: SessionBook;
@@ -59,7 +52,7 @@ let guard: Guard;
 beforeEach(() => {
   now = NOW;
   sessions = new SessionBook({ now: () => now });
-  checker = createTokenChecker({ keys });
+  checker = new TokenChecker({ keys });
   guard = guardFor("token");
 });
 

@@ -2,6 +2,7 @@ import {
   absentOr,
   described,
   failure,
+  type Infer,
   matching,
   named,
   oneOf,
@@ -16,23 +17,10 @@ import type { SessionBook } from "./session-book.ts";
 import { forgetCookie, keepCookie } from "./session-cookie.ts";
 
 /** What somebody with the operator key asks for. */
-export interface SessionRequest {
-  as?: "bearer" | "cookie" | null | undefined;
-  name?: string | null | undefined;
-}
-
-/** What it gets. */
-export interface SessionGranted {
-  /** Absent when the session is kept in a cookie. */
-  token?: string | undefined;
-  name: string;
-  expires_at: string;
-}
-
 const requestField = optional(
   named(
     "SessionRequest",
-    record<SessionRequest>({
+    record({
       as: optional(
         described(
           oneOf(["bearer", "cookie"]),
@@ -49,15 +37,16 @@ const requestField = optional(
   ),
 );
 
-const grantedField = named(
-  "Session",
-  record<SessionGranted>({ token: absentOr(text), name: text, expires_at: timestamp }),
-);
+export type SessionRequest = NonNullable<Infer<typeof requestField>>;
+
+/** What it gets; no token when the session is kept in a cookie. */
+const grantedField = named("Session", record({ token: absentOr(text), name: text, expires_at: timestamp }));
+export type SessionGranted = Infer<typeof grantedField>;
 
 /** Routes by which the operator key is exchanged for a session, and a session is ended. */
 export function sessionRoutes({ sessions, tls }: { sessions: SessionBook; tls: boolean }): Route[] {
   return [
-    defineRoute<unknown, unknown, SessionRequest | null | undefined>({
+    defineRoute({
       id: "openSession",
       method: "POST",
       path: "/v1/sessions",

@@ -5,13 +5,13 @@ import {
   type TokenChecker,
   type TokenQuery,
 } from "@sallyport/engine";
-import { type Failure, failure, isFailure, isJsonObject, type JsonObject } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, type JsonObject, parseJsonObject } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 
 export interface TokenReaderOptions {
   /** Undefined where no token could ever be checked. */
   checker?: TokenChecker | undefined;
-  /** The house's own keys and no others: outside issuers have no say in approvals. Asked each time. */
+  /** The server's own keys and no others: outside issuers have no say in approvals. Asked each time. */
   approvalKeys?: (() => KeySet | undefined) | undefined;
   now?: () => number;
 }
@@ -81,12 +81,7 @@ function unchecked(): Failure {
 /** What the token says of itself. Nothing of it is believed: it only words the question to the checker. */
 function peek(token: string): JsonObject {
   const [, part = ""] = token.split(".", 2);
-  try {
-    const payload: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
-    return isJsonObject(payload) ? payload : {};
-  } catch {
-    return {};
-  }
+  return parseJsonObject(Buffer.from(part, "base64url").toString("utf8")) ?? {};
 }
 
 function claimedBy({ agent_did, tenant_id, tool_id }: JsonObject): Claimed {

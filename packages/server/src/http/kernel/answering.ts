@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { pipeline, type Readable } from "node:stream";
 import { type Failure, failure } from "@sallyport/protocol";
 import type { Reply } from "../route.ts";
@@ -7,7 +8,6 @@ import { codeOf } from "./failure-of.ts";
 import { endAnswer } from "./linger.ts";
 import { PROBLEM_TYPE, problemHeaders, problemOf, requestUrn } from "./problem.ts";
 import { pageHeaders, securityHeaders } from "./security-headers.ts";
-import { watchStall } from "./stalled.ts";
 import { Unsent } from "./unsent.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -42,7 +42,8 @@ export class Answering {
   }
 
   /** Sends what a handler answered. Throws only what `JSON.stringify` or a bad header throws, with nothing sent. */
-  reply(exchange: Exchange, { status, headers, body, content }: Reply): void {
+  reply(exchange: Exchange, { status, headers, body, content, code }: Reply): void {
+    exchange.code ??= code;
     if (typeof content === "object") {
       this.#stream(exchange, { status, headers: headers ?? {}, content });
       return;
@@ -122,4 +123,19 @@ export class Answering {
     list.push("x-request-id", exchange.requestId, ...exchange.always);
     if (this.#options.isClosing()) list.push("connection", "close");
   }
+}
+
+/** Cuts off a client that takes nothing of what waits for it: its answer is held in memory, and so is its place. */
+function watchStall(response: ServerResponse, stallMs: number): void {
+  const { socket } = response;
+  if (!socket) return;
+  let taken = -1;
+  const timer = setInterval(() => {
+    const isWaiting = response.writableLength > 0 || socket.writableLength > 0;
+    const hasTaken = socket.bytesWritten - socket.writableLength;
+    if (isWaiting && hasTaken === taken) socket.destroy();
+    taken = hasTaken;
+  }, stallMs);
+  timer.unref();
+  response.once("close", () => clearInterval(timer));
 }

@@ -68,9 +68,15 @@ describe("a door that closes", () => {
 
   it("is closed once however often it is told to", async () => {
     await using test = await openTestDoor();
-    await Promise.all([test.door.close(), test.door.close({ withinMs: 0 })]);
+    const client = test.say(HELD);
+    await expect.poll(() => test.journal.held.length).toBe(1);
+    const closings = [test.door.close({ withinMs: 0 }), test.door.close()];
+    expect(await Promise.all(closings)).toEqual([undefined, undefined]);
+    expect(test.journal.held[0]?.signal.aborted).toBe(true);
+    await client.ended;
     await test.door.close();
-    test.door.stopAccepting();
+    expect(() => test.door.stopAccepting()).not.toThrow();
+    await expect(fetch(test.url)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
   });
 });
 

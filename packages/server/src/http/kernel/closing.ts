@@ -1,3 +1,4 @@
+import { timerMs } from "@sallyport/engine";
 import type { BuiltDoor } from "./build-door.ts";
 import type { DoorSettings } from "./door-settings.ts";
 
@@ -48,7 +49,7 @@ export function closing({ app, server, connections, state }: BuiltDoor, settings
 async function within(ms: number, wanted: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
+    timer = setTimeout(() => resolve(false), timerMs(ms));
   });
   const inTime = await Promise.race([wanted.then(() => true), late]);
   clearTimeout(timer);

@@ -32,7 +32,6 @@ describe("JSON text", () => {
         const text = JSON.stringify(given, null, space);
         expect(readJsonText(text, WIDE)).toEqual({ ok: true, value: JSON.parse(text) });
       }),
-      { numRuns: 500 },
     );
   });
 
@@ -42,7 +41,6 @@ describe("JSON text", () => {
         const read = readBody(Buffer.from(bytes), type);
         expect(read.ok || isFailure(read.failure)).toBe(true);
       }),
-      { numRuns: 1_000 },
     );
   });
 

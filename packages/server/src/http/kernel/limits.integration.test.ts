@@ -43,11 +43,17 @@ describe("a request that does not arrive in time", () => {
 });
 
 describe("a connection", () => {
-  it("without a request is closed after its idle time", async () => {
+  it("is kept for the next request, and closed without a word after its idle time", async () => {
     await using test = await openTestDoor({ settings: { idleSeconds: 1 } });
     const client = test.say(GET);
-    await client.answer();
+    expect((await client.answer()).headers).not.toHaveProperty("connection", "close");
+    client.write(GET);
+    await client.until((text) => wholeAnswers(text).length === 2);
+    expect(client.socket.readyState).toBe("open");
     await client.ended;
+    expect(wholeAnswers(client.received).map(({ status }) => status)).toEqual([200, 200]);
+    // By its end, not by a reset.
+    expect([client.socket.readableEnded, client.socket.errored]).toEqual([true, null]);
   });
 
   it("over the number that is allowed is turned away, and others are served", async () => {

@@ -1,13 +1,105 @@
-import { entryOf, type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import {
+  entryOf,
+  exactRecord,
+  type Failure,
+  type Field,
+  failure,
+  type Issue,
+  isFailure,
+  optional,
+  SallyportError,
+} from "@sallyport/protocol";
 import type { Guard } from "../guard/index.ts";
+import type { Principal } from "../principal.ts";
 import type { Asked, Reply, Route } from "../route.ts";
 import type { Answering } from "./answering.ts";
-import { askedOf, type Parts } from "./asked-request.ts";
 import type { DoorLog } from "./door-log.ts";
 import type { DoorSettings } from "./door-settings.ts";
 import type { Exchange } from "./exchange.ts";
 import { failureOf } from "./failure-of.ts";
-import { Together } from "./together.ts";
+
+/** The parts of a request as they came. */
+interface Parts {
+  params: unknown;
+  query: unknown;
+  body: unknown;
+}
+
+/** What a handler gets. Costly parts are made when it looks at them. */
+class AskedRequest implements Asked {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly origin: string;
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange, { params, query, body }: Parts, origin: string) {
+    this.#exchange = exchange;
+    this.params = params;
+    this.query = query;
+    this.body = body;
+    this.origin = origin;
+  }
+
+  get principal(): Principal {
+    return this.#exchange.principal;
+  }
+
+  get requestId(): string {
+    return this.#exchange.requestId;
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal;
+  }
+
+  get headers(): Asked["headers"] {
+    return this.#exchange.headers;
+  }
+}
+
+/** What a route takes that reads no body: something ignored here may have been meant as a limit. */
+const NO_BODY: Field<unknown> = optional(exactRecord({}));
+
+/** The request as the route promised it to its handler; E3903 with every wrong place when it is not like that. */
+function askedOf(route: Route, exchange: Exchange, given: Parts & { origin: string }): Asked | Failure {
+  const issues: Issue[] = [];
+  const fitsPath = fieldFits(route.params, given.params, { at: "path", issues });
+  const fitsQuery = fieldFits(route.query, given.query, { at: "query", issues });
+  const fitsBody = fieldFits(route.body ?? NO_BODY, given.body, { at: "", issues });
+  if (fitsPath && fitsQuery && fitsBody) return new AskedRequest(exchange, given, given.origin);
+  const places = issues.slice(0, 5).map(({ path, reason }) => `${path || "the body"} ${reason}`);
+  const rest = issues.length > 5 ? `; and ${issues.length - 5} more` : "";
+  return failure("E3903", { message: `Malformed request: ${places.join("; ")}${rest}`, issues });
+}
+
+function fieldFits(
+  field: Field<unknown> | undefined,
+  value: unknown,
+  { at, issues }: { at: string; issues: Issue[] },
+): boolean {
+  return field === undefined || field(value, at, issues);
+}
+
+/**
+ * Starts what arrives in one turn of the event loop at the end of that turn, in the order it came. Under load this
+ * nearly halves what a request costs: first all that have arrived are read, then all are handled, and the processor's
+ * caches serve one kind of work at a time. A request that comes alone waits for nothing.
+ */
+class Together {
+  #waiting: (() => void)[] = [];
+
+  /** What it is given must not throw. */
+  start(work: () => void): void {
+    if (this.#waiting.push(work) === 1) setImmediate(() => this.#begin());
+  }
+
+  #begin(): void {
+    const due = this.#waiting;
+    this.#waiting = [];
+    for (const work of due) work();
+  }
+}
 
 /** Takes a request that was let in through its handler to its answer. Never throws, never rejects. */
 export class Running {

@@ -5,7 +5,7 @@ const MOST_BYTES = 128 * 1024 * 1024;
 
 /**
  * Answers that are not sent yet because their client does not read. Beyond a bound those that have waited longest are
- * cut off, so that clients who do not read cannot fill the memory of the house.
+ * cut off, so that clients who do not read cannot fill the memory of the server.
  */
 export class Unsent {
   readonly #most: number;

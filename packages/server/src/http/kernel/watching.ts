@@ -22,6 +22,8 @@ export interface SeenAnswer extends SeenRequest {
   principal: Principal["kind"];
   /** Why the door refused it, if it did. */
   code: ErrorCode | undefined;
+  /** Where the request came from. */
+  address?: string | undefined;
   /** The client was gone before it had its answer. */
   aborted: boolean;
 }
@@ -65,6 +67,7 @@ export class Watching {
         durationMs: performance.now() - startedAt,
         principal: principal.kind,
         code,
+        address: exchange.request.socket.remoteAddress,
         aborted: !response.writableFinished,
       }),
     );

@@ -17,7 +17,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Tokens: "Capability tokens.",
   Sessions: "Operators' sessions.",
   Messages: "The MCX envelope.",
-  House: "For whoever watches over the process.",
+  Server: "For whoever watches over the process.",
 };
 
 /** The OpenAPI 3.1 document of these routes. The same routes always give the same document. */

@@ -87,7 +87,7 @@ function responsesOf({ answers }: Route, components: Components): JsonObject {
   });
   return {
     ...Object.fromEntries(listed),
-    default: { description: "What is wrong with the request, or with the house.", content: problem },
+    default: { description: "What is wrong with the request, or with the runtime.", content: problem },
   };
 }
 

@@ -6,12 +6,15 @@ import { doorRoutes } from "../routes/index.ts";
 import { openApiDocument } from "./document.ts";
 import { HOLLOW_PARTS } from "./hollow-parts.ts";
 
-/** The text of docs/openapi.json: every route the door has, those of other rooms included. */
-export function renderOpenApiDocument(): string {
-  const more: Route[] = [
+/** Every route the door has, those of other rooms included; only for describing them. */
+export function describedRoutes(): Route[] {
+  return doorRoutes(HOLLOW_PARTS, [
     ...sessionRoutes({ sessions: new SessionBook(), tls: false }),
     ...reloadRoutes(() => Promise.reject(new Error("These routes are only for describing."))),
-  ];
-  const document = openApiDocument(doorRoutes(HOLLOW_PARTS, more), { version: VERSION });
-  return `${JSON.stringify(document, null, 2)}\n`;
+  ]);
+}
+
+/** The text of docs/openapi.json. */
+export function renderOpenApiDocument(): string {
+  return `${JSON.stringify(openApiDocument(describedRoutes(), { version: VERSION }), null, 2)}\n`;
 }

@@ -1,14 +1,11 @@
 import { type AlwaysAllow, type ApprovalRecord, levelAt } from "@sallyport/engine";
 import {
   type AlwaysMessage,
-  type ApproveRequest,
   approvalField,
   approvalParamsField,
   approveRequestField,
-  type DenyRequest,
   defined,
   denyRequestField,
-  type EditRequest,
   editRequestField,
   type Failure,
   failure,
@@ -29,7 +26,7 @@ export function approvalAnswerRoutes(parts: DoorParts): Route[] {
 }
 
 function approveRoute(parts: DoorParts): Route {
-  return defineRoute<ApprovalParams, undefined, ApproveRequest | null | undefined>({
+  return defineRoute({
     id: "approve",
     method: "POST",
     path: "/v1/approvals/{approval_id}:approve",
@@ -52,7 +49,7 @@ function approveRoute(parts: DoorParts): Route {
 }
 
 function denyRoute(parts: DoorParts): Route {
-  return defineRoute<ApprovalParams, undefined, DenyRequest>({
+  return defineRoute({
     id: "deny",
     method: "POST",
     path: "/v1/approvals/{approval_id}:deny",
@@ -71,7 +68,7 @@ function denyRoute(parts: DoorParts): Route {
 }
 
 function editRoute(parts: DoorParts): Route {
-  return defineRoute<ApprovalParams, undefined, EditRequest>({
+  return defineRoute({
     id: "editApproval",
     method: "POST",
     path: "/v1/approvals/{approval_id}:edit",

@@ -9,7 +9,7 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../route.ts";
-import { type ApprovalParams, visibleApproval } from "./approvals.ts";
+import { visibleApproval } from "./approvals.ts";
 import { iso } from "./iso-time.ts";
 import { malformed } from "./malformed.ts";
 import { must } from "./must.ts";
@@ -18,7 +18,7 @@ import type { DoorParts } from "./parts.ts";
 /** `POST /v1/approvals/{id}/tokens`: lets one person answer one approval without being an operator. */
 export function approvalTokenRoutes(parts: DoorParts): Route[] {
   return [
-    defineRoute<ApprovalParams, undefined, ApprovalTokenRequest>({
+    defineRoute({
       id: "createApprovalToken",
       method: "POST",
       path: "/v1/approvals/{approval_id}/tokens",

@@ -28,7 +28,7 @@ export function approvalRoutes(parts: DoorParts): Route[] {
 }
 
 function listRoute(parts: DoorParts): Route {
-  return defineRoute<undefined, ApprovalListQuery, undefined>({
+  return defineRoute({
     id: "listApprovals",
     method: "GET",
     path: "/v1/approvals",
@@ -46,12 +46,18 @@ async function listApprovals(query: ApprovalListQuery, parts: DoorParts): Promis
   const limit = Number(query.limit ?? 50);
   const { state = "open" } = query;
   await checkApprovalCursor(query.cursor, parts);
-  const found = await parts.engine.approvals.list({ ...filterOf(query), limit: limit + 1 });
-  const page = found.slice(0, limit);
-  const last = page.at(-1);
+  const found: ApprovalRecord[] = [];
+  for (let filter = { ...filterOf(query), limit: limit + 1 }; found.length <= limit; ) {
+    const page = await parts.engine.approvals.list(filter);
+    // What has expired since it was written is found under the state it had.
+    found.push(...page.filter(({ standing }) => statesOf(state).includes(standing.state)));
+    const last = page.at(-1);
+    if (!last || page.length <= limit) break;
+    filter = { ...filter, before: last.approvalId };
+  }
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
   const now = parts.clock.now();
-  // What has expired since it was written is found under the state it had.
-  const shown = page.filter(({ standing }) => statesOf(state).includes(standing.state));
   return {
     approvals: shown.map((record) => approvalView(record, now)),
     ...(found.length > limit && last && { next_cursor: last.approvalId }),
@@ -71,7 +77,7 @@ function statesOf(state: NonNullable<ApprovalListQuery["state"]>): ApprovalState
 }
 
 function showRoute(parts: DoorParts): Route {
-  return defineRoute<ApprovalParams, undefined, undefined>({
+  return defineRoute({
     id: "getApproval",
     method: "GET",
     path: "/v1/approvals/{approval_id}",

@@ -4,7 +4,6 @@ import {
   type AuditPage,
   type AuditQuery,
   type AuditVerification,
-  type AuditVerifyQuery,
   auditPageField,
   auditQueryField,
   auditVerificationField,
@@ -21,7 +20,7 @@ export function auditRoutes(parts: DoorParts): Route[] {
 }
 
 function readRoute(parts: DoorParts): Route {
-  return defineRoute<undefined, AuditQuery, undefined>({
+  return defineRoute({
     id: "readAudit",
     method: "GET",
     path: "/v1/audit",
@@ -49,7 +48,7 @@ async function auditPage(query: AuditQuery, { audit, caller }: DoorParts): Promi
 }
 
 function verifyRoute(parts: DoorParts): Route {
-  return defineRoute<undefined, AuditVerifyQuery, undefined>({
+  return defineRoute({
     id: "verifyAudit",
     method: "GET",
     path: "/v1/audit:verify",

@@ -1,11 +1,137 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CallStanding } from "@sallyport/engine";
-import type { CallStatus } from "@sallyport/protocol";
-import { frame, HEARTBEAT, NewsFrames, OPENING } from "./event-frames.ts";
+import { type CallStanding, type NumberedNews, timerMs } from "@sallyport/engine";
+import { type CallStatus, defined, type InvocationEvents } from "@sallyport/protocol";
 import { type Place, RECORD_EPOCH } from "./event-place.ts";
-import { followFeed } from "./follow-feed.ts";
+import { wholePercent } from "./invocation-views.ts";
 import { iso } from "./iso-time.ts";
+import { OutputText, type Piece } from "./output-text.ts";
 import type { DoorParts, Feed } from "./parts.ts";
+
+/** Tells the client to come back soon when the connection breaks, and makes proxies pass the answer on at once. */
+const OPENING = "retry: 1000\n: sallyport\n\n";
+
+/** Keeps the connection alive; clients pass it over. */
+const HEARTBEAT = ": still here\n\n";
+
+/** One event as it goes over the wire. An id is where a client that was cut off goes on from. */
+function frame<Name extends keyof InvocationEvents>(
+  event: Name,
+  data: InvocationEvents[Name],
+  id?: string,
+): string {
+  const named = id === undefined ? "" : `id: ${id}\n`;
+  return `${named}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Makes frames of a call's news, for one reader. */
+class NewsFrames {
+  readonly #epoch: string;
+  readonly #resultUrl: string;
+  readonly #texts = { stdout: new OutputText(), stderr: new OutputText() };
+
+  constructor({ epoch, resultUrl }: { epoch: string; resultUrl: string }) {
+    this.#epoch = epoch;
+    this.#resultUrl = resultUrl;
+  }
+
+  /** Takes in what the reader has had before, so that a character split there is put together. */
+  recall(news: NumberedNews): void {
+    if (news.kind === "output") this.#texts[news.stream].push(news.chunk);
+  }
+
+  of(news: NumberedNews): string[] {
+    const id = `${this.#epoch}.${news.number}`;
+    const at = iso(news.at);
+    switch (news.kind) {
+      case "state":
+        return [frame("state", { state: news.state, at }, id)];
+      case "progress": {
+        const percent = wholePercent(news.percent);
+        return [frame("progress", { percent, ...defined({ phase: news.phase }), at }, id)];
+      }
+      case "output":
+        return output(news.stream, this.#texts[news.stream].push(news.chunk), { at, id });
+      case "ended":
+        return [
+          ...this.flush(news.at),
+          frame("ended", { status: news.status, at, result_url: this.#resultUrl }, id),
+        ];
+    }
+  }
+
+  /** What was held back of the output, when its rest will not come any more. */
+  flush(at: number): string[] {
+    return (["stdout", "stderr"] as const).flatMap((stream) =>
+      output(stream, this.#texts[stream].flush(), { at: iso(at) }),
+    );
+  }
+}
+
+function output(
+  stream: "stdout" | "stderr",
+  piece: Piece | undefined,
+  { at, id }: { at: string; id?: string },
+): string[] {
+  return piece ? [frame(stream, { ...piece, at }, id)] : [];
+}
+
+/** Items are fetched by so many, so that a slow reader holds no more than these. */
+const BATCH = 32;
+
+interface Following {
+  feed: Feed;
+  frames: NewsFrames;
+  /** What the reader has had already. */
+  after: number;
+  heartbeatMs: number;
+  signal: AbortSignal;
+  /** Asked at each heartbeat: false when the feed is not the call's any more. */
+  isCurrent(): boolean;
+}
+
+/**
+ * The news of a call as frames, one at a time: nothing is fetched before the reader wants more. What was dropped
+ * meanwhile is told as an event. Ends after the last news, when the signal says so, or when the feed is not the call's
+ * any more.
+ */
+export async function* followFeed(following: Following): AsyncGenerator<string, void> {
+  const { feed, frames, signal } = following;
+  let number = following.after;
+  recall(feed, frames, number);
+  while (!signal.aborted) {
+    for (const news of feed.after(number).slice(0, BATCH)) {
+      yield* missed(news, number, frames);
+      yield* frames.of(news);
+      number = news.number;
+    }
+    if (feed.last > number) continue;
+    if (feed.ended) return;
+    await untilNews(following, number);
+    if (feed.last > number || signal.aborted) continue;
+    if (!following.isCurrent()) return;
+    yield HEARTBEAT;
+  }
+}
+
+function recall(feed: Feed, frames: NewsFrames, upTo: number): void {
+  if (upTo === 0) return;
+  for (const news of feed.after(0)) if (news.number <= upTo) frames.recall(news);
+}
+
+function missed(news: NumberedNews, number: number, frames: NewsFrames): string[] {
+  const count = news.number - number - 1;
+  return count > 0 ? [...frames.flush(news.at), frame("omitted", { count })] : [];
+}
+
+async function untilNews({ feed, signal, heartbeatMs }: Following, number: number): Promise<void> {
+  const pause = new AbortController();
+  const timer = setTimeout(() => pause.abort(), timerMs(heartbeatMs));
+  try {
+    await feed.next(number, AbortSignal.any([signal, pause.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 export interface EventTiming {
   /** A comment is sent after so long without news. */

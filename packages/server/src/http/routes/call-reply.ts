@@ -28,7 +28,7 @@ export function callReply(answer: CallAnswer, origin: string): Reply {
 }
 
 /**
- * The catalogue's, but where a limit was met by what the call itself asked for: the house is not too busy for it, and asking
+ * The catalogue's, but where a limit was met by what the call itself asked for: the server is not too busy for it, and asking
  * again changes nothing.
  */
 function httpStatusOf(error: Failure): number {

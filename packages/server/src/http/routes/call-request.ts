@@ -2,9 +2,28 @@ import type { CallRequest, TraceContext } from "@sallyport/engine";
 import { type Caller, type CallOrder, failure, SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import type { Asked } from "../route.ts";
-import { idempotencyKeyOf } from "./idempotency-key.ts";
 import { malformed } from "./malformed.ts";
 import type { DoorParts } from "./parts.ts";
+
+const MAX_KEY = 255;
+
+/** The request's key, from its header or its body; refused when the two differ, because one of them is not meant. */
+function idempotencyKeyOf(header: string | undefined, inBody: string | undefined): string | undefined {
+  const sent = header === undefined ? undefined : unquoted(header.trim());
+  if (sent !== undefined && (sent === "" || sent.length > MAX_KEY)) {
+    throw new SallyportError(malformed("header/idempotency-key", `must have 1 to ${MAX_KEY} characters`));
+  }
+  if (sent === undefined || inBody === undefined || sent === inBody) return sent ?? inBody;
+  const reason = "differs from execution_options.idempotency_key";
+  throw new SallyportError(
+    malformed("header/idempotency-key", reason, "Send one of them, or both the same."),
+  );
+}
+
+/** Some clients write it as a structured string, in quotation marks. */
+function unquoted(text: string): string {
+  return /^"[^"\\]*"$/.test(text) ? text.slice(1, -1) : text;
+}
 
 type From = Pick<Asked, "principal" | "headers" | "signal"> & {
   /** Where the sender's dialect has what may be wrong; tool.invoke's own places when left out. */
@@ -39,13 +58,15 @@ export function callRequestOf(order: CallOrder, asked: From, parts: DoorParts): 
     ...(idempotencyKey === undefined ? { signal: asked.signal } : { idempotencyKey }),
     ...(token !== undefined && { token }),
     ...(trace && { trace }),
+    // Whoever reaches an open door is believed to be the agent it says, of a tenant that some grant knows.
+    ...(asked.principal.kind === "anyone" && { selfNamed: true }),
     ...(mayKnowAll(asked.principal, parts) && { disclosure: "full" }),
     onApproval: "pending",
     unattended: true,
   };
 }
 
-/** Operators run the house, and an open door has nothing to hide from whoever can reach it. */
+/** Operators run the server, and an open door has nothing to hide from whoever can reach it. */
 export function mayKnowAll({ kind }: Principal, { callers }: DoorParts): boolean {
   return kind === "operator" || (kind === "anyone" && callers === "open");
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkApprovalCursor, checkCallCursor } from "./cursors.ts";
+import { checkApprovalCursor, readCallCursor } from "./cursors.ts";
 import { agent, OPERATOR, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
@@ -24,10 +24,10 @@ describe("a cursor of calls", () => {
   it("is a call that the asker may see, and nothing else", async () => {
     const door = await open([SUM], { parts: { callers: "token" } });
     const [own, others] = [await made(door, "bob"), await made(door, "eve")];
-    await checkCallCursor(own, agent("bob"), door.parts);
-    await checkCallCursor(others, OPERATOR, door.parts);
-    await checkCallCursor(undefined, agent("bob"), door.parts);
-    const wrong = [others, "zzz"].map((cursor) => refused(checkCallCursor(cursor, agent("bob"), door.parts)));
+    await readCallCursor(own, agent("bob"), door.parts);
+    await readCallCursor(others, OPERATOR, door.parts);
+    await readCallCursor(undefined, agent("bob"), door.parts);
+    const wrong = [others, "zzz"].map((cursor) => refused(readCallCursor(cursor, agent("bob"), door.parts)));
     for (const refusal of await Promise.all(wrong)) expect(refusal).toMatchObject(NO_CURSOR);
   });
 });

@@ -2,22 +2,23 @@ import { SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import { malformed } from "./malformed.ts";
 import type { DoorParts } from "./parts.ts";
-import { seesCall } from "./visible-call.ts";
+import { findCall } from "./visible-call.ts";
 
 /**
  * Cursors are the ids of rows. One that the asker may not see is refused like one that never was: a page from there on
  * would say when somebody else's row was made.
  */
 
-/** Throws E3903 when the cursor is no call that the asker may see; no cursor is the first page. */
-export async function checkCallCursor(
+/** The id of the call a page begins after; undefined: the first page. Throws E3903 when the asker may not see that call. */
+export async function readCallCursor(
   cursor: string | undefined,
   principal: Principal,
   parts: DoorParts,
-): Promise<void> {
-  if (cursor === undefined) return;
-  const standing = await parts.engine.standing(cursor);
-  if (!standing || !seesCall(principal, standing, parts)) throw notGiven();
+): Promise<string | undefined> {
+  if (cursor === undefined) return undefined;
+  const found = await findCall(cursor, principal, parts);
+  if (!found) throw notGiven();
+  return found.callId;
 }
 
 /** The same for a list of approvals, which only operators may read. */

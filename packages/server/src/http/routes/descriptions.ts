@@ -18,7 +18,7 @@ export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route
       id: "getOpenApi",
       method: "GET",
       path: "/openapi.json",
-      tag: "House",
+      tag: "Server",
       summary: "This API in OpenAPI 3.1",
       access: "public",
       answers: { 200: { description: "The document.", content: "application/json" } },
@@ -28,7 +28,7 @@ export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route
       id: "readDocs",
       method: "GET",
       path: "/docs",
-      tag: "House",
+      tag: "Server",
       summary: "This API as a page to read",
       access: "public",
       answers: { 200: { description: "The page.", content: "text/html" } },
@@ -39,7 +39,7 @@ export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route
       id: "openDocs",
       method: "GET",
       path: "/",
-      tag: "House",
+      tag: "Server",
       summary: "Lead to the page to read",
       access: "public",
       answers: { 303: { description: "It is at /docs.", headers: { Location: "`/docs`." } } },
@@ -49,7 +49,7 @@ export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route
       id: "readErrors",
       method: "GET",
       path: "/docs/errors",
-      tag: "House",
+      tag: "Server",
       summary: "Every error code as a page to read",
       access: "public",
       answers: { 200: { description: "The page.", content: "text/html" } },
@@ -59,7 +59,7 @@ export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route
 }
 
 /**
- * Bodies that this house would take, for the operations that run tools. Whoever reaches the door reads the page, so it
+ * Bodies that this server would take, for the operations that run tools. Whoever reaches the door reads the page, so it
  * names tools only where whoever reaches the door may know of them.
  */
 async function examplesOf({ example, callers, engine }: DoorParts): Promise<BodyExamples> {

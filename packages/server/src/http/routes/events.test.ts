@@ -256,8 +256,15 @@ describe("GET /v1/invocations/{invocation_id}/events", () => {
     const { door, watch } = await watching(new FixtureFeed());
     let isRevoked = false;
     door.parts.holds = () => !isRevoked;
-    const stream = streamOf(await watch()).resume();
+    const stream = streamOf(await watch());
+    let text = "";
+    stream.on("data", (chunk) => {
+      text += chunk;
+    });
+    await expect.poll(() => text).toMatch(/^:/m);
     isRevoked = true;
     await once(stream, "end");
+    expect(text).not.toContain("event:");
+    expect(stream.errored).toBeNull();
   });
 });

@@ -1,13 +1,46 @@
+import { Readable } from "node:stream";
 import { invocationParamsField } from "@sallyport/protocol";
 import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
 import { CallEvents, type EventTiming, isAtEnd } from "./call-events.ts";
 import { placeOf } from "./event-place.ts";
-import { EventStream } from "./event-stream.ts";
 import type { InvocationParams } from "./invocations.ts";
 import type { DoorParts } from "./parts.ts";
 import { visibleCall } from "./visible-call.ts";
-import { whileItHolds } from "./while-it-holds.ts";
+
+/** Little enough that frames are made only as fast as the client takes them. */
+const BUFFERED_BYTES = 16 * 1024;
+
+/**
+ * Frames as a stream: the next one is made when the reader wants it. Destroying the stream ends the making of frames at
+ * once, also while it waits for news.
+ */
+class EventStream extends Readable {
+  readonly #frames: AsyncGenerator<string, void>;
+  readonly #gone: AbortController;
+
+  /** `begin` is given the signal that the making of frames has to heed. */
+  constructor(begin: (signal: AbortSignal) => AsyncGenerator<string, void>, outer: AbortSignal) {
+    super({ highWaterMark: BUFFERED_BYTES });
+    this.#gone = new AbortController();
+    this.#frames = begin(AbortSignal.any([outer, this.#gone.signal]));
+  }
+
+  override _read(): void {
+    this.#frames.next().then(
+      ({ done, value }) => this.push(done ? null : value),
+      (error: unknown) => this.destroy(error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#gone.abort();
+    this.#frames.return().then(
+      () => callback(error),
+      () => callback(error),
+    );
+  }
+}
 
 const TIMING: EventTiming = { heartbeatMs: 15_000, lookAgainMs: 1_000 };
 
@@ -26,7 +59,7 @@ the token or the session that opened it does not hold any more.`;
 /** `GET /v1/invocations/{id}/events`: a call as it happens. */
 export function eventRoutes(parts: DoorParts, timing: EventTiming = TIMING): Route[] {
   return [
-    defineRoute<InvocationParams, undefined, undefined>({
+    defineRoute({
       id: "watchInvocation",
       method: "GET",
       path: "/v1/invocations/{invocation_id}/events",
@@ -50,11 +83,10 @@ async function watch(
   parts: DoorParts,
   timing: EventTiming,
 ): Promise<Reply> {
-  const callId = params.invocation_id;
-  const standing = await visibleCall(callId, principal, parts);
+  const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);
   const place = placeOf(headers["last-event-id"]);
   if (isAtEnd(parts, { callId, standing, place })) return { status: 204 };
-  const resultUrl = `${invocationUrl(origin, callId)}/result`;
+  const resultUrl = `${invocationUrl(origin, params.invocation_id)}/result`;
   const holds = () => parts.holds?.(principal) ?? true;
   const content = new EventStream(
     (gone) =>
@@ -62,4 +94,18 @@ async function watch(
     signal,
   );
   return { status: 200, headers: HEADERS, content };
+}
+
+/**
+ * Passes frames on for as long as whoever reads them may. It is asked before each one, so that nothing more is sent once a
+ * token is revoked or a session over; a heartbeat is a frame too, so that a quiet stream ends soon as well.
+ */
+export async function* whileItHolds(
+  frames: AsyncGenerator<string, void>,
+  holds: () => boolean,
+): AsyncGenerator<string, void> {
+  for await (const frame of frames) {
+    if (!holds()) return;
+    yield frame;
+  }
 }

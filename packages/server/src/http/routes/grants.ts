@@ -1,7 +1,10 @@
+import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine";
 import {
+  type CapabilityGrantMessage,
+  defined,
   failure,
-  type GrantListQuery,
-  type GrantRevokeQuery,
+  type GRANT_STATES,
+  type GrantMessage,
   type GrantRevokeResponse,
   grantField,
   grantListQueryField,
@@ -10,16 +13,13 @@ import {
   grantRevokeQueryField,
   grantRevokeResponseField,
   SallyportError,
+  type StandingGrantMessage,
 } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../route.ts";
-import { grantState, grantView } from "./grant-views.ts";
+import { iso, isoIfAny } from "./iso-time.ts";
 import { must } from "./must.ts";
 import { operatorName } from "./operator-name.ts";
 import type { DoorParts } from "./parts.ts";
-
-interface GrantParams {
-  grant_id: string;
-}
 
 /** `/v1/grants…`: what is allowed beforehand. */
 export function grantRoutes(parts: DoorParts): Route[] {
@@ -27,7 +27,7 @@ export function grantRoutes(parts: DoorParts): Route[] {
 }
 
 function listRoute(parts: DoorParts): Route {
-  return defineRoute<undefined, GrantListQuery, undefined>({
+  return defineRoute({
     id: "listGrants",
     method: "GET",
     path: "/v1/grants",
@@ -51,7 +51,7 @@ function listRoute(parts: DoorParts): Route {
 }
 
 function showRoute(parts: DoorParts): Route {
-  return defineRoute<GrantParams, undefined, undefined>({
+  return defineRoute({
     id: "getGrant",
     method: "GET",
     path: "/v1/grants/{grant_id}",
@@ -69,7 +69,7 @@ function showRoute(parts: DoorParts): Route {
 }
 
 function revokeRoute(parts: DoorParts): Route {
-  return defineRoute<GrantParams, GrantRevokeQuery, undefined>({
+  return defineRoute({
     id: "revokeGrant",
     method: "DELETE",
     path: "/v1/grants/{grant_id}",
@@ -97,4 +97,66 @@ function revokeRoute(parts: DoorParts): Route {
 function unknownGrant(grantId: string) {
   const message = `There is no grant ${grantId.slice(0, 128)}.`;
   return failure("E3221", { message, advice: "List them at /v1/grants to find the id." });
+}
+
+/** How a grant stands, as far as its own dates say. */
+function grantState({ revokedAt, expiresAt }: GrantRecord, now: number): (typeof GRANT_STATES)[number] {
+  if (revokedAt !== undefined) return "revoked";
+  return expiresAt !== undefined && expiresAt <= now ? "expired" : "in_force";
+}
+
+/** A grant as the API shows it: without its signature, which only the server can check. */
+function grantView(record: GrantRecord, now: number): GrantMessage {
+  return record.kind === "capability" ? capabilityView(record, now) : standingView(record, now);
+}
+
+function facts(record: GrantRecord, now: number) {
+  return {
+    grant_id: record.grantId,
+    state: grantState(record, now),
+    tenant_id: record.tenant,
+    grantor: record.grantor,
+    issued_at: iso(record.issuedAt),
+    ...defined({
+      expires_at: isoIfAny(record.expiresAt),
+      revoked_at: isoIfAny(record.revokedAt),
+      revoked_by: record.revokedBy,
+      revoked_because: record.revokedBecause,
+      last_used_at: isoIfAny(record.lastUsedAt),
+    }),
+    uses: record.uses,
+  };
+}
+
+function capabilityView(record: CapabilityGrant, now: number): CapabilityGrantMessage {
+  const { resources, actions, conditions } = record.scope;
+  return {
+    ...facts(record, now),
+    kind: "capability",
+    capability_id: record.capabilityId,
+    grantee: { type: record.grantee.type, id: record.grantee.id },
+    scope: {
+      resources: [...resources],
+      actions: [...actions],
+      conditions: conditions.map(({ type, expression }) => ({ type, expression })),
+    },
+    constraints: record.constraints.map(({ type, value }) => ({ type, value })),
+    delegatable: record.delegatable,
+    delegation_depth: record.delegationDepth,
+    ...defined({ parent_grant_id: record.parentGrantId }),
+  };
+}
+
+function standingView(record: StandingGrant, now: number): StandingGrantMessage {
+  return {
+    ...facts(record, now),
+    kind: "standing",
+    tier: record.tier,
+    tool_id: record.tool,
+    versions: record.versions,
+    operations: [...record.operations],
+    arguments: record.arguments.map(({ pointer, match }) => ({ pointer, match })),
+    agent_did: record.agent,
+    ...defined({ session_id: record.session, project: record.project, approval_id: record.approvalId }),
+  };
 }

@@ -1,3 +1,4 @@
+import { timerMs } from "@sallyport/engine";
 import {
   healthResponseField,
   type ReadinessFinding,
@@ -20,7 +21,7 @@ function healthRoute({ version }: DoorParts): Route {
     id: "getHealth",
     method: "GET",
     path: "/healthz",
-    tag: "House",
+    tag: "Server",
     summary: "Say that the process answers",
     access: "public",
     answers: { 200: { description: "It does.", schema: healthResponseField } },
@@ -33,7 +34,7 @@ function readyRoute({ checks }: DoorParts, checkMs: number): Route {
     id: "getReadiness",
     method: "GET",
     path: "/readyz",
-    tag: "House",
+    tag: "Server",
     summary: "Say whether calls can be taken",
     access: "public",
     answers: {
@@ -52,13 +53,13 @@ function readyRoute({ checks }: DoorParts, checkMs: number): Route {
 async function examine({ name, check }: ReadinessCheck, checkMs: number): Promise<ReadinessFinding> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`did not answer within ${checkMs} ms`), checkMs);
+    timer = setTimeout(() => resolve(`did not answer within ${checkMs} ms`), timerMs(checkMs));
   });
   try {
     const problem = await Promise.race([Promise.resolve(check()), late]);
     return problem === undefined ? { name, ok: true } : { name, ok: false, problem };
   } catch {
-    // Why is in the log of whoever failed; here it could tell strangers about the inside of the house.
+    // Why is in the log of whoever failed; here it could tell strangers about the inside of the server.
     return { name, ok: false, problem: "failed" };
   } finally {
     clearTimeout(timer);
@@ -72,7 +73,7 @@ function metricsRoutes({ metrics }: DoorParts): Route[] {
       id: "getMetrics",
       method: "GET",
       path: "/metrics",
-      tag: "House",
+      tag: "Server",
       summary: "Readings for a Prometheus server",
       access: metrics.access,
       answers: { 200: { description: "The readings.", content: "text/plain" } },

@@ -14,7 +14,7 @@ import type { InvocationParams } from "./invocations.ts";
 import { malformed } from "./malformed.ts";
 import { must } from "./must.ts";
 import type { DoorParts } from "./parts.ts";
-import { visibleCall } from "./visible-call.ts";
+import { asGiven, visibleCall } from "./visible-call.ts";
 
 /** `POST /v1/invocations/{id}:…`: tool.cancel (L3 §4.1.4), and going on after an approval. */
 export function invocationActionRoutes(parts: DoorParts): Route[] {
@@ -22,7 +22,7 @@ export function invocationActionRoutes(parts: DoorParts): Route[] {
 }
 
 function cancelRoute(parts: DoorParts): Route {
-  return defineRoute<InvocationParams, undefined, ToolCancelRequest | null | undefined>({
+  return defineRoute({
     id: "cancelInvocation",
     method: "POST",
     path: "/v1/invocations/{invocation_id}:cancel",
@@ -36,9 +36,9 @@ function cancelRoute(parts: DoorParts): Route {
     answers: { 200: { description: "What came of it.", schema: toolCancelResponseField } },
     handle: async ({ params, body, principal }) => {
       if (body) refuseOthers(body, params, principal);
-      await visibleCall(params.invocation_id, principal, parts);
+      const { callId } = await visibleCall(params.invocation_id, principal, parts);
       const reason = body?.reason ?? "cancelled by request";
-      const done = await parts.engine.cancelCall(params.invocation_id, {
+      const done = await parts.engine.cancelCall(callId, {
         reason: `${reason} (${nameOf(principal)})`,
       });
       if (!done) throw new SallyportError(failure("E3917"));
@@ -49,7 +49,7 @@ function cancelRoute(parts: DoorParts): Route {
         message,
         status: status === "unknown" ? "error" : status,
       };
-      return { status: 200, body: answer };
+      return asGiven({ status: 200, body: answer }, callId, principal);
     },
   });
 }
@@ -78,7 +78,7 @@ function nameOf(principal: Principal): string {
 }
 
 function resumeRoute(parts: DoorParts): Route {
-  return defineRoute<InvocationParams, undefined, undefined>({
+  return defineRoute({
     id: "resumeInvocation",
     method: "POST",
     path: "/v1/invocations/{invocation_id}:resume",

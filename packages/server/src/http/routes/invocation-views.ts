@@ -1,16 +1,20 @@
-import type { CallOutline, OutlinedEnd } from "@sallyport/adapters/sqlite";
 import type { CallRecord, CallStanding, ClosedWith } from "@sallyport/engine";
 import {
+  type CallAnswer,
   type CallStatus,
   defined,
+  type FileEffects,
   failure,
+  type InvocationEffects,
   type InvocationLinks,
+  type InvocationReceipt,
   type InvocationRecord,
+  type Receipt,
   type ToolStatusResponse,
   toolError,
 } from "@sallyport/protocol";
+import type { CallOutline, OutlinedEnd } from "../../runtime/store.ts";
 import { approvalUrl, invocationUrl } from "./addresses.ts";
-import { answerFacts } from "./answer-facts.ts";
 import { iso, isoIfAny } from "./iso-time.ts";
 
 /** The status word of a call whose process ended while it ran: nobody knows, which is no success. */
@@ -111,4 +115,63 @@ function statusOf({ phase, closing }: CallOutline): CallStatus {
   if (phase === "waiting") return "pending_approval";
   if (phase === "queued") return "pending";
   return phase === "executing" ? "running" : UNKNOWN;
+}
+
+/** What is on record of a call that has ended, beside its result. */
+function answerFacts(answer: CallAnswer): Partial<ToolStatusResponse> {
+  const { isolation, enforcement, rollback, approval, effects, receipt } = answer;
+  return {
+    completed_at: iso(answer.completedAt),
+    lifecycle: answer.lifecycle.map(({ state, at }) => ({ state, at: iso(at) })),
+    ...(answer.status !== "success" && { error: toolError(answer.error) }),
+    ...(isolation && { isolation: { level: isolation.level, runner: isolation.runner } }),
+    ...(enforcement && { enforcement: { ...enforcement } }),
+    ...(answer.warnings.length > 0 && {
+      warnings: answer.warnings.map(({ code, message }) => ({ code, message })),
+    }),
+    ...(rollback && {
+      rollback: {
+        verified: rollback.verified,
+        snapshot_hash: rollback.snapshotHash,
+        discarded_mutations: rollback.discardedMutations,
+        ...defined({ covers: rollback.covers, unseen: rollback.unseen }),
+      },
+    }),
+    ...defined({
+      state: answer.lifecycle.at(-1)?.state,
+      approval_id: approval?.approvalId,
+      effects: effects && effectsView(effects),
+      receipt: receipt && receiptView(receipt),
+    }),
+  };
+}
+
+/** Without the folder they are in, which is the server's own business. */
+function effectsView({ files, omitted, digest }: FileEffects): InvocationEffects {
+  return {
+    files: files.map(({ path, change, from, diff, note }) => ({
+      path,
+      change,
+      ...defined({ from, diff, note }),
+    })),
+    omitted,
+    digest,
+  };
+}
+
+function receiptView({
+  tenant,
+  sequence,
+  hash,
+  inputHash,
+  outputHash,
+  effectsHash,
+}: Receipt): InvocationReceipt {
+  return {
+    tenant_id: tenant,
+    sequence,
+    hash,
+    input_hash: inputHash,
+    ...defined({ output_hash: outputHash, effects_hash: effectsHash }),
+  };
 }

@@ -1,23 +1,30 @@
-import type { CallOutline } from "@sallyport/adapters/sqlite";
-import type { CallFilter, CallStanding } from "@sallyport/engine";
+import { type CallFilter, type CallStanding, givenId } from "@sallyport/engine";
 import {
+  acceptedResponse,
+  type CallAnswer,
   defined,
+  failure,
   type InvocationListQuery,
   type InvocationListResponse,
   invocationListQueryField,
   invocationListResponseField,
   invocationParamsField,
+  invokeResponse,
+  type ToolInvokeResponse,
   type ToolStatusResponse,
+  toolError,
   toolInvokeResponseField,
   toolStatusResponseField,
 } from "@sallyport/protocol";
-import { type Asked, defineRoute, type Route } from "../route.ts";
-import { checkCallCursor } from "./cursors.ts";
+import type { CallOutline } from "../../runtime/store.ts";
+import { stageFilter } from "../../stage-filter.ts";
+import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { invocationUrl } from "./addresses.ts";
+import { readCallCursor } from "./cursors.ts";
 import { outlineOf, recordView, statusView } from "./invocation-views.ts";
 import { isoIfAny } from "./iso-time.ts";
 import type { DoorParts } from "./parts.ts";
-import { openReply, resultReply, runningFacts } from "./result-reply.ts";
-import { type Sight, sightOf, visibleCall } from "./visible-call.ts";
+import { asGiven, type Sight, sightOf, visibleCall } from "./visible-call.ts";
 
 /** Which call an address names. */
 export interface InvocationParams {
@@ -30,7 +37,7 @@ export function invocationRoutes(parts: DoorParts): Route[] {
 }
 
 function statusRoute(parts: DoorParts): Route {
-  return defineRoute<InvocationParams, undefined, undefined>({
+  return defineRoute({
     id: "getInvocation",
     method: "GET",
     path: "/v1/invocations/{invocation_id}",
@@ -47,11 +54,11 @@ function statusRoute(parts: DoorParts): Route {
       },
     },
     handle: async ({ params, principal, origin }) => {
-      const standing = await visibleCall(params.invocation_id, principal, parts);
-      const body = { ...sinceWhen(standing), ...statusView(params.invocation_id, standing, origin) };
-      return "answer" in standing || standing.status === "unknown"
-        ? { status: 200, body }
-        : { status: 200, headers: { "retry-after": "1" }, body };
+      const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);
+      const body = { ...sinceWhen(standing), ...statusView(callId, standing, origin) };
+      const isOver = "answer" in standing || standing.status === "unknown";
+      const reply = isOver ? { status: 200, body } : { status: 200, headers: { "retry-after": "1" }, body };
+      return asGiven(reply, callId, principal);
     },
   });
 }
@@ -63,7 +70,7 @@ function sinceWhen(standing: CallStanding): Partial<ToolStatusResponse> {
 }
 
 function resultRoute(parts: DoorParts): Route {
-  return defineRoute<InvocationParams, undefined, undefined>({
+  return defineRoute({
     id: "getInvocationResult",
     method: "GET",
     path: "/v1/invocations/{invocation_id}/result",
@@ -81,15 +88,16 @@ function resultRoute(parts: DoorParts): Route {
       },
     },
     handle: async ({ params, principal, origin }) => {
-      const standing = await visibleCall(params.invocation_id, principal, parts);
-      const asked = { callId: params.invocation_id, origin, now: parts.clock.now() };
-      return "answer" in standing ? resultReply(standing.answer) : openReply(standing, asked);
+      const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);
+      const asked = { callId, origin, now: parts.clock.now() };
+      const reply = "answer" in standing ? resultReply(standing.answer) : openReply(standing, asked);
+      return asGiven(reply, callId, principal);
     },
   });
 }
 
 function listRoute(parts: DoorParts): Route {
-  return defineRoute<undefined, InvocationListQuery, undefined>({
+  return defineRoute({
     id: "listInvocations",
     method: "GET",
     path: "/v1/invocations",
@@ -110,11 +118,11 @@ async function listCalls(
 ): Promise<InvocationListResponse> {
   const owner = ownerFilter(query, sightOf(principal, parts));
   if (!owner) return { invocations: [] };
-  await checkCallCursor(query.cursor, principal, parts);
+  const cursor = await readCallCursor(query.cursor, principal, parts);
   const limit = Number(query.limit ?? 50);
   // First those that run: one that ends meanwhile is on record then, and the record counts.
-  const running = runningOutlines(query, owner, parts);
-  const behind = running ? {} : { before: query.cursor };
+  const running = runningOutlines({ ...query, ...defined({ cursor }) }, owner, parts);
+  const behind = running ? {} : { before: cursor };
   // One more than asked for, to know whether there is another page.
   const recorded = await outlines(
     { ...owner, ...whatFilter(query), ...defined(behind), limit: limit + 1 },
@@ -122,7 +130,8 @@ async function listCalls(
   );
   const ids = new Set(recorded.map(({ callId }) => callId));
   const found = [...(running ?? []).filter(({ callId }) => !ids.has(callId)), ...recorded];
-  const page = found.slice(0, limit);
+  const idOf = (callId: string) => (principal.kind === "agent" ? givenId(callId) : callId);
+  const page = found.slice(0, limit).map((record) => ({ ...record, callId: idOf(record.callId) }));
   const last = page.at(-1);
   return {
     invocations: page.map((record) => recordView(record, origin)),
@@ -169,17 +178,40 @@ function whatFilter({ tool, status }: InvocationListQuery): Partial<CallFilter> 
   };
 }
 
-function stageFilter(status: NonNullable<InvocationListQuery["status"]>): Partial<CallFilter> {
-  switch (status) {
-    case "pending":
-      return { phase: "queued" };
-    case "running":
-      return { phase: "executing" };
-    case "pending_approval":
-      return { phase: "waiting" };
-    case "unknown":
-      return { phase: "unknown" };
-    default:
-      return { status };
-  }
+/** The answer that is on record. Reading it succeeds, whatever it says. */
+function resultReply(answer: CallAnswer): Reply {
+  return { status: 200, body: invokeResponse(answer) };
+}
+
+interface AskedFor {
+  callId: string;
+  origin: string;
+  now: number;
+}
+
+/** There is no answer yet, or nobody knows it. */
+function openReply(standing: CallStanding, { callId, origin, now }: AskedFor): Reply {
+  const { version = "", operation = "", startedAt = now } = standing.record ?? runningFacts(standing);
+  const { tool } = standing.of;
+  const accepted = { status: "running" as const, callId, tool, version, operation, acceptedAt: startedAt };
+  const body = acceptedResponse(accepted, { statusUrl: invocationUrl(origin, callId) });
+  if (standing.status === "unknown") return { status: 200, body: unknownOutcome(body) };
+  const sofar = standing.status === "running" ? Math.max(0, now - startedAt) : 0;
+  const execution_metadata = { ...body.execution_metadata, duration_ms: sofar };
+  return {
+    status: 202,
+    headers: { "retry-after": "1" },
+    body: { ...body, status: standing.status, execution_metadata },
+  };
+}
+
+/** What is known of a call that runs, also before the journal has it; nothing of any other. */
+function runningFacts(standing: CallStanding): Partial<RunningFacts> {
+  return ("now" in standing && standing.now) || {};
+}
+
+type RunningFacts = NonNullable<Extract<CallStanding, { now?: unknown }>["now"]>;
+
+function unknownOutcome({ polling_info: _polling, ...rest }: ToolInvokeResponse): ToolInvokeResponse {
+  return { ...rest, status: "error", error: toolError(failure("E3909")) };
 }

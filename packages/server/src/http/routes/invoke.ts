@@ -10,7 +10,7 @@ import { acceptedReply, CALL_ANSWERS, callReply, isAccepted } from "./call-reply
 import { callRequestOf } from "./call-request.ts";
 import { malformed } from "./malformed.ts";
 import type { DoorParts } from "./parts.ts";
-import { prefersAsync } from "./preferences.ts";
+import { asGiven } from "./visible-call.ts";
 
 const DESCRIPTION = `tool.invoke: one operation of one tool. The answer comes when the call has ended, or, with
 \`execution_options.async_mode\` or \`Prefer: respond-async\`, as soon as it is on record. With an idempotency key the
@@ -20,7 +20,7 @@ cancelled then. A call that needs a person's approval is answered with 202 and g
 /** `POST /v1/tools/invoke`: tool.invoke (L3 §4.1.1). */
 export function invokeRoutes(parts: DoorParts): Route[] {
   return [
-    defineRoute<undefined, undefined, ToolInvokeRequest>({
+    defineRoute({
       id: "invokeTool",
       method: "POST",
       path: "/v1/tools/invoke",
@@ -52,19 +52,27 @@ async function invoke(
   const isPreferred = prefersAsync(asked.headers.prefer);
   // Who wants to be told of the end does not wait for it.
   if (!isPreferred && request.asyncMode !== true && callbackUrl === undefined) {
-    return callReply(await parts.engine.call(request), asked.origin);
+    const answer = await parts.engine.call(request);
+    return asGiven(callReply(answer, asked.origin), answer.callId, asked.principal);
   }
   // Accepted is promised to run, whether or not the client is still there.
   const { signal: _signal, ...lasting } = request;
   const { origin } = asked;
   const askedAt = parts.clock.now();
   const end = await parts.engine.accept(lasting);
-  const reply = isAccepted(end) ? acceptedReply(end, { origin, askedAt }) : callReply(end, origin);
+  const said = isAccepted(end) ? acceptedReply(end, { origin, askedAt }) : callReply(end, origin);
+  const reply = asGiven(said, end.callId, asked.principal);
   if (!isPreferred || reply.status !== 202) return reply;
   return { ...reply, headers: { ...reply.headers, "preference-applied": "respond-async" } };
 }
 
 function refuseCallback(url: string, parts: DoorParts): Failure | undefined {
   if (parts.refuseCallback) return parts.refuseCallback(url);
-  return malformed("/execution_options/callback_url", "cannot be used: this house tells nobody of calls");
+  return malformed("/execution_options/callback_url", "cannot be used: this server tells nobody of calls");
+}
+
+/** Whether the caller prefers not to wait (RFC 7240). */
+function prefersAsync(prefer: string | undefined): boolean {
+  const wishes = prefer?.split(",") ?? [];
+  return wishes.some((wish) => wish.split(";")[0]?.trim().toLowerCase() === "respond-async");
 }

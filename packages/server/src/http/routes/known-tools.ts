@@ -21,7 +21,7 @@ export function strangerTo(tool: string, principal: Principal, parts: DoorParts)
   const { claims, token } = principal;
   const caller = { tenant: claims.tenant, agent: claims.agent };
   try {
-    return parts.authority.stranger?.({ caller, token, tool, at: parts.clock.now() });
+    return parts.authority.accessRefusal?.({ caller, token, tool, at: parts.clock.now() });
   } catch {
     return failure("E3206");
   }

@@ -161,7 +161,9 @@ describe("POST /v1/tokens:revoke", () => {
     });
     const { json } = await revoke({ token, reason: "lost" });
     expect(json).toMatchObject({ jti: "t-9", forget_at: new Date(4e12).toISOString() });
-    expect((await store.revocations.all()).map(({ jti }) => jti).sort()).toEqual(["t-1", "t-9"]);
+    await revoke({ jti: "agent.2026.01", reason: "has dots" });
+    const revoked = (await store.revocations.all()).map(({ jti }) => jti);
+    expect(revoked.sort()).toEqual(["agent.2026.01", "t-1", "t-9"]);
   });
 
   it("refuses what names no token, and never keeps a token as if it were a name", async () => {

@@ -1,7 +1,8 @@
+import { grantAuthority } from "@sallyport/engine";
 import { decode, failure, mcxErrorField } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { type Ask, agent, OPERATOR, ORIGIN } from "./fixtures/ask.ts";
-import { type FixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
+import { type FixtureDoor, GRANTS, plainEngine, SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
 import type { DoorParts } from "./parts.ts";
 
@@ -50,6 +51,53 @@ describe("POST /v1/messages", () => {
       execution: { status: "success", result: { sum: 5 } },
     });
   });
+
+  it("answers as the server that was addressed [MCX-5] [MCX-6]", async () => {
+    const { ask } = await open();
+    const addressed = (body: ReturnType<typeof message>) => ({
+      ...body,
+      header: { ...body.header, destination: "mcp-server" },
+    });
+    expect((await sent(ask, addressed(message()))).header.source).toBe("mcp-server");
+    expect((await sent(ask, { ...addressed(message()), payload: 1 })).header.source).toBe("mcp-server");
+    expect((await sent(ask, [])).header.source).toBe("sallyport");
+  });
+
+  it.each([
+    ["no list", { requiredCapabilities: ["state.read"] }, undefined, undefined],
+    ["nothing for a tool that needs nothing", {}, [], undefined],
+    ["what the tool needs", { requiredCapabilities: ["state.read"] }, ["state.read", "x"], undefined],
+    ["nothing", { requiredCapabilities: ["state.read"] }, [], ["state.read"]],
+    ["something else", { requiredCapabilities: ["state.read"] }, ["state", "state.write"], ["state.read"]],
+    ["no network", { permissions: { network: [{ host: "e.com" }] } }, ["state.read"], ["network.*"]],
+    ["the network", { permissions: { network: [{ host: "e.com" }] } }, ["network.https"], undefined],
+    [
+      "no files",
+      { permissions: { filesystem: [{ path: "/tmp", mode: "rw" }] } },
+      ["filesystem.read"],
+      ["filesystem.write"],
+    ],
+  ])(
+    "bounds a call by permissions that name %s [MCX-1] [MCX-4] [MCX-8]",
+    async (_name, manifest, permissions, missing) => {
+      let ran = 0;
+      const run = () => {
+        ran += 1;
+        return { sum: 5 };
+      };
+      const authority = grantAuthority(GRANTS.map((grant) => ({ ...grant, capabilities: ["state.read"] })));
+      const { ask } = await openDoor([{ ...SUM, run, manifest }], { engine: { authority } });
+      const { payload } = await sent(ask, message({ security: { permissions } }));
+      expect(payload.execution.error).toEqual(
+        missing &&
+          expect.objectContaining({
+            code: "SECURITY_ERROR",
+            details: expect.objectContaining({ code: "E3228", missing }),
+          }),
+      );
+      expect(ran).toBe(missing ? 0 : 1);
+    },
+  );
 
   it("answers a failed execution with a response too [MCX-5]", async () => {
     const { ask } = await open();

@@ -26,6 +26,7 @@ import { replayedHeader } from "./call-reply.ts";
 import { type CallPlaces, callRequestOf } from "./call-request.ts";
 import type { DoorParts } from "./parts.ts";
 
+/** Where a message cannot be read. */
 const SOURCE = "sallyport";
 
 /** A message has no place for a tenant, so a token in it has to be what its sender is known by. */
@@ -43,7 +44,7 @@ const body: Field<unknown> = fieldOf(mcxRequestField.schema, (_value): _value is
 /** `POST /v1/messages`: the MCX envelope, both ways. */
 export function messageRoutes(parts: DoorParts): Route[] {
   return [
-    defineRoute<undefined, undefined, unknown>({
+    defineRoute({
       id: "sendMessage",
       method: "POST",
       path: "/v1/messages",
@@ -93,7 +94,7 @@ async function exchange(asked: Asked<undefined, undefined, unknown>, parts: Door
   const call = refusable(() => callRequestOf(callFromMcx(request), sent, parts));
   if (isFailure(call)) return refusal(call, asked.body, parts);
   const answer = await parts.engine.call({ ...call, callId: callIdOf(request, call) });
-  const message = mcxResponse(answer, request, stampOf(parts));
+  const message = mcxResponse(answer, request, stampOf(parts, request.header.destination));
   const location = invocationUrl(asked.origin, answer.callId);
   const replayed = replayedHeader(answer);
   if (answer.status !== "pending_approval")
@@ -126,17 +127,20 @@ function refusable<Value extends object>(make: () => Value): Value | Failure {
 
 function refusal(failed: Failure, sent: unknown, parts: DoorParts): Reply {
   const header = isJsonObject(sent) && isJsonObject(sent.header) ? sent.header : {};
-  const { messageId, source } = header;
+  const { messageId, source, destination: addressed } = header;
   const destination = typeof source === "string" ? { destination: source } : {};
   const requestId = typeof messageId === "string" ? messageId : undefined;
   const headers = problemHeaders(failed);
   return {
     status: entryOf(failed).http,
+    code: failed.code,
     ...(Object.keys(headers).length > 0 && { headers }),
-    body: mcxError(failed, { ...stampOf(parts), ...destination }, requestId),
+    body: mcxError(failed, { ...stampOf(parts, addressed), ...destination }, requestId),
   };
 }
 
-function stampOf({ ids, clock }: DoorParts): McxStamp {
-  return { messageId: ids.next(), timestamp: new Date(clock.now()).toISOString(), source: SOURCE };
+/** The answer comes from the server that the request is addressed to, under the name the request has for it. */
+function stampOf({ ids, clock }: DoorParts, addressed: unknown): McxStamp {
+  const source = typeof addressed === "string" && addressed !== "" ? addressed : SOURCE;
+  return { messageId: ids.next(), timestamp: new Date(clock.now()).toISOString(), source };
 }

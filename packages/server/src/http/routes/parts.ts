@@ -1,20 +1,20 @@
-import type { OutlineReader } from "@sallyport/adapters/sqlite";
 import type {
-  ApprovalBook,
+  Approvals,
   AuditReader,
   Authority,
   CallReader,
   Clock,
   Engine,
-  GrantBook,
+  Grants,
   Ids,
   LiveFeed,
   SigningKey,
   Tier,
   TokenRules,
-  ToolShelf,
+  Tools,
 } from "@sallyport/engine";
 import type { Caller, Failure, JsonObject } from "@sallyport/protocol";
+import type { OutlineReader } from "../../runtime/store.ts";
 import type { Principal } from "../principal.ts";
 
 /** A call's news, as far as a reader needs them. */
@@ -24,9 +24,9 @@ export type Feed = Pick<LiveFeed, "last" | "ended" | "after" | "next">;
 export interface DoorEngine
   extends Pick<Engine, "call" | "accept" | "standing" | "running" | "cancelCall" | "resume" | "revokeToken"> {
   watch(callId: string): Feed | undefined;
-  readonly tools: Pick<ToolShelf, "list" | "definitions" | "resolve">;
-  readonly approvals: Pick<ApprovalBook, "list" | "get" | "approve" | "deny" | "edit">;
-  readonly grants: Pick<GrantBook, "list" | "get" | "revoke">;
+  readonly tools: Pick<Tools, "list" | "definitions" | "resolve">;
+  readonly approvals: Pick<Approvals, "list" | "get" | "approve" | "deny" | "edit">;
+  readonly grants: Pick<Grants, "list" | "get" | "revoke">;
 }
 
 /** Something without which no call can be taken. */
@@ -57,7 +57,7 @@ export interface DoorParts {
   calls: Pick<CallReader, "list"> & Partial<OutlineReader>;
   audit: AuditReader;
   /** Says which tools a caller may know of. */
-  authority: Pick<Authority, "stranger">;
+  authority: Pick<Authority, "accessRefusal">;
   /** Whether the operator lets nobody call a tool for now. Left out: none is switched off. */
   isSwitchedOff?(tool: string): boolean;
   /** A call that would be allowed now, for a page to show; undefined when there is none. */

@@ -1,6 +1,5 @@
 import { lifecycleAt, type Retirement, type ToolRecord } from "@sallyport/engine";
 import {
-  type Conduct,
   defined,
   isFailure,
   type OperationManifest,
@@ -10,6 +9,7 @@ import {
   type ToolStatus,
   type ToolSummary,
   type ToolVersion,
+  type Traits,
 } from "@sallyport/protocol";
 import { iso, isoIfAny } from "./iso-time.ts";
 import { isAtHand } from "./known-tools.ts";
@@ -53,8 +53,8 @@ export function toolVersion(record: ToolRecord, parts: DoorParts): ToolVersion {
   const { tools } = parts.engine;
   const operations = Object.entries(manifest.operations).map(([name, operation]) => {
     const found = tools.resolve({ tool: manifest.id, version: manifest.version, operation: name });
-    const conduct = isFailure(found) ? manifest : found.conduct;
-    return [name, toolOperation(operation, conduct)] as const;
+    const traits = isFailure(found) ? manifest : found.traits;
+    return [name, toolOperation(operation, traits)] as const;
   });
   return {
     version: manifest.version,
@@ -72,8 +72,8 @@ export function toolVersion(record: ToolRecord, parts: DoorParts): ToolVersion {
 }
 
 /** What holds for a call of the operation; of a version that cannot be called, what it says of itself. */
-function toolOperation(operation: OperationManifest, conduct: Conduct): ToolOperation {
-  const held = { ...conduct, ...defined(operation) };
+function toolOperation(operation: OperationManifest, traits: Traits): ToolOperation {
+  const held = { ...traits, ...defined(operation) };
   return {
     description: operation.description,
     input_schema: operation.inputSchema,

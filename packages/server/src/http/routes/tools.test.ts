@@ -1,5 +1,5 @@
 import { failure } from "@sallyport/protocol";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Principal } from "../principal.ts";
 import { agent, OPERATOR, refusal, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, type FixtureTool, SUM, shelve } from "./fixtures/door.ts";
@@ -26,7 +26,7 @@ const READ: FixtureTool = { id: "mail.read", manifest: { category: "external_api
 /** Tools whose names begin with `mail.read` are all a stranger may know of. */
 const NARROW: Partial<DoorParts> = {
   callers: "token",
-  authority: { stranger: ({ tool }) => (tool.startsWith("mail.read") ? undefined : failure("E3209")) },
+  authority: { accessRefusal: ({ tool }) => (tool.startsWith("mail.read") ? undefined : failure("E3209")) },
 };
 
 describe("GET /v1/tools", () => {
@@ -87,6 +87,13 @@ describe("GET /v1/tools", () => {
       total_count: 2,
       tools: [{ tool_id: "mail.send" }, { tool_id: "sum" }],
     });
+  });
+
+  it("reads the registry once, however many tools there are", async () => {
+    const { ask, engine } = await open([SUM, MAIL, READ]);
+    const list = vi.spyOn(engine.tools, "list");
+    expect((await ask("listTools")).json.total_count).toBe(3);
+    expect(list).toHaveBeenCalledOnce();
   });
 
   it("shows an agent with a token only what it may know of, and operators everything", async () => {
@@ -156,7 +163,7 @@ describe("GET /v1/tools/{tool_id}", () => {
     const stranger = () => {
       throw new Error("policy is away");
     };
-    const { ask } = await open([SUM], { callers: "token", authority: { stranger } });
+    const { ask } = await open([SUM], { callers: "token", authority: { accessRefusal: stranger } });
     expect(await refusal(ask("getTool", { params: { tool_id: "sum" }, principal: agent("bob") }))).toBe(
       "E3206",
     );

@@ -23,7 +23,7 @@ export function toolRoutes(parts: DoorParts): Route[] {
 }
 
 function listRoute(parts: DoorParts): Route {
-  return defineRoute<undefined, ToolListQuery, undefined>({
+  return defineRoute({
     id: "listTools",
     method: "GET",
     path: "/v1/tools",
@@ -44,14 +44,10 @@ function listTools(query: ToolListQuery, principal: Principal, parts: DoorParts)
     .filter(({ id }) => strangerTo(id, principal, parts) === undefined);
   const page = Number(query.page ?? 1);
   const size = Number(query.page_size ?? 50);
-  const records = parts.engine.tools.list();
-  const tools = found.slice((page - 1) * size, page * size).map((manifest) =>
-    toolSummary(
-      manifest,
-      records.filter((record) => record.manifest.id === manifest.id),
-      parts,
-    ),
-  );
+  const records = Map.groupBy(parts.engine.tools.list(), ({ manifest }) => manifest.id);
+  const tools = found
+    .slice((page - 1) * size, page * size)
+    .map((manifest) => toolSummary(manifest, records.get(manifest.id) ?? [], parts));
   return { tools, total_count: found.length, page, page_size: size };
 }
 
@@ -68,7 +64,7 @@ function matching(
 }
 
 function detailRoute(parts: DoorParts): Route {
-  return defineRoute<{ tool_id: string }, undefined, undefined>({
+  return defineRoute({
     id: "getTool",
     method: "GET",
     path: "/v1/tools/{tool_id}",
@@ -91,7 +87,7 @@ function detailRoute(parts: DoorParts): Route {
 }
 
 function versionsRoute(parts: DoorParts): Route {
-  return defineRoute<{ tool_id: string }, undefined, undefined>({
+  return defineRoute({
     id: "listToolVersions",
     method: "GET",
     path: "/v1/tools/{tool_id}/versions",

@@ -1,6 +1,7 @@
-import type { CallStanding } from "@sallyport/engine";
+import { type CallStanding, givenId, tenantId } from "@sallyport/engine";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
+import type { Reply } from "../route.ts";
 import type { DoorParts } from "./parts.ts";
 
 /** Whose calls the asker may see: everybody's, or one agent's. */
@@ -14,21 +15,45 @@ export function sightOf(principal: Principal, { callers }: DoorParts): Sight {
   throw new SallyportError(failure(principal.kind === "anyone" ? "E3938" : "E3940"));
 }
 
-/** How a call stands, for somebody who may see it. Another's call is as unknown as one that never was (E3917). */
-export async function visibleCall(
-  callId: string,
-  principal: Principal,
-  parts: DoorParts,
-): Promise<CallStanding> {
-  const sight = sightOf(principal, parts);
-  const standing = await parts.engine.standing(callId);
-  if (standing && sees(sight, standing.of)) return standing;
-  throw new SallyportError(failure("E3917", { message: `There is no call ${callId.slice(0, 128)}.` }));
+/** A call, and the id it is kept under, which is another than it was given where another tenant has that one. */
+export interface VisibleCall {
+  callId: string;
+  standing: CallStanding;
 }
 
-/** Whether the asker may know of a call. */
-export function seesCall(principal: Principal, { of }: CallStanding, parts: DoorParts): boolean {
-  return sees(sightOf(principal, parts), of);
+/** How a call stands, for somebody who may see it. Another's call is as unknown as one that never was (E3917). */
+export async function visibleCall(
+  given: string,
+  principal: Principal,
+  parts: DoorParts,
+): Promise<VisibleCall> {
+  const found = await findCall(given, principal, parts);
+  if (found) return found;
+  throw new SallyportError(failure("E3917", { message: `There is no call ${given.slice(0, 128)}.` }));
+}
+
+/** The call that the asker means by an id; undefined when there is none that it may see. */
+export async function findCall(
+  given: string,
+  principal: Principal,
+  parts: DoorParts,
+): Promise<VisibleCall | undefined> {
+  const sight = sightOf(principal, parts);
+  // An agent that could ask for its call's second id would learn whether another tenant has the first.
+  if (sight !== "everything" && givenId(given) !== given) return undefined;
+  const own = sight === "everything" ? [] : [tenantId(given, sight.tenant)];
+  for (const callId of [given, ...own]) {
+    const standing = await parts.engine.standing(callId);
+    if (standing && sees(sight, standing.of)) return { callId, standing };
+  }
+  return undefined;
+}
+
+/** An agent's answer names its call by the id it gave, so that it does not learn that another tenant has it too. */
+export function asGiven(reply: Reply, callId: string, principal: Principal): Reply {
+  const given = givenId(callId);
+  if (principal.kind !== "agent" || given === callId) return reply;
+  return JSON.parse(JSON.stringify(reply).replaceAll(callId, given)) as Reply;
 }
 
 function sees(sight: Sight, of: { tenant: string; agent: string }): boolean {

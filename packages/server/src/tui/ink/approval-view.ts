@@ -1,15 +1,94 @@
-import type { Question } from "@sallyport/engine/loop";
+import type { PersonDecision, Question } from "@sallyport/loop";
 import { Box, Text } from "ink";
-import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
+import {
+  type ApprovalPrompt,
+  type AskedQuestion,
+  currentOf,
+  type PromptTask,
+} from "../keys/approval-prompt.ts";
+import type { Draft } from "../keys/draft.ts";
+import { promptHints } from "../keys/prompt-hints.ts";
+import { RISK_TONES } from "../look.ts";
 import { BECAUSE, isRisky } from "../question-text.ts";
 import { textCells } from "../state/cell-width.ts";
-import { ApprovalTask } from "./approval-task.ts";
+import { DraftView } from "./draft-view.ts";
 import { type Drawn, h, useLook } from "./element.ts";
+import { KeyHints } from "./key-hints.ts";
 import type { PromptLayout } from "./prompt-layout.ts";
 import type { DrawnPrompt } from "./prompt-sight.ts";
 import { QuestionDetail, useDetailRows } from "./question-detail.ts";
-import { QuestionLine } from "./question-line.ts";
+import { isOneRow, MARK_CELLS, nameRows } from "./question-rows.ts";
 import { scopeRows } from "./task-rows.ts";
+
+const ASKED_WHY = "Why not? ";
+
+interface TaskProps {
+  prompt: ApprovalPrompt;
+  layout: PromptLayout;
+  columns: number;
+  armed: boolean;
+}
+
+/** Below the prompt: what the person is asked for, and which keys there are. */
+function ApprovalTask({ prompt, layout, columns, armed }: TaskProps): Drawn {
+  const { paint } = useLook();
+  const { doing, hint } = prompt;
+  const problem = doing.task === "edit" ? doing.problem : undefined;
+  const width = columns - 2;
+  return h(
+    Box,
+    { flexDirection: "column", paddingX: 1, flexShrink: 0 },
+    layout.hint
+      ? h(Text, { ...paint(problem ? "bad" : "careful"), wrap: "truncate-end" }, problem ?? hint)
+      : null,
+    doing.task === "reason" ? h(ReasonLine, { draft: doing.draft, width }) : null,
+    doing.task === "scope" ? h(ScopeList, { doing, width, rows: layout.task }) : null,
+    h(KeyHints, { hints: promptHints(prompt), width, most: layout.keys, armed }),
+  );
+}
+
+function ReasonLine({ draft, width }: { draft: Draft; width: number }) {
+  const { paint } = useLook();
+  return h(
+    Box,
+    { flexShrink: 0 },
+    h(Box, { flexShrink: 0 }, h(Text, paint("careful"), ASKED_WHY)),
+    h(DraftView, { draft, width: width - ASKED_WHY.length, height: 1 }),
+  );
+}
+
+interface ScopesProps {
+  doing: Extract<PromptTask, { task: "scope" }>;
+  width: number;
+  rows: number;
+}
+
+/** The scopes, or as many rows of them as there are from the current one on. */
+function ScopeList({ doing: { scopes, at }, width, rows }: ScopesProps) {
+  const { glyphs, paint } = useLook();
+  const all = scopeRows(scopes, width).flatMap((lines, scope) =>
+    lines.map((text, line) => ({ text: `${scope === at && line === 0 ? glyphs.here : " "} ${text}`, scope })),
+  );
+  const headed = rows > all.length;
+  const first = all.findIndex(({ scope }) => scope === at);
+  const from = Math.max(0, Math.min(first, all.length - rows));
+  return h(
+    Box,
+    { flexDirection: "column", flexShrink: 0 },
+    headed
+      ? h(Text, { ...paint("careful"), wrap: "truncate-end" }, "Allow from now on, without asking:")
+      : null,
+    ...all
+      .slice(from, from + rows)
+      .map(({ text, scope }, index) =>
+        h(
+          Text,
+          { key: from + index, ...paint(scope === at ? "accent" : undefined), wrap: "truncate-end" },
+          text,
+        ),
+      ),
+  );
+}
 
 interface ApprovalProps {
   prompt: ApprovalPrompt;
@@ -125,4 +204,67 @@ function RiskBanner({ risk, name }: Question) {
   const { glyphs, paint } = useLook();
   const text = ` ${glyphs.warning} ${risk.toUpperCase()} RISK: look closely before ${name} may run `;
   return h(Text, { ...paint("alarm"), wrap: "truncate-end" }, text);
+}
+
+interface QuestionProps {
+  asked: AskedQuestion;
+  current: boolean;
+  amongOthers: boolean;
+  word: PersonDecision | undefined;
+  width: number;
+}
+
+/** A question in the list: selected or not, name, risk, one line about it. */
+function QuestionLine(props: QuestionProps): Drawn {
+  return isOneRow(props.asked.question, props.width) ? h(WideQuestion, props) : h(NarrowQuestion, props);
+}
+
+function WideQuestion({ asked, current, word }: QuestionProps) {
+  const { glyphs, paint } = useLook();
+  const { name, risk, summary } = asked.question;
+  return h(
+    Box,
+    { flexShrink: 0 },
+    h(
+      Box,
+      { flexShrink: 0, width: MARK_CELLS },
+      h(Text, paint("accent"), current ? `${glyphs.here} ` : "  "),
+      h(Text, paint(word ? "good" : "faint"), boxOf(word)),
+    ),
+    h(
+      Text,
+      { wrap: "truncate-end" },
+      h(Text, paint("strong"), name),
+      "  ",
+      h(Text, paint(RISK_TONES[risk]), risk),
+      `  ${summary}`,
+    ),
+  );
+}
+
+/** The same in several rows. */
+function NarrowQuestion({ asked, amongOthers, word, width }: QuestionProps) {
+  const { glyphs, paint } = useLook();
+  const { question } = asked;
+  const tone = isRisky(question.risk) ? RISK_TONES[question.risk] : "strong";
+  return h(
+    Box,
+    { flexDirection: "column", flexShrink: 0 },
+    ...nameRows(question, width).map((row) =>
+      h(Text, { key: row, ...paint(tone), wrap: "truncate-end" }, row),
+    ),
+    h(
+      Text,
+      { wrap: "truncate-end" },
+      amongOthers ? h(Text, paint("accent"), `${glyphs.here} `) : null,
+      h(Text, paint(word ? "good" : "faint"), boxOf(word)),
+      ` ${question.summary}`,
+    ),
+  );
+}
+
+function boxOf(word: PersonDecision | undefined): string {
+  if (word === undefined) return "[ ]";
+  if (word.kind === "edit") return "[e]";
+  return word.kind === "approve" && word.always !== undefined ? "[A]" : "[x]";
 }

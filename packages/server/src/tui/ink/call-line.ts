@@ -1,9 +1,17 @@
-import { Box, Text } from "ink";
+import { Box, Text, useAnimation } from "ink";
 import type { Tone } from "../look.ts";
+import type { ChangedFile } from "../state/changed-files.ts";
 import type { CallStanding, ShownCall } from "../state/screen-state.ts";
-import { ChangedFiles } from "./changed-files.ts";
 import { type Drawn, h, useLook } from "./element.ts";
-import { Spinner } from "./spinner.ts";
+
+const FRAME_MS = 100;
+
+/** Turns as long as something is under way. */
+function Spinner(): Drawn {
+  const { glyphs, paint } = useLook();
+  const { frame } = useAnimation({ interval: FRAME_MS });
+  return h(Text, paint("accent"), glyphs.spinner[frame % glyphs.spinner.length]);
+}
 
 /** One call: its state, its name, one line about it, and what it came to (FR-TUI-02). */
 export function CallLine({ call }: { call: ShownCall }): Drawn {
@@ -57,4 +65,33 @@ function toneOf(standing: CallStanding): Tone {
 export function reasonOf(standing: CallStanding): string {
   if (standing.state === "resolved") return standing.reason;
   return standing.state === "completed" && standing.isError ? standing.said || "failed" : "";
+}
+
+/** The files a call changed, with how many lines came and went. */
+function ChangedFiles({ files, more }: { files: readonly ChangedFile[]; more: number }): Drawn {
+  const { glyphs, paint } = useLook();
+  if (files.length === 0) return null;
+  const rows = files.map(({ mark, path, added, removed }) =>
+    h(
+      Box,
+      { key: path },
+      h(Text, { ...paint("accent") }, `    ${mark} `),
+      h(Text, { wrap: "truncate-middle" }, path),
+      h(Box, { flexShrink: 0 }, h(LineCounts, { added, removed })),
+    ),
+  );
+  const rest = more > 0 ? h(Text, paint("faint"), `    ${glyphs.ellipsis} and ${more} more`) : null;
+  return h(Box, { flexDirection: "column" }, ...rows, rest);
+}
+
+/** `+3 −1`, nothing where nothing is known. */
+function LineCounts({ added, removed }: { added: number; removed: number }): Drawn {
+  const { glyphs, paint } = useLook();
+  if (added === 0 && removed === 0) return null;
+  return h(
+    Text,
+    null,
+    h(Text, paint("good"), `  +${added}`),
+    h(Text, paint("bad"), ` ${glyphs.minus}${removed}`),
+  );
 }

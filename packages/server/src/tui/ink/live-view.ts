@@ -1,18 +1,101 @@
+import type { InterruptedBatch } from "@sallyport/loop";
 import { Box, Text } from "ink";
 import type { ScreenInfo } from "../chat-commands.ts";
+import type { Draft } from "../keys/draft.ts";
+import { hintLines, type KeyHint } from "../keys/prompt-hints.ts";
+import { interruptedCall, introOf } from "../recovery-text.ts";
+import { cleanLine } from "../state/clean.ts";
+import { type OutputRing, ringWindow } from "../state/output-ring.ts";
 import type { ScreenState } from "../state/screen-state.ts";
 import { ApprovalView } from "./approval-view.ts";
 import { CallLine } from "./call-line.ts";
+import { DraftView } from "./draft-view.ts";
 import { type Drawn, h, useLook } from "./element.ts";
 import { MARK_CELLS, SpeechText } from "./entry-view.ts";
-import { InputView } from "./input-view.ts";
-import { OutputView } from "./output-view.ts";
+import { KeyHints } from "./key-hints.ts";
 import { type PromptLayout, promptLayout } from "./prompt-layout.ts";
 import type { DrawnPrompt } from "./prompt-sight.ts";
-import { RecoveryView } from "./recovery-view.ts";
 import { ResultsView } from "./results-view.ts";
 import type { Desk } from "./screen-desk.ts";
 import { StatusLine } from "./status-line.ts";
+
+const HINTS: readonly KeyHint[] = [
+  ["r", "resume with these results"],
+  ["d", "discard them: every call counts as failed"],
+];
+
+interface RecoveryProps {
+  batch: InterruptedBatch;
+  rows: number;
+  columns: number;
+  armed: boolean;
+}
+
+/** An earlier process ended in the middle of a batch: what is known of it, and what can be done (FR-RES-05). */
+function RecoveryView({ batch, rows, columns, armed }: RecoveryProps): Drawn {
+  const { border, paint, glyphs, colour } = useLook();
+  const keys = hintLines(HINTS, columns - 2).length;
+  // The title, what is known, the keys, the status line, and a row that stays free.
+  const left = rows - 4 - keys;
+  const framed = left >= batch.calls.length + 4;
+  const room = left - (framed ? 4 : 0);
+  const shown = batch.calls.slice(0, room >= batch.calls.length ? room : Math.max(1, room - 1));
+  const more = batch.calls.length - shown.length;
+  const frame = { borderStyle: border, paddingX: 1, ...(colour && { borderColor: "yellow" }) };
+  return h(
+    Box,
+    { flexDirection: "column", flexShrink: 0, marginTop: framed ? 1 : 0 },
+    h(
+      Box,
+      { flexDirection: "column", flexShrink: 0, ...(framed && frame) },
+      h(Text, { ...paint("strong"), wrap: "truncate-end" }, "This conversation was interrupted"),
+      h(Text, { wrap: "truncate-end" }, introOf(batch)),
+      ...shown.map((call) => h(RecoveredCall, { key: call.index, call })),
+      more > 0 && room > 1 ? h(Text, paint("faint"), `  ${glyphs.ellipsis} and ${more} more`) : null,
+      framed ? h(Text, paint("faint"), "Nothing runs again, whatever you choose.") : null,
+    ),
+    h(Box, { paddingX: 1 }, h(KeyHints, { width: columns - 2, hints: HINTS, most: keys, armed })),
+  );
+}
+
+function RecoveredCall({ call }: { call: InterruptedBatch["calls"][number] }) {
+  const { glyphs, paint } = useLook();
+  const { result } = call;
+  const mark = result === undefined ? glyphs.refused : result.isError ? glyphs.failed : glyphs.done;
+  const tone = result === undefined ? "careful" : result.isError ? "bad" : "good";
+  const what = result === undefined ? "no result: it may have run, or not" : cleanLine(result.content);
+  return h(
+    Text,
+    { wrap: "truncate-end" },
+    h(Text, paint(tone), `${mark} `),
+    h(Text, paint("strong"), interruptedCall(call)),
+    "  ",
+    what,
+  );
+}
+
+/** In a lower window nothing is spent on a rule: what was said last has to be seen too. */
+const ROOMY_ROWS = 10;
+
+/** The line, or lines, the person writes in. */
+function InputView({ draft, columns, rows }: { draft: Draft; columns: number; rows: number }): Drawn {
+  const { glyphs, paint } = useLook();
+  const roomy = rows >= ROOMY_ROWS;
+  const height = Math.max(1, Math.floor(rows / 3));
+  const hint = h(Text, { ...paint("faint"), wrap: "truncate-end" }, "Say something, or /help");
+  return h(
+    Box,
+    { flexDirection: "column", flexShrink: 0, marginTop: roomy ? 1 : 0 },
+    roomy ? h(Text, { ...paint("faint"), wrap: "truncate-end" }, glyphs.rule.repeat(columns)) : null,
+    h(
+      Box,
+      null,
+      h(Box, { width: 2, flexShrink: 0 }, h(Text, paint("accent"), glyphs.user)),
+      h(DraftView, { draft, width: columns - 2, height }),
+      draft.text === "" ? hint : null,
+    ),
+  );
+}
 
 interface LiveProps {
   state: ScreenState;
@@ -91,4 +174,21 @@ function Lower(props: LiveProps & { layout: PromptLayout | undefined }) {
     loop.state === "awaiting_results" ? h(ResultsView, { key: "results", calls: loop.calls, rows }) : null,
     h(InputView, { key: "input", draft: desk.draft, columns, rows }),
   ];
+}
+
+/** What a running call writes: the last lines, or where the person has scrolled to (FR-TUI-03). */
+function OutputView({ ring, rows, name }: { ring: OutputRing; rows: number; name: string }): Drawn {
+  const { glyphs, paint, border } = useLook();
+  const { rows: shown, below } = ringWindow(ring, rows);
+  if (shown.length === 0) return null;
+  const hint =
+    below > 0
+      ? `${glyphs.down} ${below} more ${below === 1 ? "line" : "lines"} below (PgDn)`
+      : `${ring.total} ${ring.total === 1 ? "line" : "lines"}${ring.total > rows ? `, PgUp scrolls` : ""}`;
+  return h(
+    Box,
+    { flexDirection: "column", borderStyle: border, borderDimColor: true, paddingX: 1, marginLeft: 2 },
+    ...shown.map((line, index) => h(Text, { key: index, wrap: "truncate-end" }, line === "" ? " " : line)),
+    h(Text, { ...paint(below > 0 ? "careful" : "faint"), wrap: "truncate-end" }, `${name}: ${hint}`),
+  );
 }

@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from "@sallyport/engine/loop";
+import type { ApprovalDecision } from "@sallyport/loop";
 import type { ChatCommands } from "../chat-commands.ts";
 import { type ApprovalPrompt, approvalPrompt, isWriting } from "../keys/approval-prompt.ts";
 import { askedQuestions } from "../keys/asked-questions.ts";

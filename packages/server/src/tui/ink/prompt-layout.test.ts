@@ -68,7 +68,6 @@ describe("the rows of an approval prompt", () => {
         expect(layout.listed).toContain(some.at);
         expect(layout.keys).toBeGreaterThanOrEqual(1);
       }),
-      { numRuns: 2_000 },
     );
   });
 

@@ -1,11 +1,35 @@
+import { Box, Text } from "ink";
 import { useMemo } from "react";
 import { type ApprovalPrompt, currentOf } from "../keys/approval-prompt.ts";
+import type { Draft } from "../keys/draft.ts";
 import { argumentRows, changeRows, type DetailRow } from "../state/detail-rows.ts";
-import { ApprovalHelp } from "./approval-help.ts";
-import { DetailView } from "./detail-view.ts";
-import { EditorView } from "./editor-view.ts";
-import { type Drawn, h } from "./element.ts";
+import { DetailView, Heading } from "./detail-view.ts";
+import { DraftView } from "./draft-view.ts";
+import { type Drawn, h, useLook } from "./element.ts";
 import type { PromptLayout } from "./prompt-layout.ts";
+
+const KEYS = [
+  ["a", "approve all"],
+  ["d, Esc", "deny all; d asks for a reason"],
+  ["space", "select; Enter runs the selected, denies the rest"],
+  ["j k, arrows", "to the next or previous call"],
+  ["p / v", "what would change / the arguments"],
+  ["PgUp PgDn", "scroll them"],
+  ["e", "edit the arguments first"],
+  ["A", "also allow calls like it from now on"],
+] as const;
+
+/** What the keys of the prompt do. */
+function ApprovalHelp({ rows }: { rows: number }): Drawn {
+  const { paint } = useLook();
+  return h(
+    Box,
+    { flexDirection: "column", flexShrink: 0 },
+    ...KEYS.slice(0, rows).map(([key, what]) =>
+      h(Text, { key, wrap: "truncate-end" }, h(Text, paint("accent"), key.padEnd(12)), what),
+    ),
+  );
+}
 
 interface DetailProps {
   prompt: ApprovalPrompt;
@@ -50,4 +74,21 @@ function rowsOf(
   if (preview === undefined)
     return [{ text: "It cannot be told beforehand what this would change.", tone: "careful" }];
   return changeRows(preview, width);
+}
+
+interface EditorProps {
+  draft: Draft;
+  width: number;
+  height: number;
+  headed: boolean;
+}
+
+/** A small editor of several lines. */
+function EditorView({ draft, width, height, headed }: EditorProps): Drawn {
+  return h(
+    Box,
+    { flexDirection: "column", flexShrink: 0 },
+    headed ? h(Heading, { title: "Edit the arguments", more: "", width }) : null,
+    h(DraftView, { draft, width, height }),
+  );
 }

@@ -1,4 +1,4 @@
-import type { Question } from "@sallyport/engine/loop";
+import type { Question } from "@sallyport/loop";
 import { textCells, wrapCells } from "../state/cell-width.ts";
 
 /** The mark of the current question, and whether it is selected. */

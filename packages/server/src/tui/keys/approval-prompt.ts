@@ -1,4 +1,4 @@
-import type { ApprovalDecision, PersonsWord, Question } from "@sallyport/engine/loop";
+import type { ApprovalDecision, PersonDecision, Question } from "@sallyport/loop";
 import type { Failure } from "@sallyport/protocol";
 import type { StandingScope } from "../standing-scopes.ts";
 import type { Draft } from "./draft.ts";
@@ -33,7 +33,7 @@ export interface AskedQuestion {
 export interface ApprovalPrompt {
   asked: readonly AskedQuestion[];
   at: number;
-  words: ReadonlyMap<number, PersonsWord>;
+  words: ReadonlyMap<number, PersonDecision>;
   view: PromptView;
   scroll: number;
   doing: PromptTask;
@@ -99,7 +99,7 @@ export function decisionOf({ asked, words }: ApprovalPrompt): ApprovalDecision {
 export function allOf(prompt: ApprovalPrompt): ApprovalDecision {
   if (prompt.words.size === 0) return { kind: "approve_all" };
   const rest = prompt.asked.map(({ raw }) => [raw.index, { kind: "approve" }] as const);
-  const words = new Map<number, PersonsWord>([...rest, ...prompt.words]);
+  const words = new Map<number, PersonDecision>([...rest, ...prompt.words]);
   const plain = [...words.values()].every((word) => word.kind === "approve" && word.always === undefined);
   return plain ? { kind: "approve_all" } : { kind: "each", words };
 }

@@ -1,4 +1,4 @@
-import type { Question } from "@sallyport/engine/loop";
+import type { Question } from "@sallyport/loop";
 import type { ChatCommands } from "../chat-commands.ts";
 import type { Asking } from "../screen-person.ts";
 import { cutCells } from "../state/cell-width.ts";

@@ -1,4 +1,4 @@
-import { sanitizeTerminal } from "@sallyport/engine/loop";
+import { sanitizeTerminal } from "@sallyport/loop";
 import { graphemesOf } from "../state/cell-width.ts";
 import { isCtrl, type Press } from "./press.ts";
 

@@ -1,4 +1,5 @@
-import type { ApprovalDecision } from "@sallyport/engine/loop";
+import { readFileSync } from "node:fs";
+import type { ApprovalDecision } from "@sallyport/loop";
 import { failure } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -55,6 +56,15 @@ function pressed(
 }
 
 describe("the approval prompt", () => {
+  it("has the keys that the picture in README.md shows, at 80 columns", () => {
+    const one = approvalPrompt(askedQuestions([PATCH], { refusals: new Map(), commands }));
+    const lines = hintLines(promptHints(one), 78).map(
+      (line) => ` ${line.map((hint) => hint.join(" ")).join("  ")}\n`,
+    );
+    const readme = readFileSync(new URL("../../../../../README.md", import.meta.url), "utf8");
+    expect(readme).toContain(`╯\n${lines.join("")} asks you`);
+  });
+
   it.each<[string, string[], ApprovalDecision]>([
     ["a approves all", ["a"], { kind: "approve_all" }],
     ["Esc denies all", ["Esc"], { kind: "deny_all" }],
@@ -82,7 +92,6 @@ describe("the approval prompt", () => {
         if ("doing" in after) expect(after.words.size).toBe(0);
         else expect(after.kind).toBe("deny_all");
       }),
-      { numRuns: 1_000 },
     );
   });
 

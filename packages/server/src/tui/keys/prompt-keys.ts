@@ -1,4 +1,4 @@
-import type { PersonsWord } from "@sallyport/engine/loop";
+import type { PersonDecision } from "@sallyport/loop";
 import type { JsonValue } from "@sallyport/protocol";
 import { cleanLine, visibleJson } from "../state/clean.ts";
 import {
@@ -105,7 +105,7 @@ function parsed(text: string): { value: JsonValue } | { problem: string } {
 }
 
 /** The current question gets this word; the person goes on choosing. */
-function worded(prompt: ApprovalPrompt, word: PersonsWord): ApprovalPrompt {
+function worded(prompt: ApprovalPrompt, word: PersonDecision): ApprovalPrompt {
   const current = currentOf(prompt);
   if (current === undefined) return choosing(prompt);
   const words = new Map(prompt.words).set(current.raw.index, word);

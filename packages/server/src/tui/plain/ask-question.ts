@@ -1,4 +1,4 @@
-import type { PersonsWord } from "@sallyport/engine/loop";
+import type { PersonDecision } from "@sallyport/loop";
 import type { AskedQuestion } from "../keys/approval-prompt.ts";
 import { BECAUSE, isRisky } from "../question-text.ts";
 import { changedFiles } from "../state/changed-files.ts";
@@ -6,7 +6,7 @@ import { argumentRows, changeRows } from "../state/detail-rows.ts";
 import type { Dialogue } from "./plain-asker.ts";
 
 /** A word for this question, or for it and all that follow. */
-export type PlainWord = PersonsWord | { kind: "rest"; word: PersonsWord };
+export type PlainWord = PersonDecision | { kind: "rest"; word: PersonDecision };
 
 /** Wide enough that nothing is broken into pieces. */
 const WIDTH = 10_000;
@@ -60,12 +60,12 @@ async function wordOf(
   return undefined;
 }
 
-async function denial(dialogue: Dialogue): Promise<PersonsWord> {
+async function denial(dialogue: Dialogue): Promise<PersonDecision> {
   const reason = (await answered("Why not? May stay empty: ", dialogue)).trim();
   return { kind: "deny", ...(reason !== "" && { reason }) };
 }
 
-async function edit(dialogue: Dialogue): Promise<PersonsWord | undefined> {
+async function edit(dialogue: Dialogue): Promise<PersonDecision | undefined> {
   const text = await answered("The new arguments, as JSON in one line: ", dialogue);
   try {
     return { kind: "edit", input: JSON.parse(text) };
@@ -75,7 +75,7 @@ async function edit(dialogue: Dialogue): Promise<PersonsWord | undefined> {
   }
 }
 
-async function scope({ scopes }: AskedQuestion, dialogue: Dialogue): Promise<PersonsWord | undefined> {
+async function scope({ scopes }: AskedQuestion, dialogue: Dialogue): Promise<PersonDecision | undefined> {
   for (const [index, { label }] of scopes.entries()) dialogue.say(`  ${index + 1} ${label}`);
   const chosen = scopes[Number(await answered("Allow from now on (number, or nothing): ", dialogue)) - 1];
   return chosen && { kind: "approve", always: chosen.always };

@@ -1,4 +1,4 @@
-import type { ApprovalDecision, PersonsWord } from "@sallyport/engine/loop";
+import type { ApprovalDecision, PersonDecision } from "@sallyport/loop";
 import type { ChatCommands } from "../chat-commands.ts";
 import type { AskedQuestion } from "../keys/approval-prompt.ts";
 import { askedQuestions } from "../keys/asked-questions.ts";
@@ -42,7 +42,7 @@ export class PlainAsker implements Asker {
 
   /** One question after the other; "all" answers for the rest too. */
   async #each(asked: readonly AskedQuestion[], signal: AbortSignal): Promise<ApprovalDecision> {
-    const words = new Map<number, PersonsWord>();
+    const words = new Map<number, PersonDecision>();
     await this.#parts.reader.forget();
     const all = asked.map(({ question: { name, risk } }) => `${name} (${risk} risk)`).join(", ");
     this.#parts.say(`Approval needed for ${asked.length} ${asked.length === 1 ? "call" : "calls"}: ${all}.`);

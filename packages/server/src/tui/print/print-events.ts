@@ -1,4 +1,4 @@
-import type { ConversationDoor, LoopEvent, TurnEnd } from "@sallyport/engine/loop";
+import type { ConversationDoor, LoopEvent, TurnEnd } from "@sallyport/loop";
 import { EXIT, exitCodeOf } from "../../cli/exit-codes.ts";
 import type { Io } from "../../cli/io.ts";
 import { visibleJson } from "../state/clean.ts";

@@ -1,4 +1,4 @@
-import type { LoopEvent, PlannedView } from "@sallyport/engine/loop";
+import type { LoopEvent, PlannedView } from "@sallyport/loop";
 import { changedFiles } from "./changed-files.ts";
 import { cleanLine } from "./clean.ts";
 import { emptyRing, ringLines, withChunk, withRewrite } from "./output-ring.ts";

@@ -1,7 +1,7 @@
-import type { LoopEvent } from "@sallyport/engine/loop";
+import type { LoopEvent } from "@sallyport/loop";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TERMINAL_ATTACKS } from "../../../../engine/src/loop/fixtures/terminal-attacks.ts";
+import { TERMINAL_ATTACKS } from "../../../../loop/src/fixtures/terminal-attacks.ts";
 import { attackEvents, attackQuestion } from "../fixtures/attack-script.ts";
 import { askedQuestions } from "../keys/asked-questions.ts";
 import { standingScopesFor } from "../standing-scopes.ts";

@@ -1,4 +1,4 @@
-import { sanitizeTerminal } from "@sallyport/engine/loop";
+import { sanitizeTerminal } from "@sallyport/loop";
 
 const TAB = "    ";
 /** What JSON leaves as it is and a terminal or a reader could be misled by. */

@@ -1,4 +1,5 @@
-import type { Turn } from "@sallyport/engine/loop";
+import type { ToolResultTurn, ToolUseTurn, Turn } from "@sallyport/loop";
+import { resultsByCall } from "../../results-by-call.ts";
 import type { Entry, ShownCall } from "./screen-state.ts";
 
 /** Turns of an earlier conversation that are shown when it is taken up again. */
@@ -11,15 +12,15 @@ const LONGEST_SUMMARY = 200;
  */
 export function historyEntries(turns: readonly Turn[], asked: ReadonlySet<string> = new Set()): Entry[] {
   const hidden = Math.max(0, turns.length - SHOWN_TURNS);
-  const results = new Map(turns.flatMap((turn) => (turn.kind === "tool_result" ? [[turn.id, turn]] : [])));
-  const isAsked = (turn: Turn) => turn.kind === "tool_use" && asked.has(turn.id) && !results.has(turn.id);
+  const results = resultsByCall(turns);
+  const isAsked = (turn: Turn) => turn.kind === "tool_use" && asked.has(turn.id) && !results.has(turn);
   const told = turns.slice(hidden).filter((turn) => !isAsked(turn));
   const entries = told.flatMap((turn, index) => turnEntries(turn, index, results));
   if (hidden === 0) return entries;
   return [{ kind: "notice", level: "info", text: `${hidden} earlier entries are not shown.` }, ...entries];
 }
 
-type Results = ReadonlyMap<string, Extract<Turn, { kind: "tool_result" }>>;
+type Results = ReadonlyMap<ToolUseTurn, ToolResultTurn>;
 
 function turnEntries(turn: Turn, index: number, results: Results): Entry[] {
   if (turn.kind === "tool_result" || turn.kind === "reasoning") return [];
@@ -28,12 +29,9 @@ function turnEntries(turn: Turn, index: number, results: Results): Entry[] {
   return [{ kind: "call", call: pastCall(turn, index, results) }];
 }
 
-function pastCall(
-  { id, name, arguments: given }: Extract<Turn, { kind: "tool_use" }>,
-  index: number,
-  results: Results,
-): ShownCall {
-  const result = results.get(id);
+function pastCall(turn: ToolUseTurn, index: number, results: Results): ShownCall {
+  const { id, name, arguments: given } = turn;
+  const result = results.get(turn);
   const said = result?.isError ? (result.content.trim().split("\n", 1)[0] ?? "") : "";
   return {
     index,

@@ -1,4 +1,4 @@
-import type { LoopEvent, PlannedView } from "@sallyport/engine/loop";
+import type { LoopEvent, PlannedView } from "@sallyport/loop";
 import { failure } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,9 +1,44 @@
-import type { LoopState, TurnEnd } from "@sallyport/engine/loop";
+import type { LoopState, TurnEnd } from "@sallyport/loop";
 import { allSettled, arrived, completed, planned, resolved, started, wrote } from "./calls.ts";
 import { cleanLine } from "./clean.ts";
 import { scrolled } from "./output-ring.ts";
-import { type Entry, emptyScreen, type ScreenEvent, type ScreenState } from "./screen-state.ts";
-import { silent, spoken } from "./speech.ts";
+import { type Entry, emptyScreen, type ScreenEvent, type ScreenState, type Speech } from "./screen-state.ts";
+
+/** A line without an end is broken here, so that what is redrawn stays small. */
+const LONGEST_PARTIAL = 2_000;
+
+/** Takes in what the model says; whole lines become entries at once. */
+function spoken(state: ScreenState, kind: Speech["kind"], delta: string): ScreenState {
+  const open = state.speech?.kind === kind ? state : silent(state);
+  const speech = open.speech ?? { kind, partial: "", first: true };
+  const text = speech.first ? (speech.partial + delta).trimStart() : speech.partial + delta;
+  const end = endOfWhole(text);
+  if (end === 0) return { ...open, speech: { ...speech, partial: text } };
+  const whole = text.slice(0, end).replace(/\n$/, "");
+  return {
+    ...open,
+    entries: [...open.entries, lineEntry(speech, whole)],
+    speech: { kind, partial: text.slice(end), first: false },
+  };
+}
+
+function endOfWhole(text: string): number {
+  const line = text.lastIndexOf("\n") + 1;
+  if (text.length - line <= LONGEST_PARTIAL) return line;
+  return text.lastIndexOf(" ") + 1 || text.length;
+}
+
+/** Ends what was being said. */
+function silent(state: ScreenState): ScreenState {
+  const { speech, ...rest } = state;
+  if (speech === undefined) return state;
+  if (speech.partial.trim() === "") return rest;
+  return { ...rest, entries: [...rest.entries, lineEntry(speech, speech.partial)] };
+}
+
+function lineEntry({ kind, first }: Speech, text: string): Entry {
+  return { kind, text, first };
+}
 
 /** Lines that are shown of the arguments of a call that waits for a result. */
 const LONGEST_ARGUMENTS = 200;

@@ -1,4 +1,4 @@
-import type { LoopEvent, LoopState, TurnEnd } from "@sallyport/engine/loop";
+import type { LoopEvent, LoopState, TurnEnd } from "@sallyport/loop";
 import type { Risk } from "@sallyport/protocol";
 import type { ChangedFile } from "./changed-files.ts";
 import type { OutputRing } from "./output-ring.ts";

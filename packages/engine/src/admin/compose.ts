@@ -1,0 +1,192 @@
+import { Admission, type AdmissionLimits } from "../admit/admission.ts";
+import { type ApprovalRules, DEFAULT_RULES } from "../approvals/record.ts";
+import { grantAuthority } from "../authorise/authority.ts";
+import { CapabilityTree, type GrantIndex, type GrantSigner } from "../authorise/grant/index.ts";
+import { DEFAULT_LIMITS, type EngineContext, type EngineLimits, type ToolRule } from "../context.ts";
+import {
+  createHookRunner,
+  createInlineRunner,
+  createThreadRunner,
+  DEFAULT_RETRY,
+  type RetryOptions,
+  type Runners,
+  runnerFor,
+} from "../execute/index.ts";
+import { boundStore } from "../journal/bounded-store.ts";
+import { MemoryMeter } from "../memory/meter.ts";
+import { MemoryBus, RecentErrors, systemClock, systemHost, uuidV7 } from "../memory/platform.ts";
+import { resumeCall } from "../passage/run.ts";
+import { UnknownCallers } from "../passage/unknown-callers.ts";
+import { OutputComparison } from "../passage/validate.ts";
+import type { Authority } from "../ports/authority.ts";
+import type {
+  Bus,
+  Clock,
+  ErrorHandler,
+  HostResources,
+  Ids,
+  Meter,
+  Random,
+  Tracer,
+} from "../ports/platform.ts";
+import type { Hook } from "../ports/runner.ts";
+import type { IsolationRules } from "../ports/sandbox.ts";
+import type { Store } from "../ports/store.ts";
+import { CallQueue } from "../queue/queue.ts";
+import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
+import { LiveFeeds } from "../running/live-feed.ts";
+import { RunningCalls } from "../running/running-calls.ts";
+import { Telemetry } from "../telemetry/index.ts";
+import {
+  createSchemaCompiler,
+  lintSchema,
+  type ResultStep,
+  type SchemaCompilerOptions,
+  STRICT_RESULT,
+} from "../validate/index.ts";
+import { Tools } from "./tools.ts";
+
+/** What an engine is made of. Only the store has no default: where things are kept is the owner's choice. */
+export interface EngineOptions {
+  store: Store;
+  /** Without one nothing may run. */
+  authority?: Authority;
+  approvals?: Partial<ApprovalRules>;
+  /** Signs grants; without one none can be made, and stored ones do not count. */
+  signer?: GrantSigner;
+  capabilities?: CapabilityTree;
+  /** The stored grants as the authority sees them, so that what is granted here counts at once. */
+  grantIndex?: GrantIndex;
+  bus?: Bus;
+  admission?: Partial<AdmissionLimits>;
+  /** By the kind of implementation that they run. `inline` and `thread` are there when left out. */
+  runners?: Runners;
+  /** Given: tools may run in processes of their own, isolated, and change files in workspaces. */
+  isolation?: IsolationRules;
+  resultSteps?: readonly ResultStep[];
+  hooks?: readonly Hook[];
+  meter?: Meter;
+  /** Given: every call leaves a trace of its stages. */
+  tracer?: Tracer;
+  /** Tells this process from others in what is measured of it as a whole. */
+  instance?: string;
+  errors?: ErrorHandler;
+  limits?: Partial<EngineLimits>;
+  retry?: Partial<RetryOptions>;
+  registry?: RegistryOptions;
+  /** Bounds for schemas, and documents that their references may name. */
+  schemas?: SchemaCompilerOptions;
+  /** The operator's word about single tools. */
+  toolRules?: (tool: string) => ToolRule | undefined;
+  /** False when nobody relays the outbox: then no messages are kept for it. */
+  publish?: boolean;
+  /** Left out: the machine this runs on. */
+  host?: HostResources;
+  clock?: Clock;
+  ids?: Ids;
+  random?: Random;
+}
+
+/** What can be changed while the engine is open. */
+export interface Adjustments {
+  admission?: Partial<AdmissionLimits>;
+  toolRules?: (tool: string) => ToolRule | undefined;
+}
+
+/** The modules of an engine, and how to change what can be changed in them. */
+export interface Composed {
+  context: EngineContext;
+  tools: Tools;
+  queue: CallQueue;
+  adjust(changes: Adjustments): void;
+}
+
+/** Puts the modules together. Nothing is read and nothing runs yet. */
+export function composeEngine(options: EngineOptions): Composed {
+  const clock = options.clock ?? systemClock;
+  const ids = options.ids ?? uuidV7(() => clock.now());
+  const errors = guarded(options.errors ?? new RecentErrors());
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const schemas = createSchemaCompiler(options.schemas);
+  const inFlight = new RunningCalls();
+  let toolRules = options.toolRules;
+  const admission = new Admission(options.admission, () => clock.now());
+  const { hooks = [], publish = true } = options;
+  const owner = ids.next();
+  const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner });
+  const store = publish ? bounded : withoutMessages(bounded);
+  const runners: Runners = {
+    ...options.runners,
+    inline: options.runners?.inline ?? createInlineRunner(),
+    thread: options.runners?.thread ?? createThreadRunner(),
+  };
+  const registry = new ToolRegistry({
+    enforcementOf: (implementation) => runnerFor(implementation, runners).enforcement,
+    lint: (schema) => lintSchema(schema, (given) => schemas.check(given)),
+    ...options.registry,
+  });
+  const authority = options.authority ?? grantAuthority([]);
+  const feeds = new LiveFeeds();
+  const tools = new Tools({ registry, schemas, runners, store, clock, ids });
+  const queue = new CallQueue(
+    { store, clock, authority, feeds, admission, limits, errors },
+    (callId, resume) => resumeCall(callId, resume, context),
+  );
+  const context: EngineContext = {
+    store,
+    queue,
+    unknownCallers: new UnknownCallers({ store, clock, ids, errors }),
+    registry,
+    schemas,
+    authority,
+    approvals: { ...DEFAULT_RULES, ...options.approvals },
+    bus: options.bus ?? new MemoryBus(),
+    signer: options.signer,
+    capabilities: options.capabilities ?? new CapabilityTree(),
+    grantIndex: options.grantIndex,
+    quarantine: (tool, version, order) => tools.quarantine(tool, version, order),
+    admission,
+    runners,
+    isolation: options.isolation,
+    resultSteps: options.resultSteps ?? STRICT_RESULT,
+    hooks: hooks.length > 0 ? createHookRunner(hooks, { maxMs: limits.hookMs, errors }) : undefined,
+    telemetry: new Telemetry(options.meter ?? new MemoryMeter(), {
+      tracer: options.tracer,
+      instance: options.instance,
+    }),
+    errors,
+    host: options.host ?? systemHost,
+    clock,
+    ids,
+    random: options.random ?? Math.random,
+    inFlight,
+    feeds,
+    outputs: new OutputComparison(),
+    toolRules: { of: (tool) => toolRules?.(tool) },
+    limits,
+    retry: { ...DEFAULT_RETRY, ...options.retry },
+    owner,
+  };
+  const adjust = (changes: Adjustments) => {
+    if (changes.admission) admission.adjust(changes.admission);
+    if (changes.toolRules) toolRules = changes.toolRules;
+  };
+  return { context, tools, queue, adjust };
+}
+
+function withoutMessages(store: Store): Store {
+  return { ...store, commit: (unit) => store.commit({ ...unit, outbox: [] }) };
+}
+
+/** Reporting an error must never become one (R1-4.4). */
+function guarded(handler: ErrorHandler): ErrorHandler {
+  return {
+    report(report) {
+      try {
+        handler.report(report);
+      } catch {
+        // Nobody is left to tell.
+      }
+    },
+  };
+}

@@ -1,0 +1,248 @@
+import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
+import { Approvals } from "../approvals/approvals.ts";
+import type { CallPlan } from "../approvals/evaluate.ts";
+import { type PlanRequest, planCall } from "../approvals/evaluate.ts";
+import type { ResumeOptions } from "../approvals/suspended.ts";
+import type { CallRequest, EngineContext } from "../context.ts";
+import { bindManifest } from "../execute/index.ts";
+import { closeByPerson, type ManualClose, type RecoveryVerdict, recover } from "../journal/recovery.ts";
+import { acceptCall, performCall, resumeCall } from "../passage/run.ts";
+import type { DoorRefusal } from "../passage/unknown-callers.ts";
+import type { CallFilter } from "../ports/calls.ts";
+import type { Revocation } from "../ports/grants.ts";
+import type { SandboxOffer } from "../ports/sandbox.ts";
+import type { CallQueue } from "../queue/queue.ts";
+import { type CallStanding, type Cancellation, cancelCall, standingOf } from "../running/call-status.ts";
+import type { LiveFeed } from "../running/live-feed.ts";
+import type { RunningCall } from "../running/running-calls.ts";
+import { withTimeout } from "../timeouts.ts";
+import { type Adjustments, type Composed, composeEngine, type EngineOptions } from "./compose.ts";
+import { Grants } from "./grants.ts";
+import { endWithdrawn, type RevocationOrder, revokeToken } from "./tokens.ts";
+import type { Tools } from "./tools.ts";
+import { type UndoneCall, undoCall } from "./undo.ts";
+
+/** The guarded passage, ready for calls. Made by `createEngine`. */
+export class Engine {
+  readonly tools: Tools;
+  readonly approvals: Approvals;
+  readonly grants: Grants;
+  readonly #context: EngineContext;
+  readonly #queue: CallQueue;
+  readonly #adjust: (changes: Adjustments) => void;
+  readonly #listening: (() => void)[];
+  #drained: Promise<Drained> | undefined;
+  #inCharge = false;
+  #closed: Promise<void> | undefined;
+
+  constructor({ context, tools, queue, adjust }: Composed, disconnect?: () => void) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#adjust = adjust;
+    this.tools = tools;
+    this.approvals = new Approvals(context);
+    this.grants = new Grants(context);
+    context.telemetry.watch(() => ({ ...this.load(), running: context.admission.running }));
+    this.#listening = [...endWithdrawn(context), ...(disconnect ? [disconnect] : [])];
+  }
+
+  /** What would become of a call, without making it: nothing is recorded and nothing runs. */
+  plan(request: PlanRequest): Promise<CallPlan> {
+    return planCall(request, this.#context);
+  }
+
+  /** Performs a call. Every ending is an answer; this never rejects. */
+  call(request: CallRequest): Promise<CallAnswer> {
+    return performCall(request, this.#context);
+  }
+
+  /**
+   * Takes a call whose caller does not wait for it. Resolves once the call is on record and will have exactly one
+   * outcome, whatever happens to this process; a call that may not run is answered at once.
+   */
+  accept(request: CallRequest): Promise<CallAnswer | Accepted> {
+    this.#takeCharge();
+    return acceptCall(request, this.#context);
+  }
+
+  /** Goes on with what is on record and only waits for room: left by an earlier process, or approved. Says how many. */
+  claimQueued(): Promise<number> {
+    this.#takeCharge();
+    return this.#queue.claim();
+  }
+
+  /** From here on this process goes on with calls that are approved; one that only looks or answers must not. */
+  #takeCharge(): void {
+    if (this.#inCharge || this.#closed) return;
+    this.#inCharge = true;
+    this.#listening.push(followApprovals(this.#context, this.#queue));
+  }
+
+  /** Whether this process runs the call by itself once it is approved, so that nobody has to resume it. */
+  async goesOnByItself(approvalId: string): Promise<boolean> {
+    return this.#inCharge && (await this.#queue.goesOn(approvalId));
+  }
+
+  /** Goes on with a call that waits for approval; answers how it stands when it has to wait still. */
+  resume(callId: string, goingOn: ResumeOptions = {}): Promise<CallAnswer | Failure> {
+    return resumeCall(callId, goingOn, this.#context);
+  }
+
+  /** From here on nobody accepts the token, in any process; calls that run by it end. */
+  revokeToken(order: RevocationOrder): Promise<Revocation | Failure> {
+    return revokeToken(order, this.#context);
+  }
+
+  /** Puts on record that a door refused somebody who has shown nothing, within a budget; never rejects. */
+  recordRefusal(refusal: DoorRefusal): Promise<void> {
+    return this.#context.unknownCallers.record(refusal);
+  }
+
+  /** Ends a call wherever it stands: queued, waiting for a person, or running. Undefined when there is none of that id. */
+  cancelCall(callId: string, order: { reason: string }): Promise<Cancellation | undefined> {
+    return cancelCall(callId, order, this.#context);
+  }
+
+  /** How a call stands; undefined when there is none of that id. */
+  standing(callId: string): Promise<CallStanding | undefined> {
+    return standingOf(callId, this.#context);
+  }
+
+  /**
+   * The calls this process is working on, newest first, whether or not the journal has them: one that changes nothing is
+   * on record only once it has ended.
+   */
+  running(filter: Pick<CallFilter, "tenant" | "agent" | "tool"> = {}): RunningCall[] {
+    return this.#context.inFlight.list(filter);
+  }
+
+  /** The news of a call that is under way, from now on at the latest; undefined when it is not. */
+  watch(callId: string): LiveFeed | undefined {
+    const { feeds, inFlight } = this.#context;
+    return feeds.get(callId) ?? (inFlight.get(callId) ? feeds.open(callId) : undefined);
+  }
+
+  /** How much is going on. */
+  load(): Load {
+    const { inFlight, admission } = this.#context;
+    const queued = this.#queue.size;
+    const accepting = inFlight.refusing === undefined;
+    return { running: inFlight.size, waiting: Math.max(0, admission.waiting - queued), queued, accepting };
+  }
+
+  /** New rules for whoever comes or waits from now on. */
+  adjust(changes: Adjustments): void {
+    this.#adjust(changes);
+  }
+
+  /**
+   * Takes no more calls, lets those that run finish for so long, then ends the rest, on record. Accepted calls that have
+   * not begun stay accepted. Afterwards the engine is closed.
+   */
+  drain({ withinMs }: { withinMs: number }): Promise<Drained> {
+    this.#drained ??= this.#drain(withinMs);
+    return this.#drained;
+  }
+
+  async #drain(withinMs: number): Promise<Drained> {
+    const { inFlight } = this.#context;
+    this.#queue.stop();
+    const running = inFlight.refuseMore("The engine is closing.");
+    await withTimeout(inFlight.idle(), withinMs);
+    const cut = inFlight.size;
+    await this.close();
+    return { finished: running - cut, cut };
+  }
+
+  /** Gives each call that an earlier process left open its verdict and records it. Never runs anything. */
+  recover(): Promise<RecoveryVerdict[]> {
+    return recover(this.#context);
+  }
+
+  /** Closes a call of unknown outcome on a person's word. */
+  closeByPerson(word: ManualClose): Promise<CallAnswer | Failure> {
+    return closeByPerson(word, this.#context);
+  }
+
+  /** Takes back what a committed call did to files, when they are still what it left. */
+  async undo(callId: string, order: { by: string; tenant?: string }): Promise<UndoneCall | Failure> {
+    try {
+      return await undoCall(callId, order, this.#context);
+    } catch (error) {
+      this.#context.errors.report({ error, code: "E3801", callId, stage: "undo" });
+      return error instanceof SallyportError ? error.failure : failure("E3900");
+    }
+  }
+
+  /** What this host offers for tools in processes of their own; empty when the engine was given no sandbox. */
+  async sandboxes(): Promise<SandboxOffer[]> {
+    return (await this.#context.isolation?.sandbox.offers()) ?? [];
+  }
+
+  /** Hands the readings that wait to the meter now; otherwise that happens a few times a second. */
+  flush(): void {
+    this.#context.telemetry.flush();
+  }
+
+  /** Cancels what runs and waits until it is on record, ends every thread and hands over the last readings. The store stays its owner's to close. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    for (const stop of this.#listening) stop();
+    this.#queue.stop();
+    this.#context.inFlight.refuseMore("The engine is closed.");
+    this.#context.inFlight.cancelAll("the engine is closing");
+    await Promise.all(Object.values(this.#context.runners).map((runner) => runner?.close()));
+    await withTimeout(this.#context.inFlight.idle(), this.#context.limits.storeMs);
+    await withTimeout(this.#queue.idle(), this.#context.limits.storeMs);
+    await this.#context.unknownCallers.tellLeftOut();
+    this.#context.telemetry.close();
+  }
+}
+
+/** How much is going on in an engine. */
+export interface Load {
+  running: number;
+  /** Calls whose callers wait for a place. */
+  waiting: number;
+  /** Accepted calls that wait for one. */
+  queued: number;
+  /** False once it is closing. */
+  accepting: boolean;
+}
+
+/** How an engine was brought to rest. */
+export interface Drained {
+  finished: number;
+  cut: number;
+}
+
+/** Wires an engine and loads the tools its store knows. Rejects when the store cannot be read. */
+export async function createEngine(options: EngineOptions): Promise<Engine> {
+  const furnished = composeEngine(options);
+  const { context } = furnished;
+  const { refused } = context.registry.loadRecords(await context.store.tools.all(), (manifest) =>
+    bindManifest(manifest, context.runners),
+  );
+  for (const error of refused) context.errors.report({ error, code: error.code, stage: "load tools" });
+  const { grants, revocations } = context.store;
+  const disconnect = await context.authority.connect?.({ grants, revocations, bus: context.bus });
+  return new Engine(furnished, disconnect);
+}
+
+/** A yes sets calls going that nobody waits for. Returns how to stop listening. */
+function followApprovals(context: EngineContext, queue: CallQueue): () => void {
+  const goOn = async (approvalId: string) => {
+    const record = await context.store.approvals.get(approvalId);
+    if (record) await queue.approved(record);
+  };
+  return context.bus.subscribe("approvals:updates", ({ approvalId, state }) => {
+    if (typeof approvalId !== "string" || (state !== "approved" && state !== "edited")) return;
+    goOn(approvalId).catch((error) =>
+      context.errors.report({ error, code: "E3914", stage: "approved call" }),
+    );
+  });
+}

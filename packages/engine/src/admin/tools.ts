@@ -1,0 +1,255 @@
+import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
+import { SYSTEM_TENANT, type ToolActor, type ToolChange, toolEventBody } from "../audit/index.ts";
+import type { EngineContext, QuarantineOrder } from "../context.ts";
+import { implementationOf } from "../execute/index.ts";
+import type { Implementation } from "../ports/runner.ts";
+import type { ToolRecord } from "../ports/tools.ts";
+import {
+  type DefinedTool,
+  type DeprecateOptions,
+  decodeManifest,
+  type OnDuplicate,
+  type Registered,
+  type RemoveOptions,
+  type ResolvedTool,
+} from "../registry/index.ts";
+
+export interface RegisterOptions {
+  implementation?: Implementation;
+  /** Where the code is loaded from at the next start, when no configuration names it. */
+  module?: string;
+  /** What happens to a version that is registered already; `attach` when left out (docs/registry.md). */
+  onDuplicate?: OnDuplicate;
+  /** False: only for this process, nothing is written. */
+  keep?: boolean;
+}
+
+/** Code that is loaded and unloaded at once. */
+export interface CodeExchange {
+  /** New versions, which are registered, and known ones, whose code is replaced where it differs. */
+  load: readonly { manifest: ToolManifest; implementation: Implementation }[];
+  /** Versions whose code is gone; they stay registered. */
+  unload: readonly { id: string; version: string }[];
+}
+
+/** Who lets a version out again, having looked at it. */
+export interface ReleaseOrder {
+  by: string;
+  note: string;
+}
+
+type ToolsContext = Pick<EngineContext, "registry" | "schemas" | "runners" | "store" | "clock" | "ids">;
+
+interface Change {
+  change: ToolChange;
+  record: ToolRecord;
+  actor?: ToolActor;
+}
+
+/** The tools of an engine: the registry in memory, and its changes on record. */
+export class Tools {
+  readonly #context: ToolsContext;
+  #unwritten: Change[] = [];
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  constructor(context: ToolsContext) {
+    this.#context = context;
+  }
+
+  /** Takes a tool made with `defineTool`, to run in this thread, or with `defineCommand`, to run in sandboxes. */
+  add(
+    tool: DefinedTool,
+    options: Omit<RegisterOptions, "implementation"> = {},
+  ): Promise<Registered | Failure> {
+    return this.register(tool.manifest, { ...options, implementation: implementationOf(tool) });
+  }
+
+  /** Takes a manifest in any dialect. Refusals name every wrong field; after one nothing has changed. */
+  register(manifest: unknown, options: RegisterOptions = {}): Promise<Registered | Failure> {
+    const { keep = true, onDuplicate = "attach", ...rest } = options;
+    return this.#inTurn(async () => {
+      const decoded = decodeManifest(manifest, this.#context.schemas);
+      if (!decoded.ok) return decoded.failure;
+      const { id } = decoded.manifest;
+      const order = { ...rest, onDuplicate, now: this.#now() };
+      const registered = this.#context.registry.register(decoded.manifest, order);
+      if (isFailure(registered)) return registered;
+      if (registered.replaced || registered.retired.length > 0) await this.#retire([id]);
+      if (keep) await this.#write(changesOf(registered));
+      return registered;
+    });
+  }
+
+  /**
+   * Loads and unloads code, all at once and in one unit of work. Answers with every refusal; after one, and when the
+   * store fails (E3914), nothing has changed. Warm code of what was replaced or unloaded ends; running calls finish.
+   */
+  exchange({ load, unload }: CodeExchange): Promise<Failure[]> {
+    const { registry, schemas } = this.#context;
+    return this.#inTurn(async () => {
+      const decoded = load.map(({ manifest }) => decodeManifest(manifest, schemas));
+      const wrong = decoded.flatMap((one) => (one.ok ? [] : [one.failure]));
+      if (wrong.length > 0) return wrong;
+      const entries = decoded.flatMap((one, index) => {
+        const { implementation } = load[index] ?? {};
+        if (!one.ok || !implementation) return [];
+        const options = { implementation, onDuplicate: "replace" as const, now: this.#now() };
+        return [{ manifest: one.manifest, options }];
+      });
+      const tried = registry.tryAll(entries);
+      const refused = tried.filter(isFailure);
+      if (refused.length > 0) return refused;
+      await this.#record(tried.flatMap((one) => (isFailure(one) ? [] : changesOf(one))));
+      const outdated = new Set(unload.map(({ id }) => id));
+      for (const { manifest, options } of entries) {
+        const registered = registry.register(manifest, options);
+        const isOutdated = !isFailure(registered) && (registered.replaced || registered.retired.length > 0);
+        if (isOutdated) outdated.add(manifest.id);
+      }
+      for (const { id, version } of unload) registry.unload(id, version);
+      await this.#retire(outdated);
+      return [];
+    });
+  }
+
+  async deprecate(
+    tool: string,
+    version: string,
+    options: Omit<DeprecateOptions, "now">,
+  ): Promise<ToolRecord | Failure> {
+    const changed = this.#context.registry.deprecate(tool, version, { ...options, now: this.#now() });
+    return isFailure(changed) ? changed : await this.#keep({ change: "deprecated", record: changed });
+  }
+
+  async remove(
+    tool: string,
+    version: string,
+    options: Omit<RemoveOptions, "now"> = {},
+  ): Promise<ToolRecord | Failure> {
+    const changed = this.#context.registry.remove(tool, version, { ...options, now: this.#now() });
+    if (isFailure(changed)) return changed;
+    await this.#retire([tool]);
+    return await this.#keep({ change: "removed", record: changed });
+  }
+
+  /**
+   * Keeps a version from every caller until it is released; calls under way are not touched. In this process it holds at
+   * once, even when it cannot be written. One that is kept apart already stays so for its first reason.
+   */
+  async quarantine(tool: string, version: string, order: QuarantineOrder): Promise<ToolRecord | Failure> {
+    const { reason, by, callId } = order;
+    const before = this.list();
+    const quarantine = { at: this.#now(), reason, by, ...(callId !== undefined && { callId }) };
+    const changed = this.#context.registry.quarantine(tool, version, quarantine);
+    if (isFailure(changed) || before.includes(changed)) return changed;
+    await this.#retire([tool]);
+    const actor = { by, because: reason, callId };
+    return await this.#keep({ change: "quarantined", record: changed, actor });
+  }
+
+  /** Lets a version be called again; nothing happens to one that was not kept apart. */
+  async release(tool: string, version: string, { by, note }: ReleaseOrder): Promise<ToolRecord | Failure> {
+    const before = this.list();
+    const changed = this.#context.registry.release(tool, version);
+    if (isFailure(changed) || before.includes(changed)) return changed;
+    const actor = { by, because: note };
+    return await this.#keep({ change: "released", record: changed, actor });
+  }
+
+  resolve(query: { tool: string; version?: string; operation?: string }): ResolvedTool | Failure {
+    return this.#context.registry.resolve({ ...query, now: this.#now() });
+  }
+
+  /** Modules that were named when a version was added and have not been loaded in this process. */
+  modulesWithoutCode(): string[] {
+    const wanted = this.list().filter(({ manifest, module }) => {
+      if (module === undefined) return false;
+      const tool = this.resolve({
+        tool: manifest.id,
+        version: manifest.version,
+        operation: anyOperation(manifest),
+      });
+      return !isFailure(tool) && !tool.implementation;
+    });
+    return [...new Set(wanted.flatMap(({ module }) => module ?? []))];
+  }
+
+  /** Every version, by id and version. */
+  list(): ToolRecord[] {
+    return this.#context.registry.list();
+  }
+
+  /** What to tell a model it can call, sorted by name (FR-REG-03). */
+  definitions(): ToolManifest[] {
+    return this.#context.registry.definitions(this.#now());
+  }
+
+  async #keep(change: Change): Promise<ToolRecord> {
+    await this.#inTurn(() => this.#write([change]));
+    return change.record;
+  }
+
+  /** Ends idle threads and processes that hold a tool's code; busy ones end after their call. */
+  async #retire(tools: Iterable<string>): Promise<void> {
+    const runners = Object.values(this.#context.runners);
+    await Promise.all([...tools].flatMap((tool) => runners.map((runner) => runner?.retire?.(tool))));
+  }
+
+  /** One after the other: two writes at once would both send what waits to be written. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#lastTurn.then(work);
+    this.#lastTurn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** What cannot be written now is written with the next change. */
+  async #write(changes: Change[]): Promise<void> {
+    const { registry } = this.#context;
+    // A later change of the same version may be in memory already; the record must not lose it.
+    const current = changes.map((one) => {
+      const { id, version } = one.record.manifest;
+      return { ...one, record: registry.version(id, version)?.record ?? one.record };
+    });
+    try {
+      await this.#record(current);
+    } catch (error) {
+      this.#unwritten.push(...current);
+      throw error;
+    }
+  }
+
+  /** One unit for these changes and for those that could not be written before. Rejects with E3914. */
+  async #record(changes: readonly Change[]): Promise<void> {
+    const due = [...this.#unwritten, ...changes];
+    if (due.length === 0) return;
+    const timestamp = this.#now();
+    const result = await this.#context.store.commit({
+      tenant: SYSTEM_TENANT,
+      tools: due.map(({ record }) => ({ record })),
+      events: due.map(({ change, record, actor }) =>
+        toolEventBody(change, record, { eventId: this.#context.ids.next(), timestamp, actor }),
+      ),
+      outbox: [],
+    });
+    if (!result.ok) {
+      const message = `The tool could not be kept (${result.conflict.kind}).`;
+      throw new SallyportError(failure("E3914", { message }));
+    }
+    this.#unwritten = [];
+  }
+
+  #now(): number {
+    return this.#context.clock.now();
+  }
+}
+
+function changesOf({ added, record, retired }: Registered): Change[] {
+  return [
+    ...(added ? [{ change: "registered" as const, record }] : []),
+    ...retired.map((each) => ({ change: "removed" as const, record: each })),
+  ];
+}
+
+function anyOperation(manifest: ToolManifest): string {
+  return Object.keys(manifest.operations)[0] ?? "";
+}

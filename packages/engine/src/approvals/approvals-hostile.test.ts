@@ -1,0 +1,258 @@
+import { randomBytes } from "node:crypto";
+import { isFailure } from "@sallyport/protocol";
+import { describe, expect, it } from "vitest";
+import { ConfiguredAuthority } from "../authorise/authority.ts";
+import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
+import { keySetOf, mintToken, TokenChecker } from "../authorise/token/index.ts";
+import type { Policy, PolicyVerdict } from "../ports/authority.ts";
+import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
+import { signingKey } from "../testing/samples.ts";
+
+/* Attacks on approvals that a reviewer tried; each worked once. */
+
+const GRANT = { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: [] };
+const ASK: PolicyVerdict = {
+  outcome: "ask",
+  reason: "ask",
+  rules: ["ask"],
+  policyVersion: "1",
+  tier: "operator",
+};
+
+const key = signingKey("k1");
+
+function tokens() {
+  const keys = keySetOf([{ kid: "k1", publicKey: key.publicKey }]);
+  if (isFailure(keys)) throw new Error(keys.message);
+  return { checker: new TokenChecker({ keys }), required: true };
+}
+
+const token = mintToken(
+  {
+    jti: "t1",
+    issuer: "sallyport",
+    tool: "pay",
+    versions: "^1.0.0",
+    agent: "agent",
+    tenant: "acme",
+    operations: ["execute"],
+    issuedAt: Date.now(),
+    expiresAt: Date.now() + 600_000,
+  },
+  key,
+);
+
+interface Setting {
+  decide?: Policy["decide"];
+  quorum?: number;
+  withTokens?: boolean;
+  now?: () => number;
+  /** The tool then runs until it is ended. */
+  forever?: boolean;
+}
+
+async function context({ decide = () => ASK, quorum = 1, withTokens = false, now, forever }: Setting = {}) {
+  const signer = hmacSigner(randomBytes(32));
+  const grantIndex = new GrantIndex(signer);
+  const authority = new ConfiguredAuthority({
+    grants: [GRANT],
+    policies: [{ name: "test", decide }],
+    grantIndex,
+    ...(withTokens && { tokens: tokens() }),
+  });
+  const ran: unknown[] = [];
+  const run = (input: unknown, { signal }: { signal: AbortSignal }) => {
+    ran.push(input);
+    if (!forever) return input;
+    return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const clock = now && { clock: { now } };
+  const fixture = await fixtureEngine({ authority, signer, grantIndex, approvals: { quorum }, ...clock }, [
+    { id: "pay", run, conduct: { sideEffects: "external" } },
+  ]);
+  return { ...fixture, ran };
+}
+
+describe("an approval under attack", () => {
+  it("that several people have to give is not replaced by one person's always", async () => {
+    const { call, engine, ran } = await context({ quorum: 2 });
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    const always = { arguments: "any", agent: "any", tier: "operator" } as const;
+    expect(await engine.approvals.approve(id, { by: "ada", always })).toMatchObject({ code: "E3220" });
+    expect(await engine.grants.list()).toEqual([]);
+    expect(await engine.resume("c1")).toMatchObject({ status: "pending_approval" });
+    expect(ran).toEqual([]);
+  });
+
+  it("does not count for arguments that were changed after the person looked", async () => {
+    const { call, engine, ran } = await context({ quorum: 2 });
+    const seen = (await call("pay", { amount: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    const before = await engine.approvals.get(seen);
+    await engine.approvals.edit(seen, { by: "bob", input: { amount: 1_000_000 } });
+    expect(await engine.approvals.approve(seen, { by: "ada" })).toMatchObject({ code: "E3216" });
+    const stale = await engine.approvals.approve(seen, { by: "ada", digest: before?.digest ?? "" });
+    expect(stale).toMatchObject({ code: "E3216" });
+    expect(ran).toEqual([]);
+    const now = (await engine.approvals.get(seen))?.digest ?? "";
+    expect(await engine.approvals.approve(seen, { by: "ada", digest: now })).toMatchObject({
+      standing: { state: "edited" },
+    });
+  });
+
+  it("is not spent, and no recorded answer given, for somebody without the token", async () => {
+    const { call, engine, ran } = await context({ withTokens: true });
+    const asked = await call("pay", { n: 1 }, { callId: "c1", idempotencyKey: "k", token });
+    await engine.approvals.approve(asked.approval?.approvalId ?? "", { by: "ada" });
+    for (const bad of [{}, { token: "garbage" }]) {
+      expect(errorOf(await call("pay", { n: 1 }, { callId: "c1", ...bad })).code).toBe("E3201");
+      expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k", ...bad })).code).toBe("E3201");
+    }
+    const caller = { tenant: "acme", agent: "agent" };
+    expect(await engine.resume("c1", { caller })).toMatchObject({ code: "E3201" });
+    expect(ran).toEqual([]);
+    expect((await call("pay", { n: 1 }, { idempotencyKey: "k", token })).status).toBe("success");
+    expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3201");
+  });
+
+  it("leaves its call's idempotency key good for the same request, also when it was edited", async () => {
+    const { call, engine, ran } = await context();
+    const asked = await call("pay", { n: 1 }, { idempotencyKey: "k" });
+    await engine.approvals.edit(asked.approval?.approvalId ?? "", { by: "ada", input: { n: 2 } });
+    expect((await call("pay", { n: 1 }, { idempotencyKey: "k" })).status).toBe("success");
+    const again = await call("pay", { n: 1 }, { idempotencyKey: "k" });
+    expect(again).toMatchObject({ status: "success", replayed: true, result: { n: 2 } });
+    expect(ran).toHaveLength(1);
+  });
+
+  it("that one caller waits for does not hold up another with the same key, nor one who resumes", async () => {
+    const { call, engine } = await context();
+    const waiting = call("pay", { n: 1 }, { callId: "c1", idempotencyKey: "k", onApproval: "wait" });
+    await expect.poll(() => engine.running().length).toBe(1);
+    const second = await call("pay", { n: 1 }, { idempotencyKey: "k" });
+    expect(second).toMatchObject({ status: "pending_approval", callId: "c1" });
+    expect(await engine.resume("c1")).toMatchObject({ status: "pending_approval" });
+    const gaveUp = new AbortController();
+    const third = call("pay", { n: 1 }, { idempotencyKey: "k", onApproval: "wait", signal: gaveUp.signal });
+    gaveUp.abort();
+    expect(errorOf(await third).code).toBe("E3906");
+    await engine.approvals.approve(second.approval?.approvalId ?? "", { by: "ada" });
+    expect((await waiting).status).toBe("success");
+  });
+
+  it("survives a policy that cannot be asked for a moment", async () => {
+    let down = false;
+    const decide = () => {
+      if (down) throw new Error("down");
+      return ASK;
+    };
+    const { call, engine, ran } = await context({ decide });
+    const asked = await call("pay", { n: 1 }, { callId: "c1" });
+    await engine.approvals.approve(asked.approval?.approvalId ?? "", { by: "ada" });
+    down = true;
+    expect(await engine.resume("c1")).toMatchObject({ error: { code: "E3206" } });
+    down = false;
+    expect(await engine.resume("c1")).toMatchObject({ status: "success" });
+    expect(ran).toHaveLength(1);
+  });
+
+  it("does not outlive its token, revoked while the policy is still being asked", async () => {
+    let revoke = async () => {};
+    const decide = async () => {
+      await revoke();
+      return { ...ASK, outcome: "allow" as const };
+    };
+    const { call, engine, ran } = await context({ decide, withTokens: true });
+    const order = { jti: "t1", by: "ada", reason: "leaked", forgetAt: Date.now() + 600_000 };
+    revoke = async () => void (await engine.revokeToken(order));
+    expect(errorOf(await call("pay", { n: 1 }, { token })).code).toBe("E3208");
+    expect(ran).toEqual([]);
+  });
+
+  it("does not outlive its token, revoked while the caller waits for the answer", async () => {
+    const { call, engine, ran } = await context({ withTokens: true });
+    const waiting = call("pay", { n: 1 }, { callId: "c1", token, onApproval: "wait" });
+    await until(async () => (await engine.approvals.list({ limit: 1 })).length === 1);
+    await engine.revokeToken({ jti: "t1", by: "ada", reason: "leaked", forgetAt: Date.now() + 600_000 });
+    expect(errorOf(await waiting).code).toBe("E3217");
+    expect(ran).toEqual([]);
+  });
+
+  it("that somebody edits while its call runs leaves the call tied to its token", async () => {
+    let hold: Promise<void> | undefined;
+    let held = 0;
+    const decide = async () => {
+      if (hold) held += 1;
+      await hold;
+      return ASK;
+    };
+    const { call, engine, ran } = await context({ decide, withTokens: true, forever: true });
+    const id = (await call("pay", { n: 1 }, { callId: "c1", token })).approval?.approvalId ?? "";
+    let letGo = () => {};
+    hold = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const editing = engine.approvals.edit(id, { by: "bob", input: { n: 2 } });
+    await until(async () => held === 1);
+    hold = undefined;
+    await engine.approvals.approve(id, { by: "ada" });
+    const running = engine.resume("c1");
+    await until(async () => ran.length === 1);
+    letGo();
+    expect(await editing).toMatchObject({ code: "E3222" });
+    await engine.revokeToken({ jti: "t1", by: "ada", reason: "leaked", forgetAt: Date.now() + 600_000 });
+    expect(await running).toMatchObject({ error: { code: "E3217" } });
+  });
+
+  it("that has expired ends its call and its order, also when the policy has stopped asking", async () => {
+    let at = Date.UTC(2026, 0, 1);
+    let verdict = ASK;
+    const { call, engine, store, ran } = await context({ decide: () => verdict, now: () => at });
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    at += 30 * 3_600_000;
+    verdict = { ...ASK, outcome: "allow" };
+    expect(await engine.resume("c1")).toMatchObject({ error: { code: "E3215" } });
+    expect(await store.approvals.order(id)).toBeUndefined();
+    expect(ran).toEqual([]);
+  });
+
+  it("is given only by somebody with a name", async () => {
+    const { call, engine } = await context();
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    for (const by of ["", "  ", "\ud800", 5, {}, undefined]) {
+      const said = await engine.approvals.approve(id, { by: by as string });
+      expect(said).toMatchObject({ code: "E3226" });
+    }
+  });
+
+  it("has events whose ids are all different, however often it is tried", async () => {
+    let version = 1;
+    let down = false;
+    const decide = () => {
+      if (down) throw new Error("down");
+      return { ...ASK, policyVersion: String(version) };
+    };
+    const { call, engine, store } = await context({ decide });
+    let id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    for (let round = 0; round < 3; round += 1) {
+      await engine.approvals.approve(id, { by: "ada" });
+      down = true;
+      await engine.resume("c1");
+      await engine.resume("c1");
+      down = false;
+      version += 1;
+      const again = await engine.resume("c1");
+      id = (isFailure(again) ? undefined : again.approval?.approvalId) ?? "";
+      await call("pay", { n: 2 }, { callId: "c1" });
+    }
+    const ids = (await auditOf(store)).map(({ eventId }) => eventId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 4_000; tries += 1) {
+    if (await isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("it did not come to that");
+}

@@ -1,0 +1,273 @@
+import { type Failure, failure, isFailure, isJsonObject, type JsonValue } from "@sallyport/protocol";
+import type { EventKind } from "../audit/index.ts";
+import { grantEventBody } from "../audit/index.ts";
+import { draftStanding, issueStanding, type StandingChoice } from "../authorise/standing-grant.ts";
+import type { EngineContext } from "../context.ts";
+import { approvalEvent } from "../journal/unit.ts";
+import { readAll } from "../pages.ts";
+import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
+import type { StandingGrant } from "../ports/grants.ts";
+import { forDecision } from "../redact/redact.ts";
+import { evaluateCall } from "./evaluate.ts";
+import { decodeOrder, type WaitingOrder } from "./order.ts";
+import {
+  type ApprovalChange,
+  approvalDigest,
+  approve,
+  deny,
+  type EditedQuestion,
+  edit,
+  isUnspent,
+  onNewest,
+  standingAt,
+  unknownApproval,
+} from "./record.ts";
+import { summarise } from "./summary.ts";
+import { closeWithApproval, expireQuestion } from "./suspended.ts";
+
+/** What a person says to a question. */
+export interface PersonDecision {
+  by: string;
+  comment?: string;
+}
+
+/** How far an "always" reaches; who says it is known from the answer. */
+export type AlwaysAllow = Omit<StandingChoice, "by">;
+
+/** The questions to people about calls, and their answers. Every answer is on record before it counts. */
+export class Approvals {
+  readonly #context: EngineContext;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+  }
+
+  /** Newest first. An approval past its time is shown as expired, whether or not that is on record yet. */
+  async list(filter: ApprovalFilter): Promise<ApprovalRecord[]> {
+    return (await this.#context.store.approvals.list(filter)).map((record) => this.#asItStands(record));
+  }
+
+  async get(approvalId: string): Promise<ApprovalRecord | undefined> {
+    const record = await this.#context.store.approvals.get(approvalId);
+    return record && this.#asItStands(record);
+  }
+
+  /**
+   * A yes; with `always`, also to calls like this one from now on. Both are kept, or neither. `digest` is that of the
+   * question as the person saw it: it has to be given once somebody has changed the arguments.
+   */
+  async approve(
+    approvalId: string,
+    { by, comment, always, digest }: PersonDecision & { always?: AlwaysAllow; digest?: string },
+  ): Promise<ApprovalRecord | Failure> {
+    const grant = always && (await this.#standingGrant(approvalId, { ...always, by }));
+    if (grant && isFailure(grant)) return grant;
+    const change = (record: ApprovalRecord, at: number) =>
+      wasSeen(record, digest) ? approve(record, { by, at, comment }) : changedSinceSeen(record);
+    return await this.#change(approvalId, { by, note: comment, change, grant });
+  }
+
+  /** A no: the call that waits is denied at once, with the person's reason. */
+  async deny(
+    approvalId: string,
+    { by, reason }: { by: string; reason: string },
+  ): Promise<ApprovalRecord | Failure> {
+    const { store, clock } = this.#context;
+    const details = { approvalId, by, reason };
+    const error = failure("E3214", { message: `${by} denied it: ${reason}`, details });
+    const closing = { kind: "APPROVAL_DENIED", states: ["DENIED"], error, by } as const;
+    return await onNewest(approvalId, store.approvals, async (record) => {
+      const after = deny(record, { by, at: clock.now(), reason });
+      if (isFailure(after)) return after;
+      return (await closeWithApproval(record, after, closing, this.#context)) && after;
+    });
+  }
+
+  /**
+   * A yes to other arguments, which are validated and authorised like any others first. What is left as it was shown,
+   * redacted, means what it was.
+   */
+  async edit(
+    approvalId: string,
+    { by, input }: { by: string; input: JsonValue },
+  ): Promise<ApprovalRecord | Failure> {
+    const record = await this.get(approvalId);
+    if (!record) return unknownApproval(approvalId);
+    const text = await this.#context.store.approvals.order(approvalId);
+    if (text === undefined) {
+      return failure("E3222", { message: `Approval ${approvalId} is ${record.standing.state}.` });
+    }
+    const order = decodeOrder(text);
+    if (order.held) return shownEffects(approvalId);
+    const edited: WaitingOrder = {
+      ...order,
+      input: unredacted(input, { real: order.input, shown: record.input }),
+    };
+    const question = await this.#evaluate(record, edited);
+    if (isFailure(question)) return question;
+    return await this.#change(approvalId, {
+      by,
+      note: "the arguments were changed",
+      change: (latest, at) => edit(latest, { ...question, by, at }),
+      order: JSON.stringify(edited),
+    });
+  }
+
+  /** Puts every approval that is past its time on record as expired. */
+  async expireDue(): Promise<number> {
+    const { approvals } = this.#context.store;
+    const states: ApprovalState[] = ["pending", "approved", "edited", "reserved"];
+    const open = readAll<ApprovalRecord>(
+      ({ limit, from }) => approvals.list({ states, limit, ...(from !== undefined && { before: from }) }),
+      ({ approvalId }) => approvalId,
+    );
+    let expired = 0;
+    for await (const record of open) if (await expireQuestion(record, this.#context)) expired += 1;
+    return expired;
+  }
+
+  #asItStands(record: ApprovalRecord): ApprovalRecord {
+    return { ...record, standing: standingAt(record, this.#context.clock.now()) };
+  }
+
+  /** The question about the call with other arguments. */
+  async #evaluate(
+    record: ApprovalRecord,
+    { attempts: _made, startedAt: _first, verified, held: _shown, ...request }: WaitingOrder,
+  ): Promise<EditedQuestion | Failure> {
+    const { callId, approvalId } = record;
+    const waits = { for: "approval" as const, approvalId, verified };
+    const authorised = await evaluateCall({ request, callId, waits }, this.#context);
+    if (isFailure(authorised)) return authorised;
+    const { tool, progress, decision, life } = authorised;
+    const summary = summarise(tool, life.input);
+    if (typeof summary !== "string") return summary;
+    const { inputHash } = progress;
+    const { manifestHash } = tool.record;
+    const { policyVersion } = decision;
+    const call = { inputHash, manifestHash, policyVersion };
+    const digest = approvalDigest({ ...record, ...call, caller: request.caller });
+    return { ...call, digest, summary, input: forDecision.redact(life.input) };
+  }
+
+  /** Makes a change on the newest revision, again when somebody else was faster. */
+  async #change(
+    approvalId: string,
+    { by, note, change, order, grant }: Change,
+  ): Promise<ApprovalRecord | Failure> {
+    const { store, clock, bus, grantIndex } = this.#context;
+    return await onNewest(approvalId, store.approvals, async (before) => {
+      const call = await store.calls.get(before.callId);
+      if (!call) return unknownApproval(approvalId);
+      const at = clock.now();
+      const after = change(before, at);
+      if (isFailure(after)) return after;
+      const event = approvalEvent(kindOf(after), after, { call, by, at, note });
+      const result = await store.commit({
+        tenant: before.tenant,
+        approvals: [{ record: after, expect: before.revision, ...(order !== undefined && { order }) }],
+        ...(grant && { grants: [{ record: grant.record }] }),
+        events: grant ? [event, grant.event] : [event],
+        outbox: [],
+      });
+      if (!result.ok) return undefined;
+      bus.publish("approvals:updates", { approvalId, state: after.standing.state });
+      if (grant) {
+        bus.publish("grants:updates", { changed: [grant.record.grantId], revoked: [] });
+        grantIndex?.put(grant.record);
+      }
+      return after;
+    });
+  }
+
+  /** Makes a grant of a person's "always". Refused where no grant could answer: only a policy's question can be. */
+  async #standingGrant(approvalId: string, choice: StandingChoice): Promise<SignedGrant | Failure> {
+    const { signer, clock, ids, store } = this.#context;
+    const approval = await this.get(approvalId);
+    if (!approval) return unknownApproval(approvalId);
+    if (!signer) return failure("E3227", { message: "There is no key to sign a grant with." });
+    const reason = mustBeAskedEachTime(approval);
+    if (reason !== undefined) {
+      return failure("E3220", {
+        message: `No standing grant can answer for this: ${reason}.`,
+        advice: "Approve this one call, without always.",
+      });
+    }
+    const order = await store.approvals.order(approvalId);
+    if (order === undefined) return failure("E3222", { message: `Approval ${approvalId} is settled.` });
+    const draft = draftStanding(approval, decodeOrder(order).input, choice);
+    if (isFailure(draft)) return draft;
+    const now = clock.now();
+    const record = issueStanding(draft, { now, ids, signer });
+    if (isFailure(record)) return record;
+    return { record, event: grantEventBody("GRANT_ISSUED", record, { eventId: ids.next(), timestamp: now }) };
+  }
+}
+
+/** A standing grant that is signed and not kept yet, and the event that it was given. */
+interface SignedGrant {
+  record: StandingGrant;
+  event: string;
+}
+
+interface Change {
+  by: string;
+  note: string | undefined;
+  change(record: ApprovalRecord, at: number): ApprovalChange;
+  /** Replaces the kept order. */
+  order?: string;
+  grant?: SignedGrant | undefined;
+}
+
+/** Why one person cannot allow such calls for good; undefined when they can. */
+function mustBeAskedEachTime({ because, tool, quorum }: ApprovalRecord): string | undefined {
+  if (because === "tool") return `${tool} requires approval of every call`;
+  if (because === "caller") return "the caller asked for approval itself";
+  return quorum > 1 ? `${quorum} different people have to agree to each call` : undefined;
+}
+
+function wasSeen({ digest, editedBy }: ApprovalRecord, seen: string | undefined): boolean {
+  return seen === undefined ? editedBy === undefined : digest === seen;
+}
+
+/** Other arguments would have other effects than the ones that were shown. */
+function shownEffects(approvalId: string): Failure {
+  return failure("E3222", {
+    message: `Approval ${approvalId} is about the changes it shows, so its arguments cannot be changed.`,
+    advice: "Deny it, and call again with other arguments.",
+  });
+}
+
+function changedSinceSeen({ approvalId, editedBy, digest }: ApprovalRecord): Failure {
+  return failure("E3216", {
+    message: `The arguments of ${approvalId} were changed${editedBy === undefined ? "" : ` by ${editedBy}`} since.`,
+    advice: `Look at it again (\`sallyport approvals show ${approvalId}\`), then approve with its digest.`,
+    details: { approvalId, digest },
+  });
+}
+
+function kindOf({ standing }: ApprovalRecord): EventKind {
+  if (!isUnspent(standing)) return "APPROVAL_VOTED";
+  return standing.state === "edited" ? "APPROVAL_EDITED" : "APPROVAL_GIVEN";
+}
+
+/** The arguments as they are, and as they were shown, secrets redacted. */
+interface Both {
+  real: JsonValue | undefined;
+  shown: JsonValue | undefined;
+}
+
+/** Arguments that a person has changed, who was shown them redacted: what was left as shown means what it really is. */
+function unredacted(edited: JsonValue, { real, shown }: Both): JsonValue {
+  if (real === undefined || shown === undefined) return edited;
+  if (edited === shown) return real;
+  if (Array.isArray(edited) && Array.isArray(real) && Array.isArray(shown)) {
+    return edited.map((item, index) => unredacted(item, { real: real[index], shown: shown[index] }));
+  }
+  if (!isJsonObject(edited) || !isJsonObject(real) || !isJsonObject(shown)) return edited;
+  const entries = Object.entries(edited).map(([key, value]) => {
+    const known = Object.hasOwn(real, key) && Object.hasOwn(shown, key);
+    return [key, known ? unredacted(value, { real: real[key], shown: shown[key] }) : value] as const;
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,22 @@
+export { GENESIS, linkAll } from "./chain.ts";
+export {
+  type EventFacts,
+  type EventKind,
+  EventWriter,
+  type GrantEventKind,
+  grantEventBody,
+  SYSTEM_TENANT,
+  type ToolActor,
+  type ToolChange,
+  toolEventBody,
+} from "./event.ts";
+export {
+  closingLine,
+  ExportCheck,
+  type ExportedChain,
+  type ExportedEvent,
+  type ExportReport,
+  exportEntry,
+} from "./export.ts";
+export { cloudEvent, relayOutbox } from "./relay.ts";
+export { auditEntries, type ChainFinding, type ChainReport, verifyChain } from "./verify.ts";

@@ -1,0 +1,210 @@
+import { type Caller, type Failure, failure, isFailure } from "@sallyport/protocol";
+import type {
+  AccessRequest,
+  Authority,
+  AuthorityRequest,
+  AuthoritySources,
+  CapabilityUse,
+  Decision,
+  Policy,
+  PolicyVerdict,
+  Proof,
+  TokenClaims,
+} from "../ports/authority.ts";
+import { type AgentProfile, exceedsAgent } from "./agent-profile.ts";
+import { type CallerRules, type ConfiguredGrant, ConfiguredRules } from "./configured-rules.ts";
+import { combine } from "./decision.ts";
+import { type GrantIndex, limitFailure } from "./grant/index.ts";
+import { askAll } from "./policy/index.ts";
+import type { TokenChecker } from "./token/index.ts";
+
+/** What can be replaced while the authority is in use, all at once. */
+interface RuleOptions {
+  grants: readonly ConfiguredGrant[];
+  policies?: readonly Policy[];
+  agents?: readonly AgentProfile[];
+  /** The folder or project calls are made in, for standing grants that hold only there. */
+  project?: string;
+  /** How long a policy may take before its silence counts as a no. */
+  policyMs?: number;
+  /** Told why a policy could not be asked; the caller is told only that it could not. */
+  onProblem?: (policy: string, error: unknown) => void;
+}
+
+export interface AuthorityOptions extends RuleOptions {
+  tokens?: { checker: TokenChecker; required: boolean };
+  /** The stored grants; without it only configured ones count. */
+  grantIndex?: GrantIndex;
+}
+
+interface Rules extends RuleOptions {
+  configured: ConfiguredRules;
+}
+
+/**
+ * Decides by the configuration, tokens and stored grants. In this order: the token says who asks and for what; the
+ * agent's profile bounds it; the policies say allow, ask or deny, the strictest of them counts; grants give the
+ * capabilities. Without a grant or token the answer is no, and no grant is stronger than a deny.
+ */
+export class ConfiguredAuthority implements Authority {
+  readonly #grantIndex: GrantIndex | undefined;
+  readonly #tokens: AuthorityOptions["tokens"];
+  #rules: Rules;
+
+  constructor({ grantIndex, tokens, ...rules }: AuthorityOptions) {
+    this.#grantIndex = grantIndex;
+    this.#tokens = tokens;
+    this.#rules = { ...rules, configured: new ConfiguredRules(rules.grants, rules.agents ?? []) };
+  }
+
+  /**
+   * Decides from here on by the configured grants, agents and policies of another authority; its own stored grants and
+   * tokens stay. A decision that is under way keeps to the rules it began with, all of them.
+   */
+  adopt(next: ConfiguredAuthority): void {
+    this.#rules = next.#rules;
+  }
+
+  async connect({ grants, revocations, bus }: AuthoritySources): Promise<() => void> {
+    const checker = this.#tokens?.checker;
+    const grantIndex = this.#grantIndex;
+    const stops = [
+      bus.subscribe("token:revocations", ({ jti, forgetAt }) => {
+        if (typeof jti !== "string") return;
+        checker?.revoke(jti, typeof forgetAt === "number" ? forgetAt : undefined);
+      }),
+      bus.subscribe("grants:updates", ({ changed, revoked }) => {
+        const ids = [changed, revoked].flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
+        void grantIndex?.refresh(ids, grants);
+      }),
+    ];
+    checker?.revoked(await revocations.all());
+    grantIndex?.load(await grants.all());
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  accessRefusal(asked: AccessRequest): Failure | undefined {
+    const { caller, tool } = asked;
+    const claims = this.#identify(asked, asked);
+    if (claims && isFailure(claims)) return claims;
+    if (claims || this.#rules.configured.of(caller).isGranted(tool)) return undefined;
+    return failure("E3209", {
+      message: `Denied: no grant lets agent ${caller.agent} of tenant ${caller.tenant} call ${tool}.`,
+      details: { rules: [], missing: [], approvalUnlocks: false },
+    });
+  }
+
+  prove({ caller, token, at }: Pick<AccessRequest, "caller" | "token" | "at">): Proof | undefined {
+    const tokens = this.#tokens;
+    if (token !== undefined) {
+      const claims = tokens?.checker.read(token, at);
+      return claims && { tenant: claims.tenant, ...(claims.user !== undefined && { user: claims.user }) };
+    }
+    if (tokens?.required) return undefined;
+    return this.#rules.configured.of(caller).isGranted() ? { tenant: caller.tenant } : undefined;
+  }
+
+  decide(request: AuthorityRequest): Decision | Promise<Decision> {
+    const rules = this.#rules;
+    const claims = this.#identify(request, request);
+    if (claims && isFailure(claims)) return refusal(claims, rules);
+    const caller = rules.configured.of(request.caller);
+    const exceeded = exceedsAgent(request, { profile: caller.profile, claims });
+    if (exceeded) return refusal(exceeded, rules);
+    const { policies = [], policyMs = 500, onProblem } = rules;
+    if (policies.length === 0) return this.#combine(request, { rules, caller, claims });
+    const { callId: _callId, token: _token, verified: _verified, ...rest } = request;
+    const asked = { ...rest, userVerified: claims?.user !== undefined };
+    const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
+    if (!(verdict instanceof Promise)) return this.#combine(request, { rules, caller, claims, verdict });
+    return verdict.then((late) => {
+      // The token may have been revoked while the policy was asked.
+      const gone = claims && this.#identify({ verified: claims }, request);
+      if (gone && isFailure(gone)) return refusal(gone, rules);
+      return this.#combine(request, { rules, caller, claims, verdict: late });
+    });
+  }
+
+  reserve(decision: Decision, call: { callId: string; at: number }): Decision | Failure {
+    const { grants = [] } = decision;
+    const grantIndex = this.#grantIndex;
+    if (!grantIndex || grants.length === 0) return decision;
+    const kept = grantIndex.reserve(grants, call);
+    if (Array.isArray(kept)) {
+      if (kept.length === grants.length) return decision;
+      return { ...decision, grants: kept, counted: grantIndex.counted(kept) };
+    }
+    const { usedUp = "", retryAfterMs } = kept;
+    const freeAt = retryAfterMs === undefined ? undefined : call.at + retryAfterMs;
+    return limitFailure({ grantIds: [usedUp], freeAt }, call.at);
+  }
+
+  release(grantIds: readonly string[], callId: string): void {
+    this.#grantIndex?.release(grantIds, callId);
+  }
+
+  refuseUse(use: CapabilityUse): Failure | undefined {
+    const { grants = [] } = use.decision;
+    return grants.length > 0 ? this.#grantIndex?.refuseUse(use, grants) : undefined;
+  }
+
+  #identify(
+    { token, verified }: Pick<AccessRequest, "token" | "verified">,
+    query: { caller: Caller; tool: string; version?: string; at: number },
+  ): TokenClaims | Failure | undefined {
+    const tokens = this.#tokens;
+    if (tokens && verified) return tokens.checker.recheck(verified, query);
+    if (tokens)
+      return token !== undefined || tokens.required ? tokens.checker.check(token, query) : undefined;
+    if (token === undefined && !verified) return undefined;
+    // A token that nobody can check says nothing; going on without it would be to guess who asks.
+    return failure("E3201", {
+      message: "There is no key here to check a token with.",
+      advice: "Call without a token, or make keys with `sallyport keys init` and get a token signed by them.",
+    });
+  }
+
+  #combine(
+    request: AuthorityRequest,
+    found: { rules: Rules; caller: CallerRules; claims: TokenClaims | undefined; verdict?: PolicyVerdict },
+  ): Decision {
+    const { configured, project } = found.rules;
+    const { profile, bounds } = found.caller;
+    const decision = combine(request, {
+      claims: found.claims,
+      roles: profile?.roles ?? [],
+      verdict: found.verdict,
+      covering: found.caller.covering(request),
+      grantIndex: this.#grantIndex,
+      project,
+      grantsVersion: configured.version,
+    });
+    return bounds ? { ...decision, bounds } : decision;
+  }
+}
+
+function refusal({ code, message, advice, details }: Failure, { configured }: Rules): Decision {
+  const retryAfterMs = details?.retryAfterMs;
+  return {
+    outcome: "deny",
+    code,
+    reason: message,
+    rules: [],
+    capabilities: [],
+    missing: [],
+    policyVersion: configured.version,
+    unlock: advice,
+    ...(typeof retryAfterMs === "number" && { retryAfterMs }),
+  };
+}
+
+/**
+ * Decides by configured grants alone, and lets every caller know every tool. Deny by default: without a grant for the
+ * tool nothing runs, not even a tool that needs no capability.
+ */
+export function grantAuthority(grants: readonly ConfiguredGrant[]): Authority {
+  const authority = new ConfiguredAuthority({ grants });
+  return { decide: (request) => authority.decide(request) };
+}

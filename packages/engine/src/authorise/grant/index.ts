@@ -1,0 +1,16 @@
+export type { Capability, CapabilityDraft, CapabilityMetadata } from "./capability-tree.ts";
+export { CapabilityTree } from "./capability-tree.ts";
+export {
+  type DelegationDraft,
+  delegateGrant,
+  expiryProblem,
+  type GrantContext,
+  type GrantDraft,
+  type Grantor,
+  issueGrant,
+  revokeGrant,
+} from "./grant-changes.ts";
+export { GrantIndex, type HeldCapabilities } from "./grant-index.ts";
+export { coversResource, isInside, issueAt, textProblem } from "./grant-scope.ts";
+export { limitFailure, limitReached } from "./grant-use.ts";
+export { type GrantSigner, hmacSigner, isGenuine, signGrant } from "./grant-validity.ts";

@@ -1,0 +1,193 @@
+import { type Caller, type ErrorCode, type Failure, failure } from "@sallyport/protocol";
+import { matchesAny } from "../../match/patterns.ts";
+import type { ReadClaims } from "./claims.ts";
+import { invalidToken } from "./jws.ts";
+import type { VerificationKey } from "./keys.ts";
+
+/*
+ * Checks look at the token and the request only, never at the registry: no refusal tells a tool that exists from one that
+ * does not. Comparisons are written so that NaN refuses.
+ */
+
+/** Signs approvals, so it never signs for calls. */
+export const APPROVAL_ISSUER = "l03-tool-execution";
+
+/** What is expected of every token. */
+export interface TokenRules {
+  issuers: readonly string[];
+  /** How far the issuer's clock may be off. */
+  skewMs: number;
+  /** The longest a token may live. */
+  maxLifeMs: number;
+  /** A token with an audience has to name this one. */
+  audience: string;
+}
+
+/** In force for whatever the options leave open. */
+export const DEFAULT_TOKEN_RULES: TokenRules = {
+  issuers: ["l02-agent-runtime", "sallyport"],
+  skewMs: 30_000,
+  maxLifeMs: 24 * 60 * 60 * 1000,
+  audience: "sallyport",
+};
+
+/** What a token is to be used for. */
+export interface TokenQuery {
+  caller: Caller;
+  tool: string;
+  /** Left out: only whether the caller may know of the tool is asked. */
+  version?: string;
+  at: number;
+}
+
+/** A token whose claims are read, and the key that signed it where that is known. */
+export interface TokenSubject extends ReadClaims {
+  key?: VerificationKey | undefined;
+}
+
+/** What a token is checked against, whatever it is used for. */
+export interface TokenTerms {
+  rules: TokenRules;
+  isRevoked(jti: string): boolean;
+  versionFits(range: string, version: string): boolean;
+}
+
+export interface TokenCheck {
+  name: string;
+  /** What a call is refused with. */
+  code: ErrorCode;
+  problem(token: TokenSubject, query: TokenQuery, terms: TokenTerms): Failure | undefined;
+}
+
+const CLOCK = "Have the issuer's clock set right, then get a fresh token.";
+const CLAIM_OF = { agent: "agent_did", tenant: "tenant_id", user: "user_did" } as const;
+
+/**
+ * Every check of the claims, in order: a call is refused with the first that fails, an inspection shows all of them. The
+ * expiry comes before them, because it can be told even when other claims cannot be read.
+ */
+export const TOKEN_CHECKS: readonly TokenCheck[] = [
+  { name: "times", code: "E3201", problem: timesProblem },
+  {
+    name: "audience",
+    code: "E3201",
+    problem: ({ audiences }, _query, { rules: { audience } }) =>
+      audiences === undefined || audiences.includes(audience)
+        ? undefined
+        : invalidToken(
+            "The token is for another audience.",
+            `Have it issued without aud, or with "${audience}" in it.`,
+          ),
+  },
+  { name: "issuer", code: "E3201", problem: issuerProblem },
+  { name: "agent and tenant", code: "E3201", problem: callerProblem },
+  {
+    name: "tool",
+    code: "E3201",
+    problem: ({ claims: { tool } }, query) =>
+      tool === query.tool || matchesAny([tool], query.tool)
+        ? undefined
+        : invalidToken(
+            `The token is for ${tool}, not for ${query.tool}.`,
+            `Get a token whose tool_id is "${query.tool}".`,
+          ),
+  },
+  {
+    name: "tool version",
+    code: "E3201",
+    problem: ({ claims: { versions } }, { tool, version }, { versionFits }) =>
+      version === undefined || versionFits(versions, version)
+        ? undefined
+        : invalidToken(
+            `The token is for ${tool} in versions ${versions}, not for ${version}.`,
+            "Ask for a version in that range, or get a token for this one.",
+          ),
+  },
+  {
+    name: "operations",
+    code: "E3201",
+    problem: ({ claims }) =>
+      claims.operations.includes("execute")
+        ? undefined
+        : invalidToken(
+            "The token does not allow calls.",
+            'Get a token with "execute" in its allowed_operations.',
+          ),
+  },
+  {
+    name: "revocation",
+    code: "E3208",
+    problem: ({ claims: { jti } }, _query, { isRevoked }) =>
+      isRevoked(jti) ? failure("E3208", { message: "The token was revoked.", details: { jti } }) : undefined,
+  },
+];
+
+/** E3202 once the token has expired, allowing for clocks that differ. */
+export function expiryProblem(expiresAt: number, at: number, skewMs: number): Failure | undefined {
+  if (at < expiresAt + skewMs) return undefined;
+  const expired = timeText(expiresAt);
+  return failure("E3202", { message: `The token expired at ${expired}.`, details: { expired } });
+}
+
+/** A token from the future, one that lives too long, or one that is not valid yet. */
+function timesProblem(token: TokenSubject, { at }: TokenQuery, { rules }: TokenTerms): Failure | undefined {
+  const { issuedAt, expiresAt } = token.claims;
+  const { notBefore = at } = token;
+  const latest = at + rules.skewMs;
+  if (!(issuedAt <= latest)) return invalidToken("The token was issued in the future.", CLOCK);
+  if (!(issuedAt < expiresAt)) return invalidToken("The token expires before it was issued.", CLOCK);
+  if (!(expiresAt - issuedAt <= rules.maxLifeMs)) {
+    const seconds = Math.floor(rules.maxLifeMs / 1000);
+    return invalidToken(
+      `The token lives longer than ${seconds} seconds.`,
+      `Have it issued with an exp at most ${seconds} seconds after its iat.`,
+    );
+  }
+  if (notBefore <= latest) return undefined;
+  return invalidToken(
+    `The token is not valid before ${timeText(notBefore)}.`,
+    "Wait until then, or get a token that is valid now.",
+  );
+}
+
+/** An issuer that is not trusted, or a key that does not sign for it. */
+function issuerProblem(
+  { claims, key }: TokenSubject,
+  _query: TokenQuery,
+  { rules }: TokenTerms,
+): Failure | undefined {
+  const { issuer } = claims;
+  if (issuer === APPROVAL_ISSUER)
+    return invalidToken(
+      "This is an approval token, which does not allow a call.",
+      "Send it to answer the approval it is for; to call, send a capability token.",
+    );
+  if (!rules.issuers.includes(issuer))
+    return invalidToken(
+      `The token's issuer "${issuer}" is not trusted here.`,
+      `Get a token from ${rules.issuers.join(" or ")}, or have the operator trust this issuer.`,
+    );
+  if (key?.issuers === undefined || key.issuers.includes(issuer)) return undefined;
+  return invalidToken(
+    `The key that signed the token does not sign for "${issuer}".`,
+    "Get a token that its issuer signed with its own key.",
+  );
+}
+
+/** Issued to another agent or tenant; or to another user, where both name one. */
+function callerProblem({ claims }: TokenSubject, { caller }: TokenQuery): Failure | undefined {
+  const isOtherUser = claims.user !== undefined && caller.user !== undefined && claims.user !== caller.user;
+  const otherUser = isOtherUser ? "user" : undefined;
+  const otherTenant = claims.tenant !== caller.tenant ? "tenant" : otherUser;
+  const other = claims.agent !== caller.agent ? "agent" : otherTenant;
+  if (other === undefined) return undefined;
+  return invalidToken(
+    `The token was issued to another ${other} than the one that calls.`,
+    `Get a token whose ${CLAIM_OF[other]} is "${caller[other]}".`,
+  );
+}
+
+function timeText(at: number): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? "an unknown time" : date.toISOString();
+}

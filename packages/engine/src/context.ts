@@ -1,0 +1,143 @@
+import type { Caller, CallOrder, Failure } from "@sallyport/protocol";
+import type { Admission } from "./admit/admission.ts";
+import type { ApprovalRules } from "./approvals/record.ts";
+import type { CapabilityTree, GrantIndex, GrantSigner } from "./authorise/grant/index.ts";
+import type { HookRunner, RetryOptions, Runners } from "./execute/index.ts";
+import type { UnknownCallers } from "./passage/unknown-callers.ts";
+import type { Authority } from "./ports/authority.ts";
+import type { QueuedCall } from "./ports/calls.ts";
+import type { Bus, Clock, ErrorHandler, HostResources, Ids, Random, TraceContext } from "./ports/platform.ts";
+import type { Implementation, OutputListener } from "./ports/runner.ts";
+import type { IsolationRules } from "./ports/sandbox.ts";
+import type { Store } from "./ports/store.ts";
+import type { ToolRecord } from "./ports/tools.ts";
+import type { ToolRegistry } from "./registry/index.ts";
+import type { LiveFeeds } from "./running/live-feed.ts";
+import type { RunningCalls } from "./running/running-calls.ts";
+import type { Telemetry } from "./telemetry/index.ts";
+import type { JsonLimits, ResultStep, SchemaCompiler } from "./validate/index.ts";
+
+/**
+ * The modules of an engine, composed: what a stage of the passage gets besides the call. It names no class that takes it,
+ * so that no module imports its own user; other parts take the few members that they use.
+ */
+export interface EngineContext {
+  readonly store: Store;
+  readonly registry: ToolRegistry;
+  readonly schemas: SchemaCompiler;
+  readonly authority: Authority;
+  readonly approvals: ApprovalRules;
+  readonly bus: Bus;
+  /** Absent where no key was given: then no grant can be made. */
+  readonly signer: GrantSigner | undefined;
+  readonly capabilities: CapabilityTree;
+  readonly grantIndex: GrantIndex | undefined;
+  /** Keeps a tool version from every caller until a person releases it. Rejects when that cannot be written. */
+  quarantine(tool: string, version: string, order: QuarantineOrder): Promise<ToolRecord | Failure>;
+  readonly admission: Admission;
+  readonly runners: Runners;
+  /** Absent: no tool can run in a process of its own, and none has a workspace. */
+  readonly isolation: IsolationRules | undefined;
+  readonly resultSteps: readonly ResultStep[];
+  /** Absent when there are none, so that a call pays nothing for them. */
+  readonly hooks: HookRunner | undefined;
+  readonly telemetry: Telemetry;
+  readonly errors: ErrorHandler;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly inFlight: RunningCalls;
+  readonly feeds: LiveFeeds;
+  readonly outputs: OutputHistory;
+  readonly queue: AcceptedCalls;
+  readonly unknownCallers: UnknownCallers;
+  readonly limits: EngineLimits;
+  readonly host: HostResources;
+  /** What the operator says about single tools; it can change while the engine is open. */
+  readonly toolRules: { of(tool: string): ToolRule | undefined };
+  readonly retry: RetryOptions;
+  /** This run of the process, so that a crash can be told from a call that is still running. */
+  readonly owner: string;
+}
+
+/** Why a version is quarantined. */
+export interface QuarantineOrder {
+  reason: string;
+  /** A person, or `sallyport` after a violation. */
+  by: string;
+  callId?: string;
+}
+
+/** The queue as the passage uses it. */
+export interface AcceptedCalls {
+  /** Keeps a place for a call that is being put on record; false when there is none. */
+  reserve(caller: Pick<QueuedCall, "tenant" | "agent">): boolean;
+  /** Gives the place back: the call is in the queue now, or does not come. */
+  unreserve(caller: Pick<QueuedCall, "tenant" | "agent">): void;
+  /** Takes charge of a call that is on record. False when somebody has already. */
+  push(call: QueuedCall): boolean;
+  /** Asks a call to stop. Resolves when that is on record; undefined when the queue does not have it. */
+  cancel(callId: string, reason: string): Promise<void> | undefined;
+}
+
+/** What deterministic tools gave back before. */
+export interface OutputHistory {
+  /** Whether an output differs from the one that was seen before under the same circumstances. */
+  differs(at: { implementation: Implementation; circumstances: string }, outputHash: string): boolean;
+}
+
+/** The operator's word about a tool, whatever its manifest says. */
+export interface ToolRule {
+  /** False: it does not run. */
+  enabled?: boolean;
+  /** The most time a call may take; it never gives a tool more than its manifest does. */
+  timeoutMs?: number;
+}
+
+export interface EngineLimits {
+  input: JsonLimits;
+  /** For tools that declare no limit of their own. */
+  maxOutputBytes: number;
+  /**
+   * How long the authority may take before its silence counts as a no. Longer than a policy may take (500 ms), so that
+   * it is always the silent policy that is named.
+   */
+  decisionMs: number;
+  hookMs: number;
+  /** How long the store may take before it counts as lost. */
+  storeMs: number;
+  /** Accepted calls that may wait for room. */
+  queued: number;
+}
+
+export const DEFAULT_LIMITS: EngineLimits = {
+  input: { maxBytes: 256 * 1024, maxDepth: 64, maxValues: 50_000 },
+  maxOutputBytes: 1024 * 1024,
+  decisionMs: 1_000,
+  hookMs: 5_000,
+  storeMs: 30_000,
+  queued: 10_000,
+};
+
+/** A call as the engine takes it: who it is for is settled by the door. */
+export interface CallRequest extends Omit<CallOrder, "caller" | "input"> {
+  caller: Caller;
+  /** Anything; what is not JSON is refused. */
+  input: unknown;
+  signal?: AbortSignal;
+  /** Given what a process writes and a tool shows while it runs, as it comes. What it throws is ignored. */
+  onOutput?: OutputListener;
+  /** How much of a result the caller has room for, told to the tool; 64 KiB when left out (FR-REG-04). */
+  availableBytes?: number;
+  /** The trace this call is part of, as W3C trace context; passed on. */
+  trace?: TraceContext;
+  /** Once a person has approved it, it goes on by itself; nobody has to ask for it again. */
+  unattended?: boolean;
+  /** The caller says itself who it is and the door does not know better: its tenant counts only if a grant knows it. */
+  selfNamed?: boolean;
+  /**
+   * `full`: the door vouches that the caller may know every tool, as an operator may. Otherwise refusals do not tell
+   * whether a tool exists to somebody whom nothing lets use it.
+   */
+  disclosure?: "full";
+}

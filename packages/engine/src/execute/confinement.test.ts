@@ -1,0 +1,87 @@
+import { failure, isFailure } from "@sallyport/protocol";
+import { describe, expect, it } from "vitest";
+import { createMemoryStore } from "../memory/index.ts";
+import type { Implementation, Runner } from "../ports/runner.ts";
+import { fixtureEngine, fixtureTool } from "../testing/fixture-engine.ts";
+import { absolutePermissions, permittedFolders } from "./confinement.ts";
+import { NO_USAGE } from "./runners/outcome-latch.ts";
+
+const ROOT = "/srv/project";
+
+describe("the folders of a tool's permissions", () => {
+  it("start at the root unless they are absolute", () => {
+    const folders = permittedFolders(
+      {
+        filesystem: [
+          { path: ".", mode: "rw" },
+          { path: "docs", mode: "ro" },
+          { path: "/usr/share/dict", mode: "ro" },
+        ],
+      },
+      ROOT,
+    );
+    expect(folders).toEqual({ writable: ROOT, readable: [`${ROOT}/docs`, "/usr/share/dict"] });
+  });
+
+  it.each(["../other", "~/x", "a\\b", "file:///etc", ""])(
+    "refuse %j, which leads nowhere [L3-EXE-1]",
+    (path) => {
+      const folders = permittedFolders({ filesystem: [{ path, mode: "ro" }] }, ROOT);
+      expect(isFailure(folders) && folders.code).toBe("E3105");
+    },
+  );
+
+  it("name one folder to write in at most, because a call is one transaction over one tree", () => {
+    const two = permittedFolders(
+      {
+        filesystem: [
+          { path: "a", mode: "rw" },
+          { path: "b", mode: "rw" },
+        ],
+      },
+      ROOT,
+    );
+    expect(isFailure(two) && two.code).toBe("E3105");
+  });
+
+  it("are compared with an agent's as absolute paths", () => {
+    const permissions = { filesystem: [{ path: "a", mode: "rw" as const }], network: [], credentials: [] };
+    expect(absolutePermissions(permissions, ROOT).filesystem).toEqual([{ path: `${ROOT}/a`, mode: "rw" }]);
+    expect(absolutePermissions(permissions, undefined)).toBe(permissions);
+  });
+});
+
+describe("a runner of a kind that the engine does not know", () => {
+  const transport = { type: "remote", baseUrl: "https://worker.test", endpoint: "/run" };
+  const remote = (url: unknown): Implementation => ({ kind: "remote", url });
+  const runner: Runner = {
+    isolation: { level: "LEVEL_1", runner: "remote" },
+    bind: (manifest) =>
+      manifest.transport?.type === "remote" ? remote(manifest.transport.baseUrl) : undefined,
+    prepare: ({ dryRun }) => (dryRun ? failure("E3101", { message: "not here" }) : {}),
+    run: async ({ implementation }) => ({ ok: true, output: String(implementation.url), usage: NO_USAGE }),
+    close: async () => undefined,
+  };
+
+  it("runs its tools, prepares their calls, and finds their binding again after a restart", async () => {
+    const store = createMemoryStore();
+    const before = await fixtureEngine({ store, runners: { remote: runner } });
+    const { manifest } = fixtureTool({ run: () => null, conduct: { transport } });
+    await before.engine.tools.register(manifest, { implementation: remote("https://first.test") });
+    expect(await before.call("tool", {})).toMatchObject({ result: "https://first.test" });
+    expect(await before.call("tool", {}, { dryRun: true })).toMatchObject({ error: { message: "not here" } });
+    await before.engine.close();
+    const after = await fixtureEngine({ store, runners: { remote: runner } });
+    const answer = await after.call("tool", {});
+    expect(answer).toMatchObject({ result: "https://worker.test", isolation: { runner: "remote" } });
+    await after.engine.close();
+  });
+
+  it("is refused where there is none (E3101)", async () => {
+    const { engine, call } = await fixtureEngine();
+    const { manifest } = fixtureTool({ run: () => null });
+    await engine.tools.register(manifest, { implementation: remote("x") });
+    expect(await call("tool", {})).toMatchObject({ error: { code: "E3101" } });
+    await engine.close();
+  });
+});

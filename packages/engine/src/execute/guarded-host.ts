@@ -1,0 +1,243 @@
+import {
+  type Failure,
+  failure,
+  type JsonValue,
+  type Risk,
+  SallyportError,
+  type SideEffects,
+} from "@sallyport/protocol";
+import type { ToolHost, UseOf } from "../ports/runner.ts";
+import type { StateAccess } from "../ports/state.ts";
+import type { FileAccess } from "../ports/workspace.ts";
+import { redactText } from "../redact/redact.ts";
+import { FILE_OPS, type FileOp, filesOver, performFileOp } from "./runners/file-ops.ts";
+
+interface HostOptions {
+  tool: string;
+  state: StateAccess;
+  /** Left out: the tool has no workspace. */
+  files?: FileAccess | undefined;
+  /** The capabilities this call was granted, which are at most those the tool declares. */
+  capabilities: readonly string[];
+  sideEffects: SideEffects;
+  /** Why a granted capability may not be used this way; undefined when it may. Left out: it always may. */
+  refuseUse?(use: HostedUse): Failure | undefined;
+  /** Told of each use that was allowed. */
+  onUse?(capability: string, action: string | undefined, resource: string | undefined): void;
+  /** How grave the misuse of a capability is; high when left out or not known. */
+  severityOf?(capability: string): Risk | undefined;
+  /** Called at the first breach; the call must not go on. */
+  onViolation(violation: Failure): void;
+  onProgress(percent: number, phase: string | undefined): void;
+  /** How many bytes of output are shown. */
+  maxOutputBytes: number;
+  onOutput(chunk: Uint8Array): void;
+}
+
+/** A use of a capability, as the record keeps it. */
+interface CapabilityUse {
+  capability: string;
+  /** What it was used for; left out: nothing in particular. */
+  action?: string | undefined;
+  /** What it was used on: a key, a path, a host. */
+  resource?: string | undefined;
+}
+
+/** One use, as it is checked and recorded. */
+export interface HostedUse extends CapabilityUse {
+  /** How large the file is, where the tool told it. */
+  bytes?: number | undefined;
+}
+
+const MAX_PHASE_CHARS = 100;
+const DEFAULT_SEVERITY: Risk = "high";
+/** Only the tool's own breaches are rated: it is not its fault that a grant was withdrawn or is used up. */
+const TOOLS_FAULT = new Set(["E3212", "E3911"]);
+
+/**
+ * What a tool may do while it runs, and no more (R1-5.2, R3-4): each use is checked against what the call was granted, then
+ * against the grant it rests on, and counted. Access to state is such a use, of its key; access to a file, of its path.
+ */
+export class GuardedHost implements ToolHost {
+  /** What was used so far. */
+  readonly uses = new UseLog();
+  #files: FileAccess | undefined;
+  #shownBytes = 0;
+  readonly #options: HostOptions;
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+  }
+
+  get files(): FileAccess {
+    this.#files ??= filesOver(async (path, wanted) => {
+      for (const use of usesOf(path, wanted)) {
+        if (use.action === "read" || use.action === "list") this.#use(use);
+        else this.#change(use);
+      }
+      return await performFileOp(this.#options.files ?? noWorkspace(), path, wanted);
+    });
+    return this.#files;
+  }
+
+  async get(key: string): Promise<JsonValue | undefined> {
+    this.#use({ capability: "state.read", action: "read", resource: key });
+    return await this.#options.state.get(key);
+  }
+
+  async put(key: string, value: JsonValue): Promise<void> {
+    this.#change({ capability: "state.write", action: "write", resource: key });
+    await this.#options.state.put(key, value);
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#change({ capability: "state.delete", action: "delete", resource: key });
+    await this.#options.state.delete(key);
+  }
+
+  /** Every key with the prefix is what it is used on, which is more than the prefix itself. */
+  async keys(prefix: string): Promise<string[]> {
+    this.#use({ capability: "state.read", action: "list", resource: `${prefix}*` });
+    return await this.#options.state.keys(prefix);
+  }
+
+  async use(capability: string, { action, resource, bytes }: UseOf = {}): Promise<void> {
+    this.#use({ capability, action, resource, bytes });
+  }
+
+  progress(percent: number, phase?: string): void {
+    const bounded = Math.min(100, Math.max(0, Number(percent)));
+    if (Number.isNaN(bounded)) return;
+    const said = phase === undefined ? undefined : String(phase).slice(0, MAX_PHASE_CHARS);
+    this.#options.onProgress(bounded, said);
+  }
+
+  async output(text: string): Promise<boolean> {
+    const chunk = Buffer.from(text);
+    const fits = this.#shownBytes + chunk.byteLength <= this.#options.maxOutputBytes;
+    if (!fits) return false;
+    this.#shownBytes += chunk.byteLength;
+    this.#options.onOutput(chunk);
+    return true;
+  }
+
+  #use(use: HostedUse): void {
+    const { tool, capabilities } = this.#options;
+    const { capability, action, resource } = use;
+    if (!capabilities.includes(capability)) {
+      const message = `${tool} used ${fitForRecord(capability)}, which it does not declare or was not granted.`;
+      this.#violate(use, failure("E3212", { message }));
+    }
+    const refused = this.#options.refuseUse?.(use);
+    if (refused) this.#violate(use, refused);
+    this.uses.add(use);
+    this.#options.onUse?.(capability, action, resource);
+  }
+
+  #change(use: HostedUse): void {
+    const { tool, sideEffects, capabilities } = this.#options;
+    if (sideEffects === "none" && capabilities.includes(use.capability)) {
+      const message = `${tool} declares no side effects and tried to change ${use.capability.startsWith("state") ? "state" : "files"}.`;
+      this.#violate(use, failure("E3911", { message }));
+    }
+    this.#use(use);
+  }
+
+  #violate({ capability, action, resource }: HostedUse, refused: Failure): never {
+    const severity = this.#options.severityOf?.(capability) ?? DEFAULT_SEVERITY;
+    const details = {
+      ...refused.details,
+      capability: fitForRecord(capability),
+      ...(action !== undefined && { action: fitForRecord(action) }),
+      ...(resource !== undefined && { resource: fitForRecord(resource) }),
+      ...(TOOLS_FAULT.has(refused.code) && { severity }),
+    };
+    const violation = { ...refused, details };
+    this.#options.onViolation(violation);
+    throw new SallyportError(violation);
+  }
+}
+
+/** What an operation on a file uses: renaming deletes one path and writes another. */
+function usesOf(path: string, { op, args }: FileOp): HostedUse[] {
+  const { action } = FILE_OPS[op];
+  const [first] = args;
+  const use = { capability: FILE_CAPABILITIES[action], action, resource: path };
+  if (op === "write") return [{ ...use, bytes: Buffer.byteLength(first as string | Uint8Array) }];
+  if (op !== "rename") return [use];
+  return [use, { capability: FILE_CAPABILITIES.write, action: "write", resource: String(first) }];
+}
+
+const FILE_CAPABILITIES = {
+  read: "filesystem.read",
+  list: "filesystem.read",
+  write: "filesystem.write",
+  delete: "filesystem.delete",
+};
+
+function noWorkspace(): never {
+  const message = "The tool has no workspace: its manifest permits no folder, or this engine has none.";
+  const advice =
+    "Add a folder to `permissions.filesystem` of the manifest; an embedder also gives the engine `isolation`.";
+  throw new SallyportError(failure("E3105", { message, advice }));
+}
+
+/** The uses of one capability for one action. The fields are in the order of canonical JSON. */
+export interface UseEntry {
+  action?: string;
+  capability: string;
+  /** What it was first used on. */
+  first?: string;
+  /** What it was last used on, where that differs. */
+  last?: string;
+  uses: number;
+}
+
+const MAX_ENTRIES = 64;
+const MAX_RESOURCE_CHARS = 200;
+
+interface CountedUse extends CapabilityUse {
+  last?: string | undefined;
+  uses: number;
+}
+
+/** Every use a tool made while it ran, counted by capability and action; bounded, whatever the tool does. */
+export class UseLog {
+  #counted: Map<string, CountedUse> | undefined;
+  #more = 0;
+
+  /** Uses that belong to none of the entries, because there were too many kinds of them. */
+  get more(): number {
+    return this.#more;
+  }
+
+  add({ capability, action, resource }: CapabilityUse): void {
+    this.#counted ??= new Map();
+    const kind = action === undefined ? capability : `${capability}\n${action}`;
+    const known = this.#counted.get(kind);
+    if (known) {
+      known.uses += 1;
+      known.last = resource ?? known.last;
+    } else if (this.#counted.size < MAX_ENTRIES) {
+      this.#counted.set(kind, { capability, action, resource, uses: 1 });
+    } else {
+      this.#more += 1;
+    }
+  }
+
+  /** In the order of first use, fit for the record: bounded texts without credentials. */
+  entries(): UseEntry[] {
+    return [...(this.#counted?.values() ?? [])].map(({ capability, action, resource, last, uses }) => ({
+      ...(action !== undefined && { action: fitForRecord(action) }),
+      capability: fitForRecord(capability),
+      ...(resource !== undefined && { first: fitForRecord(resource) }),
+      ...(last !== undefined && last !== resource && { last: fitForRecord(last) }),
+      uses,
+    }));
+  }
+}
+
+/** A tool's own text as it may be kept: short, whole characters, without credentials. */
+function fitForRecord(text: string): string {
+  return redactText(text).slice(0, MAX_RESOURCE_CHARS).toWellFormed();
+}

@@ -1,0 +1,259 @@
+import { Buffer } from "node:buffer";
+import { isJsonObject, type JsonObject } from "@sallyport/protocol";
+import type { CallFacts, Implementation, RunFault } from "../../ports/runner.ts";
+import { isToolCode } from "../../ports/tools.ts";
+import { MAX_FILE_VALUE_CHARS } from "./file-ops.ts";
+import {
+  HOST_METHODS,
+  type HostError,
+  type HostMethod,
+  type HostQuestion,
+  MAX_HOST_VALUE_BYTES,
+  MAX_SUBJECT_CHARS,
+} from "./host-api.ts";
+import { cleanText, toolDetails, toolsMessage } from "./tool-result.ts";
+
+// A frame is a JSON head, a newline, and a JSON body (or nothing). JSON text never contains a raw newline, so the first
+// one ends the head. Several orders to a thread are joined by newlines into one message; over a pipe every frame ends
+// with a newline. A string crosses a port faster than an object, carries no ports, buffers or prototypes, and its size is
+// known before anything is parsed.
+
+/** Which tool a thread or a process loads. */
+export interface WantedTool {
+  moduleUrl: string;
+  tool: string;
+  version: string;
+}
+
+/** A tool's module, as threads and scripts load it. */
+export interface ModuleImplementation extends Implementation {
+  readonly moduleUrl: string;
+}
+
+export function isModule(
+  implementation: Implementation,
+  kind: string,
+): implementation is ModuleImplementation {
+  return implementation.kind === kind && typeof implementation.moduleUrl === "string";
+}
+
+/** Host to tool. `run` carries the input as its body, `answer` the host's value. */
+export type Order =
+  /** Over a pipe only, as the first order: a thread gets its tool with its port. */
+  | ({ kind: "hello" } & WantedTool)
+  | { kind: "run"; call: number; operation: string; facts: CallFacts; leftMs: number; maxBytes: number }
+  | { kind: "abort"; call: number }
+  | { kind: "answer"; call: number; question: number; error?: HostError };
+
+/** An order about a call. */
+export type CallOrder = Exclude<Order, { kind: "hello" }>;
+
+/** Tool to host. `done` carries the output as its body, `ask` what is to be done with its subject. */
+export type Report =
+  | { kind: "ready"; threadCpuMs: number }
+  | { kind: "unusable"; fault: RunFault }
+  | ({ kind: "done"; call: number } & UsageSample)
+  | ({ kind: "failed"; call: number; fault: RunFault } & UsageSample)
+  | { kind: "ask"; call: number; question: number; method: HostMethod; subject: string }
+  | { kind: "progress"; call: number; percent: number; phase?: string };
+
+/** A report about a call, rather than about the thread or the process. */
+export type CallReport = Extract<Report, { call: number }>;
+
+/** What a thread or process has used: processor time since its start, and memory at this moment (heap and buffers). */
+export interface UsageSample {
+  threadCpuMs: number;
+  memoryBytes: number;
+}
+
+// Taken before any tool runs, so that a tool that breaks its own globals cannot break this file.
+const { stringify, parse } = JSON;
+
+export function encodeFrame(head: Order | Report, body = ""): string {
+  return `${stringify(head)}\n${body}`;
+}
+
+interface Frame<Head> {
+  head: Head;
+  body: string;
+}
+
+/** Throws when the text is not a frame. */
+function decodeFrame(text: string): Frame<unknown> {
+  const end = text.indexOf("\n");
+  return { head: parse(text.slice(0, end)), body: text.slice(end + 1) };
+}
+
+/** The orders of a message. The host wrote it, so its shape is not checked. */
+export function decodeOrders(text: string): Frame<Order>[] {
+  const lines = text.split("\n");
+  const frames: Frame<Order>[] = [];
+  for (let at = 0; at + 1 < lines.length; at += 2) {
+    frames.push({ head: parse(lines[at] ?? ""), body: lines[at + 1] ?? "" });
+  }
+  return frames;
+}
+
+const NEWLINE = 0x0a;
+
+export interface FrameReaderOptions {
+  onFrame(frame: string): void;
+  /** The longest frame that is read; left out: any. */
+  maxBytes?: number;
+  /** Called once, as soon as a frame is longer. */
+  onTooLong?(): void;
+}
+
+/** Cuts a pipe's bytes into frames. Holds no more than one frame, and nothing after one that is too long. */
+export class FrameReader {
+  readonly #options: FrameReaderOptions;
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+  #lineEnds = 0;
+  #gaveUp = false;
+
+  constructor(options: FrameReaderOptions) {
+    this.#options = options;
+  }
+
+  take(chunk: Buffer): void {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) {
+      this.#lineEnds += 1;
+      if (this.#lineEnds < 2) continue;
+      this.#keep(chunk.subarray(from, at));
+      from = at + 1;
+      this.#deliver();
+    }
+    this.#keep(chunk.subarray(from));
+  }
+
+  #keep(bytes: Buffer): void {
+    if (this.#gaveUp || bytes.length === 0) return;
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
+    if (this.#pendingBytes <= (this.#options.maxBytes ?? Number.POSITIVE_INFINITY)) return;
+    this.#gaveUp = true;
+    this.#pending = [];
+    this.#options.onTooLong?.();
+  }
+
+  #deliver(): void {
+    const frame = Buffer.concat(this.#pending).toString("utf8");
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#lineEnds = 0;
+    if (!this.#gaveUp) this.#options.onFrame(frame);
+  }
+}
+
+const MAX_STACK_CHARS = 8_000;
+const MAX_HEAD_CHARS = 64 * 1_024;
+
+/** A report whose shape is checked, and its body, of which only the length is. */
+export interface OpenedReport<Kind extends Report = Report> {
+  report: Kind;
+  body: string;
+}
+
+/** The longest report of a call with that limit; longer ones need not be read to the end. */
+export function longestReport(maxOutputBytes: number): number {
+  return MAX_HEAD_CHARS + Math.max(MAX_FILE_VALUE_CHARS, MAX_HOST_VALUE_BYTES, maxOutputBytes);
+}
+
+/**
+ * Reads what came out of a thread or a process as if an enemy had written it. `undefined` means garbage: not a string,
+ * too long for what it is, no known kind, or a field of the wrong shape. Never throws.
+ */
+export function readReport(message: unknown, maxOutputBytes: number): OpenedReport | undefined {
+  if (typeof message !== "string" || message.length > longestReport(maxOutputBytes)) return undefined;
+  if (message.indexOf("\n") > MAX_HEAD_CHARS) return undefined;
+  try {
+    const { head, body } = decodeFrame(message);
+    const report = isJsonObject(head) ? checkReport(head) : undefined;
+    return report && body.length <= longestBody(report, maxOutputBytes) ? { report, body } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only files may be large. */
+function longestBody(report: Report, maxOutputBytes: number): number {
+  if (report.kind === "ask" && report.method === "file") return MAX_FILE_VALUE_CHARS;
+  return Math.max(MAX_HOST_VALUE_BYTES, maxOutputBytes);
+}
+
+/** The question of a checked report. */
+export function questionFrom(report: Extract<Report, { kind: "ask" }>, body: string): HostQuestion {
+  const { method, subject } = report;
+  const hasValue =
+    method === "put" || method === "file" || method === "output" || (method === "use" && body !== "");
+  return hasValue ? { method, subject, value: body } : { method, subject };
+}
+
+function checkReport(head: JsonObject): Report | undefined {
+  const { kind, call } = head;
+  if (kind === "ready")
+    return isAmount(head.threadCpuMs) ? { kind, threadCpuMs: head.threadCpuMs } : undefined;
+  if (kind === "unusable") {
+    const fault = checkFault(head.fault);
+    return fault && { kind, fault };
+  }
+  if (!isCount(call)) return undefined;
+  if (kind === "done" || kind === "failed") return checkEnding(head, call);
+  if (kind === "ask") return checkAsk(head, call);
+  return kind === "progress" ? checkProgress(head, call) : undefined;
+}
+
+function checkEnding(head: JsonObject, call: number): Report | undefined {
+  const { threadCpuMs, memoryBytes } = head;
+  if (!isAmount(threadCpuMs) || !isAmount(memoryBytes)) return undefined;
+  if (head.kind === "done") return { kind: "done", call, threadCpuMs, memoryBytes };
+  const fault = checkFault(head.fault);
+  return fault && { kind: "failed", call, threadCpuMs, memoryBytes, fault };
+}
+
+function checkAsk(head: JsonObject, call: number): Report | undefined {
+  const { question, method, subject } = head;
+  if (!isCount(question) || !isHostMethod(method) || typeof subject !== "string") return undefined;
+  return subject.length > MAX_SUBJECT_CHARS ? undefined : { kind: "ask", call, question, method, subject };
+}
+
+function checkProgress(head: JsonObject, call: number): Report | undefined {
+  const { percent, phase } = head;
+  if (!isAmount(percent) || percent > 100) return undefined;
+  if (phase === undefined) return { kind: "progress", call, percent };
+  return typeof phase === "string" ? { kind: "progress", call, percent, phase } : undefined;
+}
+
+function checkFault(value: unknown): RunFault | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { kind, bytes } = value;
+  if (kind === "timeout") return { kind };
+  if (kind === "output_too_large") return isAmount(bytes) ? { kind, bytes } : undefined;
+  if (typeof value.message !== "string") return undefined;
+  if (kind === "died" || kind === "not_json") return { kind, message: cleanText(value.message) };
+  return kind === "threw" ? checkThrew(value, toolsMessage(value.message)) : undefined;
+}
+
+function checkThrew(value: JsonObject, message: string): RunFault {
+  const fault: RunFault = { kind: "threw", message };
+  if (typeof value.stack === "string") fault.stack = cleanText(value.stack, MAX_STACK_CHARS);
+  if (value.invalidInput === true) fault.invalidInput = true;
+  if (isToolCode(value.code)) fault.code = value.code;
+  const details = toolDetails(value.details);
+  if (fault.code && details) fault.details = details;
+  return fault;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value < Number.MAX_SAFE_INTEGER;
+}
+
+function isHostMethod(value: unknown): value is HostMethod {
+  return HOST_METHODS.some((method) => method === value);
+}

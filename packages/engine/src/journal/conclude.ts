@@ -1,0 +1,235 @@
+import {
+  type CallAnswer,
+  type Failure,
+  failure,
+  isTerminal,
+  type LifecycleState,
+  type RollbackProof,
+  SallyportError,
+} from "@sallyport/protocol";
+import { discardPreview } from "../approvals/preview.ts";
+import { SYSTEM_TENANT } from "../audit/index.ts";
+import type { EngineContext } from "../context.ts";
+import type { Attempt } from "../passage/attempt.ts";
+import { type Ending, withRollback } from "../passage/steps.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { CommitResult, UnitOfWork } from "../ports/store.ts";
+import type { ResolvedTool } from "../registry/index.ts";
+import { failureAnswer, withReceipt } from "./answer.ts";
+import { type Failing, NOTHING_RAN } from "./progress.ts";
+import { reasonOf } from "./unanswered.ts";
+import { closeAttempt, eventsUnit, suspendedUnit, unknownUnit } from "./unit.ts";
+
+/** Puts an unsuccessful end on record and answers with it. A success was recorded by its commit. */
+export async function conclude(
+  { answer: recorded, life, progress }: Ending,
+  attempt: Attempt,
+  context: EngineContext,
+): Promise<CallAnswer> {
+  if (recorded) return recorded;
+  attempt.settled = true;
+  const error = progress.error ?? failure("E3900", { message: "A completed call has no answer." });
+  const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);
+  if (attempt.isStillWaiting) return await concludeSuspended({ answer, error }, attempt, context);
+  const { tool } = progress;
+  const events = attempt.log.bodies();
+  const isOver = tool && (isTerminal(life.state) || hasNoEffects(tool, error));
+  const unit = isOver ? closeAttempt(attempt, { answer, events }, context) : unknownUnit(attempt, events);
+  return await record(unit, { attempt, answer }, context);
+}
+
+/** Refused before a lifecycle began: the event is kept, there is no call to journal. */
+export async function concludeRefusal(
+  error: Failure,
+  attempt: Attempt,
+  context: EngineContext,
+): Promise<CallAnswer> {
+  const now = context.clock.now();
+  const answer = failureAnswer(attempt.progress, attempt.endedAt(now), error);
+  const admitted = attempt.chain === SYSTEM_TENANT ? context.unknownCallers.admit(error.code) : {};
+  if (!admitted) return answer;
+  attempt.record("REFUSED", now, { ...attempt.progress, error, ...admitted });
+  return await record(eventsUnit(attempt, attempt.log.bodies()), { attempt, answer }, context);
+}
+
+/** Refused as well, but the journal holds it as waiting: call and question end together. */
+export async function concludeWaiting(
+  error: Failure,
+  attempt: Attempt,
+  context: EngineContext,
+): Promise<CallAnswer> {
+  const now = context.clock.now();
+  attempt.record("REFUSED", now, { ...attempt.progress, error });
+  const answer = failureAnswer(attempt.progress, attempt.endedAt(now), error);
+  return await concludeSuspended({ answer, error }, attempt, context);
+}
+
+async function concludeSuspended(
+  end: { answer: CallAnswer; error: Failure },
+  attempt: Attempt,
+  context: EngineContext,
+): Promise<CallAnswer> {
+  const question = await questionOf(attempt, context);
+  const unit = suspendedUnit({ ...end, attempt, question, events: attempt.log.bodies() }, context);
+  const answer = await record(unit, { attempt, answer: end.answer }, context);
+  if (unit.close && question) await discardPreview(question, context);
+  return answer;
+}
+
+async function questionOf(
+  { waits, progress: { question } }: Attempt,
+  { store }: EngineContext,
+): Promise<ApprovalRecord | undefined> {
+  if (question || waits?.for !== "approval") return question;
+  return await store.approvals.get(waits.approvalId);
+}
+
+/**
+ * Something broke that should not have. The call still ends inside its lifecycle: what it changed is undone, its last
+ * state is written and the journal is closed. Only a call whose outcome was sent, or whose rollback cannot be proved, is
+ * left for a person. Never rejects.
+ */
+export async function concludeDefect(
+  thrown: unknown,
+  attempt: Attempt,
+  context: EngineContext,
+): Promise<CallAnswer> {
+  attempt.settled = true;
+  const error = thrown instanceof SallyportError ? thrown.failure : failure("E3900");
+  reportDefect(thrown, error, { attempt, context });
+  try {
+    const landed = attempt.outcomeSent ? await recordedAnswer(attempt, context) : undefined;
+    if (landed) return landed;
+    const progress = await endLifecycle(error, attempt, context);
+    const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);
+    return await record(defectUnit(attempt, { answer, error }, context), { attempt, answer }, context);
+  } catch (again) {
+    reportDefect(again, error, { attempt, context });
+    const { progress, visits } = attempt;
+    const answer = failureAnswer(progress, { visits, completedAt: progress.startedAt }, error);
+    return unrecorded(answer, "ending it failed, too");
+  }
+}
+
+function reportDefect(
+  thrown: unknown,
+  { code }: Failure,
+  { attempt, context }: { attempt: Attempt; context: EngineContext },
+): void {
+  const { callId, tool } = attempt.call;
+  context.errors.report({ error: thrown, code, callId, tool });
+}
+
+/** Undoes what the attempt has changed and enters the states that are left to it. */
+async function endLifecycle(error: Failure, attempt: Attempt, context: EngineContext): Promise<Failing> {
+  const known = attempt.progress;
+  const failed = { ...known, error, outputHash: undefined, effectsHash: undefined, effects: undefined };
+  const proof = known.rollback ? undefined : await undone(attempt, context);
+  const progress = proof ? withRollback(failed, proof, attempt.ran) : failed;
+  const last = attempt.visits.at(-1)?.state;
+  if (last === undefined) attempt.record("REFUSED", context.clock.now(), progress);
+  for (const state of statesAfter(last, progress.rollback?.verified === true)) {
+    attempt.enter({ state, at: context.clock.now() }, progress);
+    context.telemetry.transition(state, progress.call.tool);
+  }
+  return progress;
+}
+
+/** The proof that nothing of the attempt is left; undefined when there is none. */
+async function undone(attempt: Attempt, context: EngineContext): Promise<RollbackProof | undefined> {
+  const { transaction, outcomeSent } = attempt;
+  if (!transaction) return NOTHING_RAN;
+  if (outcomeSent) transaction.abandon();
+  if (!transaction.isActive()) return undefined;
+  try {
+    return await transaction.rollback();
+  } catch (error) {
+    reportDefect(error, failure("E3912"), { attempt, context });
+    return undefined;
+  }
+}
+
+function statesAfter(last: LifecycleState | undefined, isUndone: boolean): LifecycleState[] {
+  switch (last) {
+    case "DECLARED":
+      return ["FAILED"];
+    case "VALIDATED":
+    case "AUTHORIZED":
+      return ["ABORTED", "ROLLED_BACK"];
+    case "EXECUTING":
+      return isUndone ? ["ROLLED_BACK"] : ["ABORTED"];
+    case "ABORTED":
+      return isUndone ? ["ROLLED_BACK"] : [];
+    default:
+      return [];
+  }
+}
+
+function defectUnit(
+  attempt: Attempt,
+  { answer, error }: { answer: CallAnswer; error: Failure },
+  context: EngineContext,
+): UnitOfWork {
+  const events = attempt.log.safeBodies();
+  const { tool } = attempt;
+  const state = attempt.visits.at(-1)?.state;
+  // Nothing has run: the call keeps waiting, and what was reserved falls back by itself.
+  if (attempt.isStillWaiting || !tool || !state) return eventsUnit(attempt, events);
+  const isOver = isTerminal(state) && !attempt.outcomeSent;
+  if (!isOver && !hasNoEffects(tool, error)) return unknownUnit(attempt, events);
+  return closeAttempt(attempt, { answer, events }, context);
+}
+
+/** Then nobody has to find out anything; unless it was seen to have left something behind all the same (E3912). */
+function hasNoEffects({ traits }: ResolvedTool, { code }: Failure): boolean {
+  return traits.sideEffects === "none" && code !== "E3912";
+}
+
+async function record(
+  unit: UnitOfWork,
+  { attempt, answer }: { attempt: Attempt; answer: CallAnswer },
+  context: EngineContext,
+): Promise<CallAnswer> {
+  const publishing = attempt.span?.open("event.publish");
+  const result = await commitEnd(unit, attempt, context);
+  const isWritten = "ok" in result && result.ok;
+  publishing?.end(isWritten ? { ok: true } : { ok: false, code: "E3801" });
+  if (!("ok" in result)) return unrecorded(answer, result.lost);
+  if (result.ok) return withReceipt(answer, attempt.progress, result.link);
+  // Somebody else has ended the call meanwhile: what the journal says counts.
+  return (await recordedAnswer(attempt, context)) ?? unrecorded(answer, result.conflict.kind);
+}
+
+/** A store that broke without a word is asked once more: an end that is not on record costs more than a second try. */
+async function commitEnd(
+  unit: UnitOfWork,
+  { callId }: Attempt,
+  { store, errors }: EngineContext,
+): Promise<CommitResult | { lost: string }> {
+  for (let isLast = false; ; isLast = true) {
+    try {
+      return await store.commit(unit);
+    } catch (error) {
+      errors.report({ error, code: "E3801", callId, stage: "record outcome" });
+      const reason = reasonOf(error);
+      if (isLast || reason !== undefined) return { lost: reason ?? "the store could not be written" };
+    }
+  }
+}
+
+/** The answer the journal has for this very attempt's call. */
+async function recordedAnswer(
+  { call, progress }: Attempt,
+  { store, owner }: EngineContext,
+): Promise<CallAnswer | undefined> {
+  const found = await store.calls.get(call.callId).catch(() => undefined);
+  const isOurs =
+    found?.owner === owner && found.startedAt === progress.startedAt && found.tenant === call.tenant;
+  return isOurs ? found.closing?.answer : undefined;
+}
+
+/** The call failed anyway; that its end is not on record has to be said too. */
+function unrecorded(answer: CallAnswer, why: string): CallAnswer {
+  const warning = { code: "E3801", message: `This ending is not on record (${why}).` };
+  return { ...answer, warnings: [...answer.warnings, warning] };
+}

@@ -1,0 +1,120 @@
+import type { Failure, FileEffects, RollbackProof, Warning } from "@sallyport/protocol";
+import type { PreviewedRun } from "../approvals/order.ts";
+import { type EventFacts, type EventKind, EventWriter } from "../audit/index.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { CallRecord } from "../ports/calls.ts";
+import type { RunUsage } from "../ports/runner.ts";
+import type { ResolvedTool } from "../registry/index.ts";
+
+/**
+ * Everything known of one execution. Nobody changes it: a stage that finds something out returns the next one. Events,
+ * answer, stored record and unit of work are derived from it.
+ */
+export interface Progress extends Readonly<EventFacts> {
+  /** Which execution of the call it is, counted from 1. */
+  readonly number: number;
+  readonly startedAt: number;
+  readonly usage: RunUsage;
+  readonly warnings: readonly Warning[];
+  readonly dryRun?: boolean | undefined;
+  /** Known once the call is resolved. */
+  readonly tool?: ResolvedTool | undefined;
+  /** What the call changed in its workspace, once that is settled. */
+  readonly effects?: FileEffects | undefined;
+  /** The approval as this execution last read or wrote it. */
+  readonly question?: ApprovalRecord | undefined;
+  /** What a try-out gave: then approval commits exactly that, and the tool does not run again. */
+  readonly held?: PreviewedRun | undefined;
+}
+
+/** What is known of an execution that did not succeed. */
+export type Failing = Progress & { readonly error: Failure };
+
+export const NO_USAGE: RunUsage = { cpuMs: 0, memoryPeakBytes: 0 };
+
+/** The proof of an execution whose tool was never reached: there is nothing to undo. */
+export const NOTHING_RAN: RollbackProof = { verified: true, snapshotHash: "", discardedMutations: 0 };
+
+/** A call that nobody is running, as its record tells it. */
+export function progressOf(record: CallRecord): Progress {
+  const { callId, inputHash, attempt: number, startedAt } = record;
+  return { call: record, executionId: callId, inputHash, number, startedAt, usage: NO_USAGE, warnings: [] };
+}
+
+interface Entry {
+  kind: EventKind;
+  at: number;
+  progress: Progress;
+}
+
+/** What others have said of an execution: the parts that may turn out not to be fit for canonical JSON. */
+const UNSURE = ["decision", "approval", "enforcement", "violations", "uses", "note"] as const;
+
+/** The events of one execution in order. They become text when a unit of work takes them. */
+export class EventLog {
+  /** What no unit holds yet. */
+  #entries: (Entry & { ordinal: number })[] = [];
+  #ordinal = 0;
+
+  add(kind: EventKind, at: number, progress: Progress): void {
+    this.#ordinal += 1;
+    this.#entries.push({ kind, at, progress, ordinal: this.#ordinal });
+  }
+
+  /**
+   * The bodies of the events that no unit holds yet; `next` comes last and is part of this unit only: it is the event of
+   * a state that is entered once the unit is durable. Throws when something that is known cannot be written.
+   */
+  bodies(next?: Entry): string[] {
+    const entries = next ? [...this.#entries, { ...next, ordinal: this.#ordinal + 1 }] : this.#entries;
+    return writeAll(entries, (writer, { kind, progress, ordinal, at }) =>
+      writer.write(kind, progress, { ordinal, timestamp: at }),
+    );
+  }
+
+  /** As `bodies`, but an event that cannot be written is written without what others said. */
+  safeBodies(): string[] {
+    return writeAll(this.#entries, (writer, { kind, progress, ordinal, at }) => {
+      try {
+        return writer.write(kind, progress, { ordinal, timestamp: at });
+      } catch {
+        const sure: EventFacts = { ...progress };
+        for (const part of UNSURE) sure[part] = undefined;
+        return writer.write(kind, sure, { ordinal, timestamp: at });
+      }
+    });
+  }
+
+  /** The unit that holds so many of them is durable. */
+  stored(count: number): void {
+    this.#ordinal += Math.max(0, count - this.#entries.length);
+    this.#entries.splice(0, count);
+  }
+
+  /** Continues the log of an earlier execution of the same call with what it has not put on record. */
+  takeOver(previous: EventLog): void {
+    this.#entries = previous.#entries;
+  }
+}
+
+/** One writer serves while the execution stays the same. */
+function writeAll<E extends Entry>(entries: readonly E[], write: (writer: EventWriter, entry: E) => string) {
+  let writer: EventWriter | undefined;
+  let call: Progress["call"] | undefined;
+  return entries.map((entry) => {
+    if (!writer || entry.progress.call !== call) {
+      call = entry.progress.call;
+      writer = new EventWriter(entry.progress);
+    }
+    return write(writer, entry);
+  });
+}
+
+/** The body of an event about a call that nobody is running. */
+export function eventOf(
+  kind: EventKind,
+  facts: EventFacts,
+  { ordinal, at }: { ordinal: number; at: number },
+): string {
+  return new EventWriter(facts).write(kind, facts, { ordinal, timestamp: at });
+}

@@ -1,0 +1,272 @@
+import { hash } from "node:crypto";
+import {
+  type CallAnswer,
+  type Failure,
+  failure,
+  isFailure,
+  type JsonValue,
+  type LifecycleState,
+  type RollbackProof,
+  SallyportError,
+} from "@sallyport/protocol";
+import { release, voided } from "../approvals/record.ts";
+import type { EventKind } from "../audit/index.ts";
+import type { CallRequest, EngineContext } from "../context.ts";
+import type { Attempt } from "../passage/attempt.ts";
+import type { ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
+import type { CallbackWrite, CallIntent, CallPhase, CallRecord } from "../ports/calls.ts";
+import type { GrantUse } from "../ports/grants.ts";
+import type { StateWrites } from "../ports/state.ts";
+import type { OutboxMessage, UnitOfWork } from "../ports/store.ts";
+import type { ResolvedTool } from "../registry/index.ts";
+import { failureAnswer, successAnswer } from "./answer.ts";
+import { isTransient } from "./conflicts.ts";
+import { eventOf, progressOf } from "./progress.ts";
+
+/** Digest of everything that makes two requests the same request. */
+export function requestDigest({ tool, version, operation, dryRun }: CallRequest, inputHash: string): string {
+  const parts = [tool, version ?? null, operation ?? null, inputHash, ...(dryRun ? ["dry run"] : [])];
+  return hash("sha256", JSON.stringify(parts));
+}
+
+/** What the journal is told of a call. Only a call that reaches execution binds its idempotency key. */
+export function intentOf(attempt: Attempt, tool: ResolvedTool, context: EngineContext): CallIntent {
+  const { request, received, progress } = attempt;
+  const { inputHash, number, startedAt } = progress;
+  return {
+    ...progress.call,
+    manifestHash: tool.record.manifestHash,
+    sideEffects: tool.traits.sideEffects,
+    input: received.text,
+    inputHash,
+    ...(request.callbackUrl !== undefined && { callbackUrl: request.callbackUrl }),
+    ...(request.idempotencyKey !== undefined && { requestDigest: requestDigest(request, inputHash) }),
+    ...(request.asyncMode && { asyncMode: true }),
+    ...(request.priority !== undefined && request.priority !== "normal" && { priority: request.priority }),
+    owner: context.owner,
+    attempt: number,
+    startedAt,
+  };
+}
+
+/** The stored grants the call runs by, each used once, but for those it has used already. */
+export function usesOf({ progress: { decision }, callId, used }: Attempt, at: number): GrantUse[] {
+  const counted = decision?.counted ?? (decision?.grants ?? []).map((grantId) => ({ grantId }));
+  return counted.filter(({ grantId }) => !used.has(grantId)).map((grant) => ({ ...grant, callId, at }));
+}
+
+/** How a call that the journal holds is closed. */
+interface Closing {
+  answer: CallAnswer;
+  events: string[];
+  outputHash?: string | undefined;
+  state?: StateWrites | undefined;
+  approvals?: ApprovalWrite[];
+  /** Grants whose uses are given back, because the call never started. */
+  returned?: readonly string[];
+  /** The phase the journal has to hold it in; left out: any that is open. */
+  from?: CallPhase;
+  /** Synchronous callers get no webhook: the response is their answer. */
+  isTold?: boolean;
+}
+
+/** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
+export function closeUnit(
+  call: Pick<CallIntent, "callId" | "tenant"> & { callbackUrl?: string | undefined },
+  { answer, events, outputHash, state, approvals, returned = [], from, isTold = false }: Closing,
+): UnitOfWork & Required<Pick<UnitOfWork, "close">> {
+  const { callId, tenant, callbackUrl } = call;
+  const { status, completedAt: closedAt } = answer;
+  const closing = { status, closedAt, answer, ...(outputHash !== undefined && { outputHash }) };
+  return {
+    tenant,
+    close: { callId, phase: "closed", closing, ...(from && { from }) },
+    ...(state && { state }),
+    ...(approvals && { approvals }),
+    ...(returned.length > 0 && { returnedUses: returned.map((grantId) => ({ grantId, callId })) }),
+    ...(callbackUrl !== undefined &&
+      !isTold && { callbacks: [dueCallback({ callId, tenant, url: callbackUrl }, closedAt)] }),
+    events,
+    outbox: endMessages(callId, status),
+  };
+}
+
+function dueCallback(of: { callId: string; tenant: string; url: string }, dueAt: number): CallbackWrite {
+  return { callback: { ...of, state: "due", attempts: 0, dueAt } };
+}
+
+function endMessages(callId: string, status: CallAnswer["status"]): OutboxMessage[] {
+  if (status === "success") return [{ callId, type: "tool.succeeded" }];
+  const failed: OutboxMessage = { callId, type: "tool.failed" };
+  return status === "timeout" ? [failed, { callId, type: "tool.timeout" }] : [failed];
+}
+
+/** The end of an attempt whose tool is known. Where the journal does not hold the call yet, it is opened as closed. */
+export function closeAttempt(
+  attempt: Attempt,
+  closing: Pick<Closing, "answer" | "events" | "outputHash" | "state">,
+  context: EngineContext,
+): UnitOfWork {
+  const { call, tool, request, ran, used, progress } = attempt;
+  const { callbackUrl, idempotencyKey } = request;
+  const returned = attempt.hasStarted ? [] : [...used];
+  const isTold = attempt.waits === undefined;
+  const unit = closeUnit({ ...call, callbackUrl }, { ...closing, returned, isTold });
+  if (attempt.journaled || !tool) return unit;
+  const { close, ...rest } = unit;
+  const intent = intentOf(attempt, tool, context);
+  const key = ran && idempotencyKey !== undefined && { idempotencyKey };
+  const grantUses = ran ? usesOf(attempt, progress.startedAt) : [];
+  return {
+    ...rest,
+    ...(grantUses.length > 0 && { grantUses }),
+    open: { ...intent, ...key, phase: "closed", ...(close.closing && { closing: close.closing }) },
+    outbox: ran ? [{ callId: call.callId, type: "tool.invoked" }, ...unit.outbox] : unit.outbox,
+  };
+}
+
+/** The end of an attempt whose outcome nobody knows: a person has to close the call. */
+export function unknownUnit({ chain, callId, journaled }: Attempt, events: string[]): UnitOfWork {
+  const close = { callId, phase: "unknown" as const };
+  return { tenant: chain, ...(journaled && { close }), events, outbox: [] };
+}
+
+/** Events of a call that the journal does not hold, or holds as it did before. */
+export function eventsUnit({ chain }: Attempt, events: string[]): UnitOfWork {
+  return { tenant: chain, events, outbox: [] };
+}
+
+interface Suspended {
+  attempt: Attempt;
+  answer: CallAnswer;
+  error: Failure;
+  events: string[];
+  /** The approval as this attempt last saw it: if somebody else has changed it, nothing here applies. */
+  question: ApprovalRecord | undefined;
+}
+
+/**
+ * The end of an attempt that never ran, of a suspended call. A queued call stays queued on shutdown or a transient
+ * error; any other error closes it. A call that waits for approval keeps waiting on shutdown or a transient error, and
+ * its reservation is released; any other error voids the approval and closes the call.
+ */
+export function suspendedUnit(
+  { attempt, answer, error, events, question }: Suspended,
+  context: EngineContext,
+): UnitOfWork {
+  const unchanged = eventsUnit(attempt, events);
+  const target = { ...attempt.call, callbackUrl: attempt.request.callbackUrl };
+  const mayTryAgain = isTransient(error) || context.inFlight.closing;
+  if (attempt.waits?.for === "room") {
+    if (mayTryAgain || error.code === "E3216") return unchanged;
+    return closeUnit(target, { answer, events, from: "queued" });
+  }
+  if (!question) return unchanged;
+  const at = context.clock.now();
+  const expect = question.revision;
+  if (mayTryAgain) {
+    const record = release(question, at);
+    return record === question ? unchanged : { ...unchanged, approvals: [{ record, expect }] };
+  }
+  const record = voided(question, { at, reason: `the call ended without running (${error.code})` });
+  if (isFailure(record)) return unchanged;
+  return closeUnit(target, { answer, events, approvals: [{ record, expect, order: null }] });
+}
+
+/** Event numbers after any that the execution itself can have written, so that event ids stay unique. */
+const UNKNOWN_ORDINAL = 99;
+const CLOSING_ORDINAL = 100;
+/** Event numbers of what people say: each change of each question has its own. */
+const PER_ROUND = 100_000;
+const PER_CHANGE = 10;
+
+function approvalOrdinal({ round, revision }: ApprovalRecord): number {
+  return round * PER_ROUND + revision * PER_CHANGE;
+}
+
+/** What it takes to close a call that no attempt is running. */
+export type ClosingContext = Pick<EngineContext, "store" | "clock" | "authority" | "feeds">;
+
+/** How a call is closed that nobody is running. */
+export interface RecordedEnding {
+  states: readonly LifecycleState[];
+  error?: Failure;
+  proof?: RollbackProof;
+  result?: JsonValue;
+  /** A person's word, on record beside the states. */
+  note?: string;
+  /** Nothing of it started: the uses of grants it took are given back. */
+  neverStarted?: true;
+  /** The question that ends with the call, and who ended it; those who voted when left out. */
+  approval?: { before: ApprovalRecord; after: ApprovalRecord; kind: EventKind; by?: string | undefined };
+}
+
+/** Closes a call that nobody is running. Undefined when it, or its approval, is no longer as it was read. */
+export async function closeRecorded(
+  record: CallRecord,
+  { states, error, proof, result, note, neverStarted, approval }: RecordedEnding,
+  context: ClosingContext,
+): Promise<CallAnswer | undefined> {
+  if (record.closing) return undefined;
+  const at = context.clock.now();
+  const question = approval?.after;
+  const progress = { ...progressOf(record), error, rollback: proof, note, question };
+  const ended = { visits: states.map((state) => ({ state, at })), completedAt: at };
+  const answer = error
+    ? failureAnswer(progress, ended, error)
+    : successAnswer(progress, ended, result ?? null);
+  const facts = { ...progress, ...(question && { approval: spokenBy(question, approval.by) }) };
+  const kinds = [
+    ...(approval ? [approval.kind] : []),
+    ...states,
+    ...(note === undefined ? [] : ["CLOSED_BY_PERSON" as const]),
+  ];
+  const ordinal = question ? approvalOrdinal(question) : CLOSING_ORDINAL;
+  const returned = (neverStarted && record.grants) || [];
+  const unit = closeUnit(record, {
+    answer,
+    events: kinds.map((kind, index) => eventOf(kind, facts, { ordinal: ordinal + index, at })),
+    from: record.phase,
+    returned,
+    ...(approval && {
+      approvals: [{ record: approval.after, expect: approval.before.revision, order: null }],
+    }),
+  });
+  if (!(await context.store.commit(unit)).ok) return undefined;
+  if (returned.length > 0) context.authority.release?.(returned, record.callId);
+  context.feeds.ended(record.callId, { status: answer.status, at });
+  return answer;
+}
+
+function spokenBy({ approvalId, digest, votes }: ApprovalRecord, by: string | undefined) {
+  return { approvalId, by: by === undefined ? votes.map((vote) => vote.by) : [by], digest };
+}
+
+/** Puts on record that nobody knows how the call ended. Throws when it is no longer open. */
+export async function markUnknown(
+  record: CallRecord,
+  context: Pick<EngineContext, "store" | "clock">,
+): Promise<void> {
+  const facts = { ...progressOf(record), error: failure("E3909") };
+  const result = await context.store.commit({
+    tenant: record.tenant,
+    close: { callId: record.callId, phase: "unknown" },
+    events: [eventOf("OUTCOME_UNKNOWN", facts, { ordinal: UNKNOWN_ORDINAL, at: context.clock.now() })],
+    outbox: [],
+  });
+  if (!result.ok) throw new SallyportError(notClosed(result.conflict.kind));
+}
+
+export function notClosed(why: string): Failure {
+  return failure("E3918", { message: `The journal refused to close the call (${why}).` });
+}
+
+/** The event of what a person said about a call, for the call's own chain. */
+export function approvalEvent(
+  kind: EventKind,
+  approval: ApprovalRecord,
+  { call, by, at, note }: { call: CallRecord; by: string; at: number; note?: string | undefined },
+): string {
+  const facts = { ...progressOf(call), approval: spokenBy(approval, by), note: note?.toWellFormed() };
+  return eventOf(kind, facts, { ordinal: approvalOrdinal(approval), at });
+}

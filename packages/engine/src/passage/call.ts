@@ -1,0 +1,134 @@
+import { hash } from "node:crypto";
+import { type Failure, failure, type Issue } from "@sallyport/protocol";
+import { SYSTEM_TENANT } from "../audit/index.ts";
+import type { CallRequest, EngineContext } from "../context.ts";
+import type { Proof } from "../ports/authority.ts";
+import type { Call, KnownCaller } from "./attempt.ts";
+
+const MAX_NAME_CHARS = 255;
+const CALL_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
+
+/** Checks the parts of a request that say what is asked for and by whom; every wrong one is named (E3903). */
+export function requestProblem(request: CallRequest): Failure | undefined {
+  const issues: Issue[] = [];
+  const name = (path: string, value: unknown, required: boolean) => {
+    if (value === undefined && !required) return;
+    if (
+      typeof value === "string" &&
+      value.length > 0 &&
+      value.length <= MAX_NAME_CHARS &&
+      value.isWellFormed()
+    )
+      return;
+    issues.push({ path, reason: `must be a string of 1 to ${MAX_NAME_CHARS} characters` });
+  };
+  name("/tool", request.tool, true);
+  name("/version", request.version, false);
+  name("/operation", request.operation, false);
+  name("/idempotencyKey", request.idempotencyKey, false);
+  name("/caller/tenant", request.caller?.tenant, true);
+  name("/caller/agent", request.caller?.agent, true);
+  name("/caller/user", request.caller?.user, false);
+  name("/caller/session", request.caller?.session, false);
+  if (request.callId !== undefined && !(typeof request.callId === "string" && CALL_ID.test(request.callId))) {
+    issues.push({
+      path: "/callId",
+      reason: "must be 1 to 128 letters, digits, dots, colons, dashes or underscores",
+    });
+  }
+  const { permissions } = request;
+  if (permissions !== undefined && !(Array.isArray(permissions) && permissions.every(isText))) {
+    issues.push({ path: "/permissions", reason: "must be a list of capability names" });
+  }
+  if (request.caller?.tenant === SYSTEM_TENANT) {
+    issues.push({ path: "/caller/tenant", reason: `"${SYSTEM_TENANT}" is the engine's own name` });
+  }
+  if (request.signal !== undefined && !(request.signal instanceof AbortSignal)) {
+    issues.push({ path: "/signal", reason: "must be an AbortSignal" });
+  }
+  for (const [limit, value] of Object.entries(request.limits ?? {})) {
+    if (value === undefined || (Number.isFinite(value) && value > 0)) continue;
+    issues.push({ path: `/limits/${limit}`, reason: "must be a number above 0" });
+  }
+  return issues.length > 0 ? failure("E3903", { issues, message: describe(issues) }) : undefined;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function describe(issues: Issue[]): string {
+  return `The request is malformed: ${issues.map(({ path, reason }) => `${path} ${reason}`).join("; ")}.`;
+}
+
+/** No id that a caller may give has it. */
+const MARK = "~";
+const TENANT_CHARS = 16;
+
+/**
+ * The id a tenant's call is kept under when another tenant's call has the id it was given: so nobody learns that an id is
+ * taken elsewhere, and nobody can take one away.
+ */
+export function tenantId(callId: string, tenant: string): string {
+  return `${callId}${MARK}${hash("sha256", tenant).slice(0, TENANT_CHARS)}`;
+}
+
+/** The id that the caller gave. */
+export function givenId(callId: string): string {
+  return callId.split(MARK, 1)[0] ?? callId;
+}
+
+/**
+ * The id to keep a call under: the given one, unless it is another tenant's. Once it was another's, the tenant's own call
+ * stays under its second id also when the first is free again: asking again must find it. Rejects when the store cannot
+ * be asked.
+ */
+export async function idFor(callId: string, tenant: string, context: EngineContext): Promise<string> {
+  const own = tenantId(callId, tenant);
+  if (await holderOf(own, context)) return own;
+  const holder = await holderOf(callId, context);
+  return holder === undefined || holder.tenant === tenant ? callId : own;
+}
+
+async function holderOf(
+  callId: string,
+  { inFlight, store }: EngineContext,
+): Promise<{ tenant: string } | undefined> {
+  return inFlight.get(callId) ?? (await store.calls.get(callId));
+}
+
+/**
+ * Finds out who calls before anything is written about the call, so that nobody writes into the chain of a tenant by
+ * naming it: events go to the chain of the tenant that was shown, else to the installation's own. The user that a token
+ * names becomes the caller's.
+ */
+export function proveCaller(call: Call, context: EngineContext): Call & { known: KnownCaller } {
+  const { request, waits } = call;
+  const { caller } = request;
+  const believed = { chain: caller.tenant, userVerified: waits?.verified?.user !== undefined };
+  // What waits was let in before; a door that shows everything vouches for whom it serves.
+  const isVouchedFor = request.token === undefined && request.disclosure === "full" && !request.selfNamed;
+  if (waits || isVouchedFor || !context.authority.prove) return { ...call, known: believed };
+  const proof = proofOf(call, context);
+  if (proof?.tenant !== caller.tenant) {
+    return { ...call, known: { chain: proof?.tenant ?? SYSTEM_TENANT, userVerified: false } };
+  }
+  const { user } = proof;
+  const known = { chain: proof.tenant, userVerified: user !== undefined };
+  if (user === undefined || caller.user !== undefined) return { ...call, known };
+  return { ...call, request: { ...request, caller: { ...caller, user } }, known };
+}
+
+function proofOf({ request, callId }: Call, context: EngineContext): Proof | undefined {
+  const { caller, token } = request;
+  try {
+    return context.authority.prove?.({
+      caller,
+      ...(token !== undefined && { token }),
+      at: context.clock.now(),
+    });
+  } catch (error) {
+    context.errors.report({ error, code: "E3206", callId, stage: "resolve" });
+    return undefined;
+  }
+}

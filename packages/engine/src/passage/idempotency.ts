@@ -1,0 +1,237 @@
+import {
+  type Accepted,
+  type CallAnswer,
+  defined,
+  type Failure,
+  failure,
+  isFailure,
+} from "@sallyport/protocol";
+import { loadSuspended, pendingAnswerOf } from "../approvals/suspended.ts";
+import type { CallRequest, EngineContext } from "../context.ts";
+import { replayed } from "../journal/answer.ts";
+import { concludeRefusal } from "../journal/conclude.ts";
+import { duplicateId } from "../journal/conflicts.ts";
+import { requestDigest } from "../journal/unit.ts";
+import type { CallRecord } from "../ports/calls.ts";
+import { TIMED_OUT, withTimeout } from "../timeouts.ts";
+import { waitUntil } from "../wait-until.ts";
+import { Attempt, type Call, uniqueSuffix } from "./attempt.ts";
+import { proveCaller } from "./call.ts";
+import { accessRefusal } from "./resolve.ts";
+
+type End = CallAnswer | Accepted;
+
+/** Performs the call it is given, which may be an earlier one that waits. */
+type Perform = (call: Call) => Promise<End>;
+
+interface Once {
+  context: EngineContext;
+  perform: Perform;
+}
+
+/** How long a missed hint can delay an answer. */
+const LOOK_AGAIN_MS = 250;
+
+/**
+ * Makes sure that a request is performed at most once: a call id is used once, and an idempotency key stands for one
+ * request, also when two arrive at the same time and after a restart.
+ */
+export function answerOnce(call: Call, context: EngineContext, perform: Perform): Promise<End> {
+  const { request, received } = call;
+  const key = keyOf(request);
+  if (key === undefined && request.callId === undefined) return perform(call);
+  const digest = key === undefined ? undefined : requestDigest(request, received.inputHash);
+  const underWay = key === undefined ? undefined : context.inFlight.keyed(key);
+  if (underWay && digest !== undefined) return share(call, { ...underWay, asked: digest }, context);
+  const answer = recallOrPerform(call, digest, { context, perform });
+  if (key !== undefined && digest !== undefined) context.inFlight.hold(key, { digest, answer });
+  return answer;
+}
+
+/** A key belongs to the agent that uses it. */
+function keyOf({ caller, idempotencyKey }: CallRequest): string | undefined {
+  return idempotencyKey === undefined
+    ? undefined
+    : JSON.stringify([caller.tenant, caller.agent, idempotencyKey]);
+}
+
+/**
+ * Waits for the identical request that is already running. Returns early when the caller cancels, or when that request
+ * waits for approval and this caller does not.
+ */
+async function share(
+  call: Call,
+  { answer, digest, asked }: { answer: Promise<End>; digest: string; asked: string },
+  context: EngineContext,
+): Promise<End> {
+  const { request, controller } = call;
+  const stranger = accessRefusal({ request, waits: undefined }, context);
+  if (stranger) return await refuse(stranger, call, context);
+  if (asked !== digest) return await refuse(otherBody(request.idempotencyKey), call, context);
+  for (;;) {
+    const shared = await withTimeout(answer, LOOK_AGAIN_MS);
+    if (shared !== TIMED_OUT) return isAccepted(shared) ? shared : replayed(copyOf(shared));
+    if (controller.signal.aborted) return await refuse(failure("E3906"), call, context);
+    if (request.onApproval === "wait") continue;
+    const pending = await pendingByKey(call, digest, context).catch(() => undefined);
+    if (pending) return pending;
+  }
+}
+
+/** By way of its text, as the journal keeps it: that copies whatever could be recorded. */
+function copyOf(answer: CallAnswer): CallAnswer {
+  return JSON.parse(JSON.stringify(answer));
+}
+
+async function pendingByKey(call: Call, digest: string, context: EngineContext): Promise<End | undefined> {
+  const record = await holderOfKey(call.request, context);
+  if (record?.phase !== "waiting" || record.requestDigest !== digest) return undefined;
+  return await pendingAnswerOf(record.callId, call, context);
+}
+
+function holderOfKey({ caller, idempotencyKey: key = "" }: CallRequest, { store }: EngineContext) {
+  return store.calls.byIdempotencyKey({ ...caller, key });
+}
+
+async function recallOrPerform(call: Call, digest: string | undefined, once: Once): Promise<End> {
+  const recall = () => (digest === undefined ? undefined : byKey(call, digest, once));
+  const known = (await recall()) ?? (await byId(call, once));
+  if (known) return known;
+  const answer = await once.perform(call);
+  const lostTheRace = "error" in answer && answer.error.code === "E3904";
+  return lostTheRace ? ((await recall()) ?? answer) : answer;
+}
+
+/** The recorded answer of the call that holds the key, or why there can be none; undefined when the key is new. */
+function byKey(call: Call, digest: string, once: Once): Promise<End | undefined> {
+  return fromJournal(call, once, {
+    stage: "idempotency",
+    find: () => holderOfKey(call.request, once.context),
+    isSame: (record) => record.requestDigest === digest,
+    otherwise: async (record) => {
+      if (record.requestDigest !== digest)
+        return await refuse(otherBody(record.idempotencyKey), call, once.context);
+      if (record.closing) return replayed(record.closing.answer);
+      // A call whose outcome nobody knows is never run again by asking once more.
+      const message = `Call ${record.callId} holds this key and its outcome is not known.`;
+      const details = { callId: record.callId, phase: record.phase };
+      const refused = await refuse(failure("E3909", { message, details }), call, once.context);
+      // The call that holds the key can be looked up; the id of this request leads nowhere.
+      return { ...refused, callId: record.callId };
+    },
+  });
+}
+
+/** What is said when the caller's own id is taken; undefined when it is free. */
+async function byId(call: Call, once: Once): Promise<End | undefined> {
+  if (call.request.callId === undefined) return undefined;
+  return await fromJournal(call, once, {
+    stage: "call id",
+    find: () => once.context.store.calls.get(call.callId),
+    isSame: (record) => isSame(record, call),
+    otherwise: () => refuse(duplicateId(call.callId), call, once.context),
+  });
+}
+
+interface Lookup {
+  stage: string;
+  find(): Promise<CallRecord | undefined>;
+  /** Asking again for the same thing goes on with the call. */
+  isSame(record: CallRecord): boolean;
+  otherwise(record: CallRecord): Promise<End>;
+}
+
+/** What is said to a request for a call that the journal has; undefined when it has none. */
+async function fromJournal(call: Call, once: Once, lookup: Lookup): Promise<End | undefined> {
+  const { context } = once;
+  try {
+    const record = await lookup.find();
+    if (!record) return undefined;
+    const stranger = accessRefusal({ request: call.request, waits: undefined }, context);
+    if (stranger) return await refuse(stranger, call, context);
+    if (lookup.isSame(record)) {
+      if (record.phase === "waiting") return await resumeExisting(record.callId, call, once);
+      if (isUnderWay(record, context)) return acceptedOf(record);
+    }
+    return await lookup.otherwise(record);
+  } catch (error) {
+    context.errors.report({ error, code: "E3914", callId: call.callId, stage: lookup.stage });
+    return await refuse(failure("E3914"), call, context);
+  }
+}
+
+async function resumeExisting(callId: string, call: Call, { context, perform }: Once): Promise<End> {
+  const { caller, token, onApproval, disclosure } = call.request;
+  const { signal } = call.controller;
+  const options = { signal, caller, ...defined({ token, onApproval, disclosure }) };
+  const due = await loadSuspended(callId, options, context);
+  if ("controller" in due) return await perform(due);
+  return isFailure(due) ? await refuse(due, call, context) : due;
+}
+
+/** The call is under way already: asked for again, it is the same call. Undefined when it is another. */
+export async function acceptedBefore(call: Call, context: EngineContext): Promise<Accepted | undefined> {
+  const record = await context.store.calls.get(call.callId).catch(() => undefined);
+  if (!record || !isSame(record, call) || !isUnderWay(record, context)) return undefined;
+  const { request, waits } = call;
+  return accessRefusal({ request, waits }, context) ? undefined : acceptedOf(record);
+}
+
+/** The same caller asking for the same thing. */
+function isSame(record: CallRecord, { request, received }: Call): boolean {
+  return (
+    record.tenant === request.caller.tenant &&
+    record.agent === request.caller.agent &&
+    record.tool === request.tool &&
+    (request.operation === undefined || record.operation === request.operation) &&
+    record.inputHash === received.inputHash
+  );
+}
+
+/** Answers a call that must not be performed; the refusal is on record. */
+export function refuse(error: Failure, call: Call, context: EngineContext): Promise<CallAnswer> {
+  const known = proveCaller(call, context);
+  const attempt = new Attempt({ ...known, clock: context.clock, number: 1, refused: uniqueSuffix(context) });
+  return concludeRefusal(error, attempt, context);
+}
+
+function otherBody(key: string | undefined): Failure {
+  return failure("E3904", { message: `The idempotency key "${key ?? ""}" was used for another request.` });
+}
+
+export function isAccepted(end: End): end is Accepted {
+  return "acceptedAt" in end;
+}
+
+/** What is said of a call that was accepted before, whoever asks for it again. */
+function acceptedOf({ callId, tool, version, operation, startedAt, phase }: CallRecord): Accepted {
+  const status = phase === "queued" ? "pending" : "running";
+  return { status, callId, tool, version, operation, acceptedAt: startedAt };
+}
+
+/** The call is queued, or runs in this process: then its answer comes, and there is no second one. */
+function isUnderWay({ phase, callId }: CallRecord, { inFlight }: EngineContext): boolean {
+  return phase === "queued" || (phase === "executing" && inFlight.get(callId) !== undefined);
+}
+
+/** An engine that closes begins nothing any more: what is queued then gets its answer after the next start. */
+export function isLeftForLater({ phase }: CallRecord, { inFlight }: EngineContext): boolean {
+  return phase === "queued" && (inFlight.refusing !== undefined || inFlight.closing);
+}
+
+/** The recorded answer of an accepted call; undefined when it will not come here, or the signal came first. */
+export async function untilEnded(
+  callId: string,
+  signal: AbortSignal,
+  context: EngineContext,
+): Promise<CallAnswer | undefined> {
+  const read = async () => {
+    const record = await context.store.calls.get(callId);
+    if (record?.closing) return { answer: replayed(record.closing.answer) };
+    const isOver = !record || record.phase === "unknown" || isLeftForLater(record, context);
+    return isOver ? {} : undefined;
+  };
+  const hint = (wake: () => void) => context.feeds.get(callId)?.onNews(wake) ?? (() => undefined);
+  const ended = await waitUntil<{ answer?: CallAnswer }>(read, { everyMs: LOOK_AGAIN_MS, hint, signal });
+  return ended?.answer;
+}

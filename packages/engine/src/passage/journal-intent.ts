@@ -1,0 +1,202 @@
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { PreviewedRun } from "../approvals/order.ts";
+import { consume, voided } from "../approvals/record.ts";
+import type { EngineContext } from "../context.ts";
+import { EffectTransaction } from "../effects/effect-transaction.ts";
+import { StateTransaction } from "../effects/state-transaction.ts";
+import type { HookRunner } from "../execute/index.ts";
+import { conflictFailure } from "../journal/conflicts.ts";
+import { reasonOf } from "../journal/unanswered.ts";
+import { intentOf, usesOf } from "../journal/unit.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { Decision } from "../ports/authority.ts";
+import type { GrantUse } from "../ports/grants.ts";
+import type { PreparedCall } from "../ports/runner.ts";
+import type { UnitOfWork } from "../ports/store.ts";
+import type { Attempt } from "./attempt.ts";
+import { hookCallOf, prepareCall, runnerOf } from "./job.ts";
+import { type Admitted, abortBeforeStart, type Ending, type Intended, rollBack } from "./steps.ts";
+
+/**
+ * Opens the transaction and makes the intent durable before anything can happen. A tool without side effects needs no
+ * barrier: if the process dies while it runs nothing has changed, so there is nothing to find out afterwards.
+ */
+export function journalIntent(
+  at: Admitted,
+  context: EngineContext,
+): Intended | Ending | Promise<Intended | Ending> {
+  return context.hooks ? afterHooks(at, context.hooks, context) : open(at, context);
+}
+
+/** Pre hooks come first (MCX-2): a call they refuse has begun nothing and spent nothing. */
+async function afterHooks(
+  at: Admitted,
+  hooks: HookRunner,
+  context: EngineContext,
+): Promise<Intended | Ending> {
+  const call = hookCallOf(at, context);
+  at.attempt.hooked = call;
+  const refusal = await hooks.before(call);
+  return refusal ? abortBeforeStart(at, refusal) : await open(at, context);
+}
+
+function open(at: Admitted, context: EngineContext): Intended | Ending | Promise<Intended | Ending> {
+  const { attempt, tool, progress } = at;
+  if (progress.held) return openHeld(at, progress.held, context);
+  const prepared = prepareCall(attempt, tool, context);
+  if (isFailure(prepared)) return abortBeforeStart(at, prepared);
+  if (prepared.confinement) return openIsolated(at, prepared, context);
+  const { isolation } = runnerOf(tool, context);
+  return begin({ ...at, progress: { ...progress, isolation } }, prepared, context);
+}
+
+/** The demanded isolation is had, or the call ends here: it never runs in a weaker one. */
+async function openIsolated(
+  at: Admitted,
+  prepared: PreparedCall,
+  context: EngineContext,
+): Promise<Intended | Ending> {
+  const level = prepared.confinement?.level ?? "LEVEL_2";
+  try {
+    const isolation = await context.isolation?.sandbox.isolationFor(level);
+    at = { ...at, progress: { ...at.progress, isolation } };
+  } catch (error) {
+    if (error instanceof SallyportError) return abortBeforeStart(at, error.failure);
+    throw error;
+  }
+  return await begin(at, prepared, context);
+}
+
+/** The changes that were shown and approved; if they are gone, there is nothing left to commit. */
+async function openHeld(
+  at: Admitted,
+  held: PreviewedRun,
+  context: EngineContext,
+): Promise<Intended | Ending> {
+  const staging =
+    held.files === undefined
+      ? undefined
+      : await context.isolation?.workspaces.resumeHeld(held.files, at.attempt.callId);
+  if (held.files !== undefined && !staging) {
+    const message = "The changes that were approved are no longer kept. Nothing was committed.";
+    return abortBeforeStart(at, failure("E3216", { message, advice: "Make the call again." }));
+  }
+  const progress = { ...at.progress, isolation: held.sandbox?.isolation };
+  return await begin({ ...at, progress }, { staging, confinement: undefined }, context);
+}
+
+function begin(
+  at: Admitted,
+  { staging, confinement }: PreparedCall,
+  context: EngineContext,
+): Intended | Ending | Promise<Intended | Ending> {
+  const { attempt, tool, input } = at;
+  const decision = takeUses(at, context);
+  if (decision && isFailure(decision)) return abortBeforeStart(at, decision);
+  const progress = { ...at.progress, decision };
+  const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
+  const state = StateTransaction.begin({ reader: context.store.state, scope, callId: attempt.callId });
+  const transaction = new EffectTransaction(state, staging, progress.held?.state);
+  attempt.transaction = transaction;
+  attempt.executing();
+  const life = at.life.executing(progress, transaction);
+  const intended: Intended = { attempt, progress, tool, input, life, transaction, confinement };
+  const mayStayUnwritten = tool.traits.sideEffects === "none" && !attempt.waits && !isLimited(attempt);
+  return mayStayUnwritten ? intended : writeIntent(intended, context);
+}
+
+/** The decision with its grants' uses reserved; why they do not serve any more, when others have used them up. */
+function takeUses(
+  { attempt, progress: { decision } }: Admitted,
+  { authority, clock, errors }: EngineContext,
+): Decision | Failure | undefined {
+  if (!decision || !authority.reserve) return decision;
+  const { callId } = attempt;
+  try {
+    const reserved = authority.reserve(decision, { callId, at: clock.now() });
+    if (isFailure(reserved)) return reserved;
+    const grantIds = (reserved.counted ?? []).map(({ grantId }) => grantId);
+    attempt.onExit(() => {
+      if (!attempt.hasStarted) authority.release?.(grantIds, callId);
+    });
+    return reserved;
+  } catch (error) {
+    errors.report({ error, code: "E3206", callId, stage: "journal intent" });
+    return failure("E3206");
+  }
+}
+
+/** Whether a grant's limit is yet to be held to: then the store has to agree before the call runs. */
+function isLimited(attempt: Attempt): boolean {
+  return usesOf(attempt, 0).some(({ maxUses, rates }) => maxUses !== undefined || rates !== undefined);
+}
+
+async function writeIntent(at: Intended, context: EngineContext): Promise<Intended | Ending> {
+  const { attempt, tool } = at;
+  const { callId, call, log } = attempt;
+  if (attempt.violation) return await rollBack(at, attempt.violation);
+  const events = log.bodies();
+  const isFirst = !attempt.journaled;
+  const now = context.clock.now();
+  const grantUses = usesOf(attempt, now);
+  try {
+    const result = await context.store.commit({
+      tenant: call.tenant,
+      ...(isFirst && beginning(at, grantUses, context)),
+      ...(grantUses.length > 0 && { grantUses }),
+      events,
+      outbox: isFirst ? [{ callId, type: "tool.invoked" }] : [],
+    });
+    if (!result.ok)
+      return await rollBack(at, conflictFailure(result.conflict, { callId, what: "intent", at: now }));
+    log.stored(events.length);
+    attempt.journaled = true;
+    for (const { grantId } of grantUses) attempt.used.add(grantId);
+    return at;
+  } catch (error) {
+    context.errors.report({ error, code: "E3908", callId, tool: tool.manifest.id, stage: "journal intent" });
+    return await rollBack(at, unwritten(error));
+  }
+}
+
+function unwritten(error: unknown): Failure {
+  const reason = reasonOf(error);
+  if (reason === undefined) return failure("E3908");
+  return failure("E3908", {
+    message: `The call did not start, because its intent was not recorded. ${reason}`,
+  });
+}
+
+/** The journal's first word that the call runs: for one that waited, together with spending its approval. */
+function beginning(
+  { attempt, progress, tool }: Intended,
+  uses: readonly GrantUse[],
+  context: EngineContext,
+): Partial<UnitOfWork> {
+  const grants = uses.map(({ grantId }) => grantId);
+  const intent = { ...intentOf(attempt, tool, context), ...(grants.length > 0 && { grants }) };
+  const { question } = progress;
+  // What was asked for first is what the key stands for, whatever was edited or resolved since.
+  const { requestDigest: _ofThisAttempt, ...begin } = intent;
+  if (attempt.waits?.for === "room") return { begin };
+  if (!attempt.waits || !question) {
+    const { idempotencyKey } = attempt.request;
+    const key = idempotencyKey !== undefined && { idempotencyKey };
+    return { open: { ...intent, ...key, phase: "executing" } };
+  }
+  return {
+    begin,
+    approvals: [{ record: spent(question, context), expect: question.revision, order: null }],
+  };
+}
+
+/** Consumed when the call runs by it; void when by now it runs without one. */
+function spent(approval: ApprovalRecord, context: EngineContext): ApprovalRecord {
+  const at = context.clock.now();
+  const next =
+    approval.standing.state === "reserved"
+      ? consume(approval, { owner: context.owner, at })
+      : voided(approval, { at, reason: "the call no longer needs approval" });
+  if (isFailure(next)) throw new SallyportError(next);
+  return next;
+}

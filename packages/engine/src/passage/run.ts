@@ -1,0 +1,230 @@
+import {
+  type Accepted,
+  type CallAnswer,
+  type CallStatus,
+  type Failure,
+  failure,
+  isFailure,
+} from "@sallyport/protocol";
+import { loadSuspended, pendingAnswerOf, type ResumeOptions } from "../approvals/suspended.ts";
+import type { CallRequest, EngineContext } from "../context.ts";
+import { failureAnswer } from "../journal/answer.ts";
+import { duplicateId } from "../journal/conflicts.ts";
+import { NO_USAGE } from "../journal/progress.ts";
+import type { CallSpan } from "../telemetry/index.ts";
+import { type Call, identityOf, receive } from "./attempt.ts";
+import { attempts } from "./attempts.ts";
+import { idFor, requestProblem, tenantId } from "./call.ts";
+import { acceptedBefore, answerOnce, isAccepted, isLeftForLater, refuse, untilEnded } from "./idempotency.ts";
+import { accessRefusal } from "./resolve.ts";
+
+type End = CallAnswer | Accepted;
+
+/** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
+export async function performCall(given: CallRequest, context: EngineContext): Promise<CallAnswer> {
+  const request = ownCopy(given, { asyncMode: false });
+  const end = await enter(request, context);
+  if (!isAccepted(end)) return end;
+  // The same call was accepted before: its answer is this one's too.
+  const { signal = new AbortController().signal } = request;
+  const answer = await untilEnded(end.callId, signal, context).catch(() => undefined);
+  return answer ?? (await notAwaited(end, request, context));
+}
+
+/** As `performCall`, but a call that may run is accepted, on record, and runs when there is room. Never rejects. */
+export function acceptCall(given: CallRequest, context: EngineContext): Promise<End> {
+  return enter(ownCopy(given, { asyncMode: true }), context);
+}
+
+const NOBODY = { tenant: "", agent: "" };
+
+/** What the caller still holds must not change the call any more; what cannot be read is no request. */
+function ownCopy(given: CallRequest, { asyncMode }: { asyncMode: boolean }): CallRequest {
+  try {
+    const { caller, limits } = given;
+    return { ...given, caller: { ...caller }, ...(limits && { limits: { ...limits } }), asyncMode };
+  } catch {
+    return { tool: "", input: undefined, caller: NOBODY, asyncMode };
+  }
+}
+
+async function enter(request: CallRequest, context: EngineContext): Promise<End> {
+  try {
+    const problem = requestProblem(request);
+    if (problem) return unrecorded(problem, request, { callId: context.ids.next(), context });
+    const call: Call = {
+      request,
+      callId: request.callId ?? context.ids.next(),
+      received: receive(request.input, context.limits.input),
+      controller: new AbortController(),
+      startedAt: context.clock.now(),
+    };
+    const named = request.callId === undefined ? call : await withOwnId(call, context);
+    if (context.inFlight.refusing !== undefined)
+      return unrecorded(closing(context), request, { callId: call.callId, context });
+    if (isFailure(named)) return await refuse(named, call, context);
+    return await observed(named, context, onceOnly);
+  } catch (error) {
+    context.errors.report({ error, code: "E3900", tool: request.tool, stage: "begin" });
+    return unrecorded(failure("E3900"), request, { callId: "", context });
+  }
+}
+
+/** Answered, not recorded: the request is so malformed that nobody can be held to it, or the engine closes. */
+function unrecorded(
+  error: Failure,
+  request: CallRequest,
+  given: { callId: string; context: EngineContext },
+): CallAnswer {
+  const { callId = given.callId } = request;
+  const call = identityOf(callId, { ...request, caller: { ...NOBODY, ...request.caller } });
+  const at = given.context.clock.now();
+  const known = { call, executionId: callId, inputHash: "", number: 1, startedAt: at, usage: NO_USAGE };
+  return failureAnswer({ ...known, warnings: [] }, { visits: [], completedAt: at }, error);
+}
+
+async function withOwnId(call: Call, context: EngineContext): Promise<Call | Failure> {
+  try {
+    return { ...call, callId: await idFor(call.callId, call.request.caller.tenant, context) };
+  } catch (error) {
+    context.errors.report({ error, code: "E3914", callId: call.callId, stage: "call id" });
+    return failure("E3914");
+  }
+}
+
+type Perform = (call: Call, context: EngineContext) => Promise<End>;
+
+/** Performs it in sight: counted once, and traced where somebody traces. */
+async function observed(call: Call, context: EngineContext, perform: Perform): Promise<End> {
+  const { tool, trace } = call.request;
+  const span = context.telemetry.begin({ callId: call.callId, tool, trace });
+  const answer = await inFlight(span ? inTrace(call, span) : call, context, perform);
+  context.telemetry.ended(answer, span);
+  return answer;
+}
+
+/** What the call leaves to be done later belongs to the same trace. */
+function inTrace(call: Call, span: CallSpan): Call {
+  const trace = span.context();
+  return { ...call, span, ...(trace && { request: { ...call.request, trace } }) };
+}
+
+/** Holds the call id and listens for cancellation while the call is under way. */
+async function inFlight(call: Call, context: EngineContext, perform: Perform): Promise<End> {
+  const { callId, controller, request, startedAt } = call;
+  const { tenant, agent } = request.caller;
+  const holder = context.inFlight.get(callId);
+  // Another tenant's call, or this tenant's own under its second id, has come since the id was looked for.
+  if (request.callId === callId && !call.waits) {
+    const own = tenantId(callId, tenant);
+    const isForeign = holder !== undefined && holder.tenant !== tenant;
+    if (isForeign || context.inFlight.get(own))
+      return await inFlight({ ...call, callId: own }, context, perform);
+  }
+  if (holder) return await underWay(call, context);
+  const cancel = () => controller.abort(request.signal?.reason);
+  request.signal?.addEventListener("abort", cancel, { once: true });
+  if (request.signal?.aborted) cancel();
+  const { tool, version, operation } = request;
+  context.inFlight.enter(callId, { controller, tenant, agent, tool, version, operation, startedAt });
+  let status: CallStatus = "error";
+  try {
+    const end = await perform(call, context);
+    status = end.status;
+    return end;
+  } finally {
+    context.inFlight.leave(callId);
+    request.signal?.removeEventListener("abort", cancel);
+    if (context.feeds.get(callId)) await settleFeed(callId, status, context);
+  }
+}
+
+/** What is said to whoever asks for a call that is under way here. */
+async function underWay(call: Call, context: EngineContext): Promise<End> {
+  const { callId, request, waits } = call;
+  const stranger = accessRefusal({ request, waits }, context);
+  if (stranger) return await refuse(stranger, call, context);
+  const known =
+    (waits && (await pendingAnswerOf(callId, call, context))) ?? (await acceptedBefore(call, context));
+  return known ?? (await refuse(duplicateId(callId), call, context));
+}
+
+function onceOnly(call: Call, context: EngineContext): Promise<End> {
+  return answerOnce(call, context, (due) => {
+    if (due.callId === call.callId) return attempts(due, context);
+    return inFlight(call.span && !due.span ? inTrace(due, call.span) : due, context, attempts);
+  });
+}
+
+/** Goes on with a call that waits for approval, or answers how it stands. Never rejects. */
+export async function resumeCall(
+  callId: string,
+  options: ResumeOptions,
+  context: EngineContext,
+): Promise<CallAnswer | Failure> {
+  if (context.inFlight.refusing !== undefined) return closing(context);
+  try {
+    const call = await loadSuspended(callId, options, context);
+    if (!("controller" in call)) return call;
+    // The engine may have closed while the order was read: then the call goes on waiting.
+    if (context.inFlight.refusing !== undefined) return closing(context);
+    const answer = await observed(call, context, attempts);
+    return isAccepted(answer)
+      ? failure("E3918", { message: `Call ${callId} is under way already.` })
+      : answer;
+  } catch (error) {
+    context.errors.report({ error, code: "E3914", callId, stage: "resume" });
+    return failure("E3914");
+  }
+}
+
+function closing({ inFlight: { refusing } }: EngineContext): Failure {
+  return failure("E3910", refusing === undefined ? {} : { message: refusing });
+}
+
+/** Tells those who watch a call how it stands now; by the journal, because a request for it may end and it does not. */
+async function settleFeed(
+  callId: string,
+  status: CallStatus,
+  { store, feeds, clock }: EngineContext,
+): Promise<void> {
+  const at = clock.now();
+  const record = await store.calls.get(callId).catch(() => "unknown" as const);
+  if (record === "unknown") return;
+  if (!record) feeds.ended(callId, { status, at });
+  else if (record.closing) feeds.ended(callId, { status: record.closing.status, at });
+  else if (record.phase === "unknown") feeds.ended(callId, { status: "error", at });
+  else if (record.phase === "waiting") feeds.tell(callId, { kind: "state", state: "WAITING", at });
+}
+
+/** The caller gave up, the engine closes, or nobody knows how the call ended. */
+async function notAwaited(
+  { callId }: Accepted,
+  request: CallRequest,
+  context: EngineContext,
+): Promise<CallAnswer> {
+  const error = await whyNotAwaited(callId, request, context);
+  const received = receive(request.input, context.limits.input);
+  const startedAt = context.clock.now();
+  const call = { request, callId, received, controller: new AbortController(), startedAt };
+  return await refuse(error, call, context);
+}
+
+async function whyNotAwaited(
+  callId: string,
+  { signal }: CallRequest,
+  context: EngineContext,
+): Promise<Failure> {
+  if (signal?.aborted)
+    return failure("E3906", { message: `Nobody waits for call ${callId} any more; it goes on by itself.` });
+  const details = { callId };
+  try {
+    const record = await context.store.calls.get(callId);
+    if (!record || !isLeftForLater(record, context))
+      return failure("E3909", { message: `The outcome of call ${callId} is not known.`, details });
+  } catch {
+    return failure("E3914", { details });
+  }
+  const message = `The engine is closing; call ${callId} stays queued and runs after the next start.`;
+  return failure("E3910", { message, details });
+}

@@ -1,0 +1,132 @@
+import type {
+  Approvals,
+  CallPlan,
+  CallRequest,
+  CallStanding,
+  Cancellation,
+  PlanRequest,
+  ResumeOptions,
+} from "@sallyport/engine";
+import type { Clock, Ids } from "@sallyport/engine/ports";
+import {
+  type CallAnswer,
+  type Caller,
+  DEFAULT_LIMITS,
+  type Failure,
+  type JsonValue,
+} from "@sallyport/protocol";
+import type { Conversations } from "./conversations-port.ts";
+import type { LoopEvent, Person } from "./events.ts";
+import type { StartModel } from "./model-answer.ts";
+import type { Spill } from "./results.ts";
+import { DEFAULT_LOOP_LIMITS, FALLBACK_CAPACITY_BYTES, type LoopSettings } from "./settings.ts";
+import type { LoopTool, OfferedTool } from "./tools.ts";
+
+/** What the loop needs of the engine: every call goes this way. */
+export interface LoopEngine {
+  plan(request: PlanRequest): Promise<CallPlan>;
+  call(request: CallRequest): Promise<CallAnswer>;
+  resume(callId: string, goingOn?: ResumeOptions): Promise<CallAnswer | Failure>;
+  cancelCall(callId: string, order: { reason: string }): Promise<Cancellation | undefined>;
+  standing(callId: string): Promise<CallStanding | undefined>;
+  readonly approvals: Pick<Approvals, "get" | "approve" | "deny" | "edit">;
+}
+
+/** How much one call may give back to the model (FR-REG-04). Made fresh for each call. */
+export interface OutputBudget {
+  readonly maxOutputBytes: number;
+  readonly availableBytes: number;
+  /** A tool that keeps to the room itself sets this to false: its output is then not cut by anybody else. */
+  allowTruncation: boolean;
+}
+
+/** Where a tool finds the room of the call it runs for. */
+export interface OutputBudgetOf {
+  of(callId: string): OutputBudget;
+}
+
+/** The rooms of the calls that are under way. A call that nobody gave a room gets the conservative one. */
+export class OutputBudgets implements OutputBudgetOf {
+  readonly #rooms = new Map<string, OutputBudget>();
+
+  give(callId: string, room: { maxOutputBytes: number; availableBytes: number }): OutputBudget {
+    const fresh = { ...room, allowTruncation: true };
+    this.#rooms.set(callId, fresh);
+    return fresh;
+  }
+
+  of(callId: string): OutputBudget {
+    return this.#rooms.get(callId) ?? conservativeRoom();
+  }
+
+  drop(callId: string): void {
+    this.#rooms.delete(callId);
+  }
+}
+
+function conservativeRoom(): OutputBudget {
+  const { maxOutputBytes } = DEFAULT_LOOP_LIMITS;
+  return { maxOutputBytes, availableBytes: FALLBACK_CAPACITY_BYTES, allowTruncation: true };
+}
+
+/** What a conversation works with. */
+export interface LoopParts {
+  engine: LoopEngine;
+  conversations: Conversations;
+  /** `provider/model`, for the record. */
+  model: string;
+  startModel: StartModel;
+  /** On whose behalf tools are called; the conversation becomes the session. */
+  caller: Caller;
+  /**
+   * The folder that a person's "always" is bound to: the one the engine's authority weighs calls by
+   * (`AuthorityOptions.project`), or it will never match. Absent: an "always" holds wherever the house works.
+   */
+  project?: string;
+  tools: readonly LoopTool[];
+  /** Tools by hand, for mode parse_only (CFG-TOOLS-02). */
+  manual?: readonly OfferedTool[];
+  settings: LoopSettings;
+  rooms: OutputBudgets;
+  /** Absent: what needs a person is denied. */
+  person?: Person;
+  /** Absent: what is too long is cut. */
+  spill?: Spill;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** The same for one batch of one conversation. */
+export interface BatchContext extends LoopParts {
+  conversationId: string;
+  batchId: string;
+  /** Which batch of the person's turn it is, from 1. */
+  iteration: number;
+  /** For all results of the batch together. */
+  capacityBytes: number;
+  signal: AbortSignal;
+  tell(event: LoopEvent): void | Promise<void>;
+}
+
+/** The engine's tool behind one of the loop's. */
+export function targetOf({ tool, version, operation }: LoopTool) {
+  return { tool, ...(version !== undefined && { version }), ...(operation !== undefined && { operation }) };
+}
+
+/** A call of a batch as the engine is asked for it. The conversation is the session. */
+export function orderOf(
+  { tool, input, callId }: { tool: LoopTool; input: JsonValue; callId: string },
+  { caller, conversationId, settings, signal }: BatchContext,
+): CallRequest {
+  // A call may not ask for more than its tool states, and a tool that states nothing has this.
+  const timeoutMs = Math.min(settings.defaultTimeoutMs, DEFAULT_LIMITS.timeoutMs);
+  return {
+    ...targetOf(tool),
+    input,
+    callId,
+    caller: { ...caller, session: conversationId },
+    disclosure: "full",
+    signal,
+    ...(tool.timeout === "default" && { limits: { timeoutMs } }),
+  };
+}

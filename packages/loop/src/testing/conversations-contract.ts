@@ -1,0 +1,44 @@
+import { afterEach, describe } from "vitest";
+import type { Conversations } from "../conversations-port.ts";
+import { batchContract } from "./conversations-contract-batches.ts";
+import { historyContract } from "./conversations-contract-history.ts";
+import { keepingContract } from "./conversations-contract-keeping.ts";
+import { conversationsLifetimeContract } from "./conversations-contract-lifetime.ts";
+import { conversationsModelContract } from "./conversations-contract-model.ts";
+import { batchOrderContract } from "./conversations-contract-orders.ts";
+import { readsContract } from "./conversations-contract-reads.ts";
+import { conversationTextsContract } from "./conversations-contract-texts.ts";
+
+/** Conversations, empty. `reopen` closes them and opens what they left behind; absent when nothing survives. */
+export interface ConversationsFixture {
+  conversations: Conversations;
+  reopen?: () => Promise<Conversations>;
+  /** Closes them, also those reopened, and removes every trace. */
+  dispose(): Promise<void>;
+}
+
+/** Gives a test its own conversations and disposes of them afterwards, however the test ended. */
+export type OpenConversations = () => Promise<ConversationsFixture>;
+
+/** What every keeper of conversations must do, as one suite: registers tests under `name` for those `make` makes. */
+export function conversationsContract(name: string, make: () => Promise<ConversationsFixture>): void {
+  describe(`${name} keep the contract of conversations`, () => {
+    const made: ConversationsFixture[] = [];
+    afterEach(async () => {
+      for (const fixture of made.splice(0)) await fixture.dispose();
+    });
+    const open = async () => {
+      const fixture = await make();
+      made.push(fixture);
+      return fixture;
+    };
+    historyContract(open);
+    batchContract(open);
+    batchOrderContract(open);
+    readsContract(open);
+    keepingContract(open);
+    conversationTextsContract(open);
+    conversationsLifetimeContract(open);
+    conversationsModelContract(open);
+  });
+}

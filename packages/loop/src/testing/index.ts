@@ -1,0 +1,1 @@
+export { type ConversationsFixture, conversationsContract } from "./conversations-contract.ts";

@@ -1,0 +1,119 @@
+import {
+  absentOr,
+  anyObject,
+  anyText,
+  count,
+  described,
+  exactRecord,
+  exampled,
+  flag,
+  type Infer,
+  listOf,
+  matching,
+  named,
+  nameText,
+  oneOf,
+  optional,
+  record,
+  textUpTo,
+  timestamp,
+  wholeNumberText,
+} from "../fields.ts";
+
+export const healthResponseField = named("Health", record({ status: oneOf(["ok"]), version: anyText }));
+
+export const readinessResponseField = named(
+  "Readiness",
+  record({
+    status: oneOf(["ready", "not_ready"]),
+    checks: listOf(record({ name: anyText, ok: flag, problem: absentOr(anyText, "What is missing.") })),
+  }),
+);
+/** Whether calls can be taken, and what is missing when they cannot. */
+export type ReadinessResponse = Infer<typeof readinessResponseField>;
+export type ReadinessFinding = ReadinessResponse["checks"][number];
+
+/**
+ * A token's jti as every door takes it, so that every accepted token can be revoked by name: no invisible characters,
+ * nothing that a command reads as a file name, and nothing that looks like a token or a part of one.
+ */
+export const TOKEN_NAME = /^(?!@|-$|(?:.*\.)?eyJ)[^\s\p{C}\p{Default_Ignorable_Code_Point}]{1,256}$/u;
+
+export const tokenRevokeRequestField = named(
+  "TokenRevokeRequest",
+  exampled(
+    exactRecord({
+      jti: optional(
+        matching(
+          TOKEN_NAME,
+          "the name of a token: 1 to 256 characters that can be seen, no @ before them, and no token",
+        ),
+        "Its name.",
+      ),
+      token: optional(anyText, "The token itself, instead of its name."),
+      reason: described(textUpTo(2_000), "Why; goes on record."),
+    }),
+    { jti: "0198c0de-0000-7000-8000-000000000000", reason: "agent retired" },
+  ),
+);
+/** Which token is refused from now on: by its name, or the token itself. */
+export type TokenRevokeRequest = Infer<typeof tokenRevokeRequestField>;
+
+export const tokenRevokeResponseField = named(
+  "TokenRevokeResponse",
+  record({ jti: anyText, revoked_at: timestamp, by: anyText, reason: anyText, forget_at: timestamp }),
+);
+/** `forget_at`: when the token expires anyway, so that its revocation need not be kept. */
+export type TokenRevokeResponse = Infer<typeof tokenRevokeResponseField>;
+
+const CHAIN_PROBLEMS = [
+  "changed",
+  "missing",
+  "out_of_order",
+  "foreign",
+  "not_canonical",
+  "truncated",
+] as const;
+
+export const auditQueryField = exactRecord({
+  tenant: absentOr(nameText, "Whose chain; left out: the tenant this server serves by default."),
+  after: absentOr(
+    wholeNumberText({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    "Only what comes after this sequence number.",
+  ),
+  limit: absentOr(wholeNumberText({ minimum: 1, maximum: 1_000 }), "Events a page, 100 when left out."),
+});
+/** As it stands in the address. */
+export type AuditQuery = Infer<typeof auditQueryField>;
+
+export const auditPageField = named(
+  "AuditPage",
+  record({
+    tenant_id: anyText,
+    events: described(listOf(anyObject), "CloudEvents 1.0 that carry their links in the chain."),
+    next_after: absentOr(count, "Absent when there is nothing more yet."),
+  }),
+);
+/** A part of one tenant's chain, in order; the events can be checked offline. */
+export type AuditPage = Infer<typeof auditPageField>;
+
+export const auditVerifyQueryField = exactRecord({
+  tenant: absentOr(nameText, "Only this tenant's chain; left out: every chain."),
+});
+
+export const auditVerificationField = named(
+  "AuditVerification",
+  record({
+    verified: described(flag, "True when no chain has a finding."),
+    chains: listOf(
+      record({
+        tenant_id: anyText,
+        events: count,
+        head: record({ sequence: count, hash: anyText }),
+        findings: listOf(record({ sequence: count, problem: oneOf(CHAIN_PROBLEMS), message: anyText })),
+      }),
+    ),
+  }),
+);
+export type AuditVerification = Infer<typeof auditVerificationField>;
+export type AuditChain = AuditVerification["chains"][number];

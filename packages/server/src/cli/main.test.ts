@@ -1,0 +1,144 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { runLine } from "./fixtures/run-line.ts";
+import { main } from "./main.ts";
+
+const SALLYPORT = fileURLToPath(new URL("../../bin/sallyport.ts", import.meta.url));
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "sallyport-main-"));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+describe("a command line that fails", () => {
+  it("prints a document for --json of its own, and not for that of the command it was to run", async () => {
+    const wrong = ["run", "--commit", "--dry-run"];
+    const own = await runLine(cwd, [...wrong, "--json", "--", "true"]);
+    expect([JSON.parse(own.out).error.code, own.err]).toEqual(["E3921", ""]);
+    const another = await runLine(cwd, [...wrong, "--", "true", "--json"]);
+    expect([another.out, another.err]).toEqual(["", expect.stringContaining("E3921")]);
+  });
+
+  it.each([
+    ["stderr", true],
+    ["stdout", false],
+  ] as const)(
+    "colours what goes to stderr only where stderr is a terminal: %s is one",
+    async (terminal, coloured) => {
+      const written = { stdout: "", stderr: "" };
+      const stream = (name: keyof typeof written) =>
+        Object.assign(
+          new Writable({
+            write(chunk, _encoding, done) {
+              written[name] += chunk;
+              done();
+            },
+          }),
+          { isTTY: name === terminal, getColorDepth: () => 8 },
+        );
+      const io = { stdin: new PassThrough().end(), stdout: stream("stdout"), stderr: stream("stderr"), cwd };
+      vi.stubEnv("NO_COLOR", undefined);
+      vi.stubEnv("FORCE_COLOR", undefined);
+      expect(await main(["calls", "show", "nothing"], io)).toBe(2);
+      expect(written.stdout).toBe("");
+      expect(written.stderr.startsWith("\u001b[31mE3917")).toBe(coloured);
+      expect(written.stderr).toContain("There is no call nothing.");
+    },
+  );
+});
+
+describe("a uid that the password file does not know", () => {
+  // Imports first: the sources may be closed to that uid.
+  const script = `const { Session } = await import(${JSON.stringify(new URL("./session.ts", import.meta.url).href)});
+    process.setgid(54321);
+    process.setuid(54321);
+    const { stdin, stdout, stderr } = process;
+    console.log(new Session({}, { stdin, stdout, stderr, cwd: "/" }).caller({}).user);`;
+
+  it.skipIf(process.getuid?.() !== 0).each([
+    [{}, "uid:54321"],
+    [{ USER: "ada" }, "ada"],
+  ])("acts by the name it says it has, or by its number: %j", (env, name) => {
+    const ran = spawnSync(process.execPath, ["--input-type=module", "-e", script], { env, encoding: "utf8" });
+    expect([ran.stderr, ran.stdout]).toEqual(["", `${name}\n`]);
+  });
+});
+
+describe("a Node that is too old", () => {
+  it("is told so in one line", () => {
+    const old = "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'22.20.0'})";
+    const ran = spawnSync(process.execPath, ["--import", old, SALLYPORT, "--version"], { encoding: "utf8" });
+    expect([ran.status, ran.stdout, ran.stderr]).toEqual([
+      70,
+      "",
+      "Sallyport needs Node 24 or newer; this is Node 22.20.0.\n",
+    ]);
+  });
+});
+
+describe("the state folder", () => {
+  const CALL = ["call", "nothing", "{}"];
+
+  it.each([
+    ["call", CALL],
+    ["keys init", ["keys", "init"]],
+  ])("is ignored by Git once there is one: %s", async (_, line) => {
+    await runLine(cwd, line);
+    expect(readFileSync(join(cwd, ".sallyport/.gitignore"), "utf8")).toBe("*\n");
+    rmSync(join(cwd, ".sallyport/.gitignore"));
+    await runLine(cwd, CALL);
+    expect(existsSync(join(cwd, ".sallyport/.gitignore"))).toBe(true);
+    writeFileSync(join(cwd, ".sallyport/.gitignore"), "");
+    await runLine(cwd, CALL);
+    expect(readFileSync(join(cwd, ".sallyport/.gitignore"), "utf8")).toBe("");
+  });
+
+  it("does not hide a folder that was there before and holds other things", async () => {
+    await runLine(cwd, [...CALL, "--state-dir", "."]);
+    expect(existsSync(join(cwd, "sallyport.db"))).toBe(true);
+    expect(existsSync(join(cwd, ".gitignore"))).toBe(false);
+  });
+});
+
+describe("docs/cli.md", () => {
+  const doc = readFileSync(new URL("../../../../docs/cli.md", import.meta.url), "utf8");
+  const rows = [...doc.matchAll(/^\| (`.*?) \|(.*)$/gm)].map(([, names = "", text = ""]) => ({
+    names,
+    text,
+  }));
+
+  it("names every command there is, and only options that these have", async () => {
+    const help = async (...args: string[]) => (await runLine(cwd, [...args, "--help"])).out;
+    const namesIn = (text: string) =>
+      [...(text.split("Commands:")[1] ?? "").matchAll(/^ {2}(\w+)/gm)].flatMap(([, name = ""]) =>
+        name === "help" ? [] : [name],
+      );
+    for (const name of namesIn(await help())) {
+      const own = rows.filter(({ names }) => new RegExp(`^\`${name}\\b`).test(names));
+      expect([name, own.length > 0]).toEqual([name, true]);
+      const subcommands = namesIn(await help(name));
+      const listed = own.flatMap(({ names }) =>
+        [...names.matchAll(/`(?:\w+ )?(\w+)`/g)].map(([, word]) => word),
+      );
+      if (subcommands.length > 0) expect([name, listed.toSorted()]).toEqual([name, subcommands.toSorted()]);
+      const helps = [
+        await help(name),
+        ...(await Promise.all(subcommands.map((word) => help(name, word)))),
+      ].join();
+      for (const [option] of own
+        .map(({ text }) => text)
+        .join()
+        .matchAll(/--[a-z-]+/g))
+        expect(helps).toContain(option);
+    }
+  });
+});

@@ -1,0 +1,146 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { openEgress } from "@sallyport/adapters/egress";
+import { createSandbox } from "@sallyport/adapters/sandbox";
+import { nodeRuntime } from "@sallyport/adapters/sandbox-runners";
+import { DEFAULT_DENIED, openWorkspaces } from "@sallyport/adapters/workspace";
+import {
+  createProcessRunner,
+  createScriptRunner,
+  type HostCredential,
+  type IsolationRules,
+  type Runner,
+  type Sandbox,
+} from "@sallyport/engine";
+import { failure, SallyportError } from "@sallyport/protocol";
+import type { LoadedConfig } from "../config/load.ts";
+import { configuredSecrets } from "./configured-secrets.ts";
+
+/** Everything it takes to run tools in processes of their own, and to change files. */
+export interface OpenIsolation {
+  rules: IsolationRules;
+  runners: { process: Runner; script: Runner };
+  close(): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Makes ready; whether a sandbox can be had is found out when the first one is needed. */
+export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation> {
+  const { sandbox: settings, effects, stateFolder } = config;
+  const root = workspaceRoot(config);
+  const hidden = hiddenPaths(config);
+  const sandbox = openSandbox(config);
+  const workspaces = await openWorkspaces({
+    folder: join(stateFolder, "files"),
+    keepMs: effects.undoDays * DAY_MS,
+    keepBytes: effects.undoBytes,
+    copyLimitBytes: effects.copyBytes,
+    ...(settings.user && { sandboxUser: settings.user }),
+  });
+  const { perTool, total, idleSeconds } = settings.warm;
+  const runners = {
+    process: createProcessRunner({ sandbox }),
+    script: createScriptRunner({
+      sandbox,
+      ...nodeRuntime(config.folder),
+      pool: { perKey: perTool, total, idleMs: idleSeconds * 1_000 },
+    }),
+  };
+  const rules: IsolationRules = {
+    sandbox,
+    workspaces,
+    root,
+    hidden,
+    denied: deniedPatterns(config),
+    weaker: settings.weaker,
+    credentials: credentialsOf(config),
+    privateHosts: settings.privateHosts,
+    maxCopyBytes: effects.copyBytes,
+  };
+  return { rules, runners, close: () => sandbox.close() };
+}
+
+/** The sandbox that the configuration asks for, with what it keeps in `stateFolder`. */
+export function openSandbox(config: LoadedConfig): Sandbox {
+  const { sandbox: settings, stateFolder } = config;
+  return createSandbox({
+    runtimeFolder: join(stateFolder, "run"),
+    backends: settings.backends,
+    ociRuntime: settings.ociRuntime,
+    hidden: hiddenPaths(config),
+    secrets: configuredSecrets(config),
+    openEgress,
+    ...(settings.user && { user: settings.user }),
+  });
+}
+
+/** The same for those who only look: what it keeps is in a folder of its own, and gone afterwards. */
+export async function tryIsolation<Result>(
+  config: LoadedConfig,
+  use: (isolation: OpenIsolation) => Promise<Result>,
+): Promise<Result> {
+  const stateFolder = mkdtempSync(join(tmpdir(), "sallyport-try-"));
+  try {
+    const isolation = await openIsolation({ ...config, stateFolder });
+    try {
+      return await use(isolation);
+    } finally {
+      await Promise.all(Object.values(isolation.runners).map((runner) => runner.close()));
+      await isolation.close();
+    }
+  } finally {
+    rmSync(stateFolder, { recursive: true, force: true });
+  }
+}
+
+function workspaceRoot(config: LoadedConfig): string {
+  const path = resolve(config.folder, config.workspace);
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SallyportError(failure("E3919", { message: `The workspace ${path} cannot be used: ${why}.` }));
+  }
+}
+
+/** What no call may read or change, from its workspace on. */
+export function deniedPatterns({ sandbox }: Pick<LoadedConfig, "sandbox">): string[] {
+  return [...DEFAULT_DENIED, ...sandbox.denied];
+}
+
+/** What no tool may see: everything that is kept, what decides, and the files of secrets. */
+export function hiddenPaths(config: LoadedConfig): string[] {
+  const { stateFolder, file, folder, sandbox, credentials, policy } = config;
+  const secrets = Object.values(credentials).flatMap(({ secret }) => ("file" in secret ? [secret.file] : []));
+  const given = [...sandbox.hidden, ...secrets, ...policy.files].map((path) => resolve(folder, path));
+  return [stateFolder, ...(file ? [file] : []), ...given].map(canonical);
+}
+
+/** Where a path really is; one that does not exist yet is taken as it is written. */
+function canonical(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function credentialsOf({ credentials }: LoadedConfig): Record<string, HostCredential> {
+  return Object.fromEntries(
+    Object.entries(credentials).map(
+      ([name, { host, port, header, value, basicUser, intercept, plainHttp }]) => [
+        name,
+        {
+          host,
+          ...(port !== undefined && { port }),
+          secret: name,
+          as: basicUser === undefined ? { header, value } : { basic: { user: basicUser } },
+          intercept,
+          plainHttp,
+        },
+      ],
+    ),
+  );
+}

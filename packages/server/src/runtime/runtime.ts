@@ -1,0 +1,189 @@
+import {
+  type Bus,
+  type ConfiguredGrant,
+  createEngine,
+  createThreadRunner,
+  DEFAULT_LIMITS,
+  type Engine,
+  type ErrorHandler,
+  type Hook,
+  MemoryBus,
+  type Meter,
+  type Policy,
+  type RecoveryVerdict,
+  type Store,
+  type TokenChecker,
+  type Tracer,
+} from "@sallyport/engine";
+import type { Failure } from "@sallyport/protocol";
+import type { LoadedConfig } from "../config/load.ts";
+import type { EventPublisher } from "../events/index.ts";
+import type { PolicyFiles } from "../policy/policy-files.ts";
+import { LiveRuntime } from "../reload/live-runtime.ts";
+import { approvalRulesOf, openAuthority } from "./authority.ts";
+import { type OpenIsolation, openIsolation } from "./isolation.ts";
+import { operatorLimitsOf } from "./operator-limits.ts";
+
+import { publisherOf, type RunningServices, type ServiceOptions, startServices } from "./services.ts";
+import { openStore } from "./store.ts";
+import { registerTools, registryRulesOf } from "./tools.ts";
+
+/** A way in: it is open once it is made, takes no more requests after `stopAccepting`, and holds no rule of its own. */
+export interface Door {
+  readonly url: string;
+  stopAccepting(): void;
+  /** Ends every connection; answers that are being written get so long. */
+  close(options: { withinMs: number }): Promise<void>;
+}
+
+/** A Sallyport that is open for calls, with or without doors. */
+export interface Runtime {
+  readonly config: LoadedConfig;
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly bus: Bus;
+  /** What can be exchanged without a restart. */
+  readonly live: LiveRuntime;
+  /** Checks tokens; undefined where none could ever be checked. */
+  readonly tokens: TokenChecker | undefined;
+  /** What calls of an earlier process that ended too soon have come to. */
+  readonly recovered: RecoveryVerdict[];
+  /** Tools that could not be had, each with its reason. */
+  readonly problems: Failure[];
+  /** The rules files, to be read again without a restart; absent when there are none. */
+  readonly rules?: PolicyFiles;
+  /**
+   * Starts what a process that stays does by itself: queue, webhooks, publishing, expiry, housekeeping. A one-shot command
+   * does without. Throws E3227 when there is no secret to sign webhooks with.
+   */
+  startServices(options: ServiceOptions): Promise<void>;
+  /** Stops the services, publishes what waits in the outbox and closes everything; resolves with why messages still wait, if they do. */
+  close(): Promise<string | undefined>;
+}
+
+interface OpenOptions {
+  config: LoadedConfig;
+  /** Beside the configured ones: what the person at the command line lets happen this once. */
+  grants?: readonly ConfiguredGrant[];
+  /** Beside the configured ones; the strictest counts. */
+  policies?: readonly Policy[];
+  /** The folder that is worked in, which standing grants may be bound to; the configuration's when left out. */
+  project?: string;
+  hooks?: Hook[];
+  errors?: ErrorHandler;
+  meter?: Meter;
+  tracer?: Tracer;
+  /** Names this process in measurements. */
+  instance?: string;
+}
+
+/** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
+export async function openRuntime({ config, ...options }: OpenOptions): Promise<Runtime> {
+  const { grants, policies, project, hooks, errors, meter, tracer, instance } = options;
+  const store = await openStore(config);
+  // Closed again, the last one first, when a later step fails.
+  const opened: (() => Promise<unknown>)[] = [() => store.close()];
+  try {
+    const bus = new MemoryBus();
+    const {
+      rules,
+      tokens,
+      drop: dropPolicies,
+      ...authority
+    } = openAuthority(config, {
+      bus,
+      errors,
+      grants,
+      policies,
+      project,
+    });
+    const isolation = await openIsolation(config);
+    opened.push(() => isolation.close());
+    const engine = await createEngine({
+      store,
+      bus,
+      ...authority,
+      approvals: approvalRulesOf(config),
+      ...operatorLimitsOf(config),
+      runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners },
+      isolation: isolation.rules,
+      publish: config.events,
+      registry: registryRulesOf(config),
+      limits: {
+        input: { ...DEFAULT_LIMITS.input, maxBytes: config.limits.inputBytes },
+        maxOutputBytes: config.limits.outputBytes,
+        queued: config.limits.queuedCalls,
+      },
+      ...(hooks && { hooks }),
+      ...(errors && { errors }),
+      ...(meter && { meter }),
+      ...(tracer && { tracer }),
+      ...(instance !== undefined && { instance }),
+    });
+    opened.push(() => engine.close());
+    const recovered = await engine.recover();
+    await isolation.rules.workspaces.expire();
+    await engine.approvals.expireDue();
+    const problems = await registerTools(engine, config, { keep: true, sandbox: isolation.rules.sandbox });
+    const events = publisherOf(store, config);
+    const { workspaces } = isolation.rules;
+    let services: RunningServices | undefined;
+    const live = new LiveRuntime({
+      ...{ authority: authority.authority, bus, errors, dropPolicies, sandbox: isolation.rules.sandbox },
+    });
+    return {
+      config,
+      engine,
+      store,
+      bus,
+      live,
+      tokens,
+      recovered,
+      problems,
+      ...(rules && { rules }),
+      startServices: async (options) => {
+        services ??= await startServices({ config, engine, store, bus, workspaces, events }, options);
+      },
+      close: () => closeRuntime({ config, engine, store, isolation, events, services }),
+    };
+  } catch (error) {
+    for (const close of opened.reverse())
+      await close().catch((problem) => errors?.report({ error: problem, code: "E3900", stage: "close" }));
+    throw error;
+  }
+}
+
+interface Closing {
+  config: LoadedConfig;
+  engine: Engine;
+  store: Store;
+  isolation: OpenIsolation;
+  events: EventPublisher | undefined;
+  services: RunningServices | undefined;
+}
+
+async function closeRuntime({
+  config,
+  engine,
+  store,
+  isolation,
+  events,
+  services,
+}: Closing): Promise<string | undefined> {
+  if (services) {
+    // Queued calls that this process took up may finish; nobody else would give them an end.
+    await engine.drain({ withinMs: config.http.shutdownSeconds * 1_000 });
+    await services.stop();
+  }
+  await engine.close();
+  await isolation.close();
+  try {
+    await events?.close();
+    return undefined;
+  } catch (error) {
+    // The messages are safe in the outbox and go out next time; the calls themselves are done and on record.
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,85 @@
+import { resolve } from "node:path";
+import type { Engine, Store, Workspaces } from "@sallyport/engine";
+import type { LoadedConfig } from "../config/load.ts";
+import { EventPublisher } from "../events/index.ts";
+import { openWebhooks } from "../webhooks/open-webhooks.ts";
+import type { WebhookLog } from "../webhooks/webhook-log.ts";
+import { type PeriodicTask, startTasks } from "./periodic-tasks.ts";
+
+export interface ServiceOptions {
+  log: WebhookLog;
+  /** Where people reach this server; the links that approvers get start with it. Left out: they get no notices. */
+  publicUrl?: string | undefined;
+  /** How often a periodic task runs, where the default does not fit. */
+  everyMs?: Partial<Record<TaskName, number>>;
+}
+
+/** Background work under way. */
+export interface RunningServices {
+  /** Waits for the task that is being done. */
+  stop(): Promise<void>;
+}
+
+interface Collaborators {
+  config: LoadedConfig;
+  engine: Engine;
+  store: Store;
+  bus: Parameters<typeof openWebhooks>[0]["bus"];
+  workspaces: Pick<Workspaces, "expire">;
+  /** Absent where nothing is published. */
+  events: EventPublisher | undefined;
+}
+
+const EVERY_MS = {
+  "publish events": 1_000,
+  "expire approvals": 15_000,
+  "claim queued calls": 15_000,
+  "expire undo data": 60_000,
+} as const;
+
+type TaskName = keyof typeof EVERY_MS;
+
+/**
+ * Starts what a process does by itself while it stays: it runs calls that are queued or approved, delivers callbacks and
+ * notices, publishes events, and expires approvals and undo data. Throws E3227, and leaves nothing running, when there is
+ * no secret to sign webhooks with.
+ */
+export async function startServices(
+  { config, engine, store, bus, workspaces, events }: Collaborators,
+  { log, publicUrl, everyMs }: ServiceOptions,
+): Promise<RunningServices> {
+  const webhooks = openWebhooks({ config, engine, store, bus }, { log, publicUrl });
+  const runs: Record<TaskName, (() => Promise<unknown>) | undefined> = {
+    "publish events": events && (() => events.publish()),
+    "expire approvals": () => engine.approvals.expireDue(),
+    "claim queued calls": () => engine.claimQueued(),
+    "expire undo data": () => workspaces.expire(),
+  };
+  try {
+    const claimed = await engine.claimQueued();
+    if (claimed > 0) log.info({ calls: claimed }, "Took up calls that were accepted earlier");
+  } catch (error) {
+    await webhooks.close();
+    throw error;
+  }
+  const periods = { ...EVERY_MS, ...everyMs };
+  const tasks = (Object.keys(EVERY_MS) as TaskName[]).flatMap((name): PeriodicTask[] => {
+    const run = runs[name];
+    return run ? [{ name, everyMs: periods[name], run }] : [];
+  });
+  const running = startTasks(tasks, (task, error) =>
+    log.warn({ task, err: error }, "A periodic task failed"),
+  );
+  return {
+    stop: async () => {
+      await running.stop();
+      await webhooks.close();
+    },
+  };
+}
+
+/** Publishes to a file in the state folder, where the configuration wants events at all. */
+export function publisherOf(store: Store, { events, stateFolder }: LoadedConfig): EventPublisher | undefined {
+  if (!events) return undefined;
+  return new EventPublisher(store, { stateFolder, file: resolve(stateFolder, "events.jsonl") });
+}

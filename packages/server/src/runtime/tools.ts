@@ -1,0 +1,77 @@
+import { pathToFileURL } from "node:url";
+import type { DefinedTool, Engine, EngineOptions, Implementation, Sandbox } from "@sallyport/engine";
+import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { LoadedConfig } from "../config/load.ts";
+import { configuredModules, type ModuleRunner } from "../tools/configured-modules.ts";
+import { loadModule } from "../tools/load-module.ts";
+import { ScriptModules } from "../tools/script-modules.ts";
+
+/** What a version must pass to be registered. */
+export function registryRulesOf({ limits, schemas }: LoadedConfig): NonNullable<EngineOptions["registry"]> {
+  return { maxVersions: limits.versionsPerTool, requireQuality: schemas.requireQuality };
+}
+
+/**
+ * Registers the tools of the configuration's modules, and gives those added by the command line their code. One that
+ * cannot be had does not keep the others away: it is named in the result, and a call to it says so. With `keep: false`
+ * only this process knows, so that a reader can do it while another process owns the folder.
+ */
+export async function registerTools(
+  engine: Engine,
+  config: LoadedConfig,
+  { keep, sandbox }: { keep: boolean; sandbox?: Sandbox },
+): Promise<Failure[]> {
+  const problems: Failure[] = [];
+  const scripts = new ScriptModules(config, { keep, sandbox });
+  const configured = configuredModules(config);
+  try {
+    for (const [path, runner] of configured) {
+      problems.push(...(await registerModule(engine, path, { runner, keep, scripts })));
+    }
+  } finally {
+    await scripts.close();
+  }
+  // A module of the configuration whose manifest was not read must not be loaded in another way.
+  for (const path of engine.tools.modulesWithoutCode().filter((module) => !configured.has(module))) {
+    problems.push(...(await registerModule(engine, path, { runner: "thread", keep, scripts })));
+  }
+  return problems;
+}
+
+interface Registering {
+  runner: ModuleRunner;
+  keep: boolean;
+  scripts: ScriptModules;
+}
+
+async function registerModule(
+  engine: Engine,
+  path: string,
+  { runner, keep, scripts }: Registering,
+): Promise<Failure[]> {
+  const loaded = await (runner === "script" ? scripts.read(path) : loadModule(path).catch(failureOf));
+  if (isFailure(loaded)) return [loaded];
+  const moduleUrl = pathToFileURL(path).href;
+  const problems: Failure[] = [];
+  for (const tool of loaded.tools) {
+    const implementation = implementationOf(tool, { runner, moduleUrl });
+    const registered = await engine.tools.register(tool.manifest, { implementation, keep });
+    if (isFailure(registered)) problems.push(registered);
+  }
+  return problems;
+}
+
+/** How a tool's code is reached; one made of commands always runs in processes. */
+export function implementationOf(
+  tool: Pick<DefinedTool, "programs"> & Partial<DefinedTool>,
+  { runner, moduleUrl }: { runner: ModuleRunner; moduleUrl: string },
+): Implementation {
+  const { operations = {}, summaries = {}, programs } = tool;
+  if (Object.keys(programs).length > 0) return { kind: "process", programs };
+  return runner === "inline" ? { kind: "inline", operations, summaries } : { kind: runner, moduleUrl };
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof SallyportError) return error.failure;
+  throw error;
+}

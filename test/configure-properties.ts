@@ -1,0 +1,5 @@
+import fc from "fast-check";
+import { countOf, seedOf } from "./counts.ts";
+
+// A vitest setup file: properties without a count of their own get this one, and all of them this seed.
+fc.configureGlobal({ seed: seedOf(), numRuns: countOf("SALLYPORT_PROPERTY_RUNS") });
