@@ -95,13 +95,13 @@ interface ApprovalProps {
   layout: PromptLayout;
   columns: number;
   armed: boolean;
-  draws: (drawn: DrawnPrompt) => void;
+  draws: (drawn: DrawnPrompt) => boolean;
 }
 
 /** The approval prompt (FR-TUI-01), in the room it was given. */
-export function ApprovalView({ prompt, layout, columns, armed, draws }: ApprovalProps): Drawn {
+export function ApprovalView({ prompt, layout, columns, draws, ...desk }: ApprovalProps): Drawn {
   const rows = useDetailRows(prompt, layout.width);
-  draws(drawnOf(prompt, { layout, columns, rows: rows.length }));
+  const armed = draws(drawnOf(prompt, { layout, columns, rows: rows.length })) && desk.armed;
   if (!layout.fits) return h(TooSmall, { armed });
   return h(
     Box,

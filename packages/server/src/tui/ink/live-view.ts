@@ -105,7 +105,7 @@ interface LiveProps {
   columns: number;
   rows: number;
   showsRows: (rows: number) => void;
-  draws: (drawn: DrawnPrompt | "recovery") => void;
+  draws: (drawn: DrawnPrompt | "recovery") => boolean;
 }
 
 /** The part that changes. It never fills the window: what is higher would be redrawn as a whole each time. */

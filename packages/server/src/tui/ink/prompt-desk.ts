@@ -44,8 +44,8 @@ export class PromptDesk {
     this.#show(undefined);
   }
 
-  draws(drawn: DrawnPrompt): void {
-    this.#sight.draws(drawn);
+  draws(drawn: DrawnPrompt): boolean {
+    return this.#sight.draws(drawn);
   }
 
   painted(): void {

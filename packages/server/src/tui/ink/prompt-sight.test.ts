@@ -26,6 +26,13 @@ describe("what was seen of a prompt", () => {
     expect(guard.armed).toBe(true);
   });
 
+  it("tells a drawing that changes whether it can be read, so that no frame offers keys that do not count [FR-TUI-01]", () => {
+    const { sight } = watched();
+    expect(sight.draws(DRAWN)).toBe(true);
+    sight.painted();
+    expect([sight.draws({ ...DRAWN, fits: false }), sight.draws(DRAWN)]).toEqual([false, true]);
+  });
+
   it("grows with each question that was on the screen [FR-TUI-01]", () => {
     const { sight } = watched();
     for (const listed of [[0], [0, 1], [3]]) {

@@ -31,14 +31,20 @@ export class PromptSight {
     this.#guard.reset();
   }
 
-  draws(drawn: DrawnPrompt): void {
+  /** False when the prompt becomes visible, or stops being so, with this drawing: then keys do not count at first. */
+  draws(drawn: DrawnPrompt): boolean {
     this.#drawn = drawn;
+    return !this.#changesSight(drawn);
+  }
+
+  #changesSight(drawn: DrawnPrompt): boolean {
+    return this.#painted !== undefined && this.#painted.fits !== drawn.fits;
   }
 
   /** What was drawn last is on the screen now. */
   painted(): void {
     if (this.#drawn === undefined) return;
-    if (this.#painted !== undefined && this.#painted.fits !== this.#drawn.fits) this.#guard.reset();
+    if (this.#changesSight(this.#drawn)) this.#guard.reset();
     this.#painted = this.#drawn;
     if (this.#drawn.fits) for (const place of this.#drawn.listed) this.#seen.add(place);
     this.#guard.painted();

@@ -101,10 +101,11 @@ export class ScreenDesk implements Asker {
     this.#outputRows = rows;
   }
 
-  /** A question is part of what will be painted next. */
-  draws(drawn: DrawnPrompt | "recovery"): void {
-    if (drawn === "recovery") this.#drawsRecovery = true;
-    else this.#prompt.draws(drawn);
+  /** A question is part of what will be painted next. True when keys that answer it count from the first moment. */
+  draws(drawn: DrawnPrompt | "recovery"): boolean {
+    if (drawn !== "recovery") return this.#prompt.draws(drawn) && this.#guard.armed;
+    this.#drawsRecovery = true;
+    return this.#guard.armed;
   }
 
   /** What was drawn is on the screen. */
