@@ -1,12 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import {
-  type AuthorityRequest,
-  ConfiguredAuthority,
-  compilePolicy,
-  keySetOf,
-  mintToken,
-  TokenChecker,
-} from "@sallyport/engine";
+import { ConfiguredAuthority, compilePolicy, keySetOf, mintToken, TokenChecker } from "@sallyport/engine";
+import type { AuthorityRequest } from "@sallyport/engine/ports";
 import { isFailure } from "@sallyport/protocol";
 import { type Contender, measure, median, type Reading } from "./measure.ts";
 

@@ -1,10 +1,5 @@
-import {
-  createEngine,
-  createMemoryStore,
-  grantAuthority,
-  type Store,
-  type UnitOfWork,
-} from "@sallyport/engine";
+import { createEngine, createMemoryStore, grantAuthority } from "@sallyport/engine";
+import type { Store, UnitOfWork } from "@sallyport/engine/ports";
 import { pure } from "./subject.ts";
 
 /** A store that tells of every unit before it takes it. */

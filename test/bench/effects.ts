@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { FileStaging, Sandbox, Workspaces } from "@sallyport/engine";
+import type { FileStaging, Sandbox, Workspaces } from "@sallyport/engine/ports";
 import { runInside } from "./sandbox-orders.ts";
 import { type Racer, type RaceSize, race } from "./sandbox-race.ts";
 import { isOnPath, succeed } from "./sandbox-references.ts";

@@ -6,9 +6,8 @@ import {
   type DefinedTool,
   type Engine,
   grantAuthority,
-  type Implementation,
-  type Store,
 } from "@sallyport/engine";
+import type { Implementation, Store } from "@sallyport/engine/ports";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { Contender } from "./measure.ts";
 import { effectful, pure } from "./subject.ts";

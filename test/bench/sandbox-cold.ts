@@ -1,4 +1,4 @@
-import type { Sandbox } from "@sallyport/engine";
+import type { Sandbox } from "@sallyport/engine/ports";
 import { runInside } from "./sandbox-orders.ts";
 import { type RaceSize, race } from "./sandbox-race.ts";
 import { bareSpawn, isOnPath, plainBubblewrap } from "./sandbox-references.ts";

@@ -6,9 +6,8 @@ import {
   defineCommand,
   type Engine,
   grantAuthority,
-  type Sandbox,
-  type Workspaces,
 } from "@sallyport/engine";
+import type { Sandbox, Workspaces } from "@sallyport/engine/ports";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { inMemory } from "./guarded.ts";
 import { runInside } from "./sandbox-orders.ts";

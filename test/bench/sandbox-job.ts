@@ -1,4 +1,4 @@
-import type { Job, ToolHost } from "@sallyport/engine";
+import type { Job, ToolHost } from "@sallyport/engine/ports";
 import { BOUNDS } from "./sandbox-orders.ts";
 
 /** The tool's module as it stands. */

@@ -1,4 +1,4 @@
-import type { Confinement, Sandbox, SandboxOrder } from "@sallyport/engine";
+import type { Confinement, Sandbox, SandboxOrder } from "@sallyport/engine/ports";
 
 const MIB = 1_048_576;
 

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { stripTypeScriptTypes } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { SandboxMount } from "@sallyport/engine";
+import type { SandboxMount } from "@sallyport/engine/ports";
 
 const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const ENTRY = "node_modules/@sallyport/engine/src/execute/runners/script-entry.js";

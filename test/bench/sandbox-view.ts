@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { FileStaging, Sandbox, Workspaces } from "@sallyport/engine";
+import type { FileStaging, Sandbox, Workspaces } from "@sallyport/engine/ports";
 import { runInside } from "./sandbox-orders.ts";
 import { type Racer, type RaceSize, race } from "./sandbox-race.ts";
 import { type RaceReport, report } from "./sandbox-report.ts";

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createScriptRunner, type Sandbox } from "@sallyport/engine";
+import { createScriptRunner } from "@sallyport/engine";
+import type { Sandbox } from "@sallyport/engine/ports";
 import { SUBJECT, sumJob } from "./sandbox-job.ts";
 import { runInside } from "./sandbox-orders.ts";
 import { publishScript } from "./sandbox-published.ts";

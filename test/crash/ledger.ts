@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { type CallRecord, type Store, verifyChain } from "@sallyport/engine";
+import { verifyChain } from "@sallyport/engine";
+import type { CallRecord, Store } from "@sallyport/engine/ports";
 import type { Life } from "./life.ts";
 import type { Order, Report } from "./protocol.ts";
 

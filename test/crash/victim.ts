@@ -1,13 +1,7 @@
 import { appendFileSync, writeSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import {
-  createEngine,
-  defineTool,
-  grantAuthority,
-  type Store,
-  type ToolContext,
-  type UnitOfWork,
-} from "@sallyport/engine";
+import { createEngine, defineTool, grantAuthority } from "@sallyport/engine";
+import type { Store, ToolContext, UnitOfWork } from "@sallyport/engine/ports";
 import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
 import type { Death, Order, Plan, Report } from "./protocol.ts";
 

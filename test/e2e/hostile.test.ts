@@ -4,13 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   createEngine,
   createMemoryStore,
-  type Decision,
   defineTool,
   type EngineOptions,
   grantAuthority,
-  type Runner,
   verifyChain,
 } from "@sallyport/engine";
+import type { Decision, Runner } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { Shell } from "./shell.ts";
 

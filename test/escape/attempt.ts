@@ -1,4 +1,4 @@
-import type { EgressRule, SandboxLimits } from "@sallyport/engine";
+import type { EgressRule, SandboxLimits } from "@sallyport/engine/ports";
 import type { LimitName, Violation } from "@sallyport/protocol";
 
 /** The kinds of escape attempts; each is one test per backend and host. */

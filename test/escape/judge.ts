@@ -1,4 +1,4 @@
-import type { SandboxEnd } from "@sallyport/engine";
+import type { SandboxEnd } from "@sallyport/engine/ports";
 import type { Attempt, Expectation } from "./attempt.ts";
 
 /** What is known of an attempt after its end. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { AgentBounds, SandboxLimits, SandboxMount, SandboxOrder } from "@sallyport/engine";
+import type { AgentBounds, SandboxLimits, SandboxMount, SandboxOrder } from "@sallyport/engine/ports";
 import type { Attempt } from "./attempt.ts";
 import { asVariables, fillIn, type Places } from "./places.ts";
 import type { Site } from "./site.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { Sandbox, SandboxOrder } from "@sallyport/engine";
+import type { Sandbox, SandboxOrder } from "@sallyport/engine/ports";
 import { createSandbox, DEFAULT_USER } from "../../packages/adapters/src/sandbox/index.ts";
 import type { Attempt } from "./attempt.ts";
 import { CORPUS } from "./attempts/index.ts";

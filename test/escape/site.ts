@@ -1,7 +1,7 @@
 import { chmod, chown, cp, lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { SandboxMount, WorkspaceView } from "@sallyport/engine";
+import type { SandboxMount, WorkspaceView } from "@sallyport/engine/ports";
 import type { Attempt } from "./attempt.ts";
 import { differences, type Marks, marksOf } from "./marks.ts";
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import type { SandboxEnd, SandboxEnding, SandboxOrder } from "@sallyport/engine";
+import type { SandboxEnd, SandboxEnding, SandboxOrder } from "@sallyport/engine/ports";
 
 /** What came of a run. */
 export interface Ran {

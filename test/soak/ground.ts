@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { createSandbox } from "@sallyport/adapters/sandbox";
 import { nodeRuntime } from "@sallyport/adapters/sandbox-runners";
 import { openWorkspaces } from "@sallyport/adapters/workspace";
-import { createScriptRunner, type Sandbox, type Workspaces } from "@sallyport/engine";
+import { createScriptRunner } from "@sallyport/engine";
+import type { Sandbox, Workspaces } from "@sallyport/engine/ports";
 
 /** Everything that runs are made with, below one folder. */
 export interface Ground {

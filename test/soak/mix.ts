@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Sandbox, SandboxEnd, SandboxOrder, WorkspaceView } from "@sallyport/engine";
+import type { Sandbox, SandboxEnd, SandboxOrder, WorkspaceView } from "@sallyport/engine/ports";
 import { sumJob } from "../bench/sandbox-job.ts";
 import { BOUNDS } from "../bench/sandbox-orders.ts";
 import type { Ground } from "./ground.ts";

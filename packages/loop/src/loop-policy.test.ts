@@ -1,4 +1,4 @@
-import { completeCall } from "@sallyport/engine";
+import { completeCall } from "@sallyport/engine/host";
 import type { PolicyVerdict } from "@sallyport/engine/ports";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

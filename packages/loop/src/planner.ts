@@ -1,4 +1,5 @@
-import { type CallPlan, visible } from "@sallyport/engine";
+import type { CallPlan } from "@sallyport/engine";
+import { visible } from "@sallyport/engine/host";
 import {
   type Failure,
   failure,

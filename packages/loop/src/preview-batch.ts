@@ -1,4 +1,5 @@
-import { type ApprovalCause, timerMs, visible } from "@sallyport/engine";
+import { timerMs, visible } from "@sallyport/engine/host";
+import type { ApprovalCause } from "@sallyport/engine/ports";
 import {
   entryOf,
   type Failure,

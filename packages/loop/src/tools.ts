@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JSONSchema7, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import { traitsOf } from "@sallyport/engine";
+import { traitsOf } from "@sallyport/engine/host";
 import {
   DEFAULT_LIMITS,
   type Failure,

@@ -1,4 +1,4 @@
-import type { CallFilter } from "@sallyport/engine";
+import type { CallFilter } from "@sallyport/engine/ports";
 import type { InvocationListQuery } from "@sallyport/protocol";
 
 /** What to ask the journal for: it keeps a status only for calls that have ended, and a phase for all others. */

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Workspaces } from "@sallyport/engine";
+import type { Workspaces } from "@sallyport/engine/ports";
 import { openWorkspaces, type StepHook } from "../../../packages/adapters/src/workspace/index.ts";
 import { type FileOp, performAll } from "../../../packages/adapters/src/workspace/testing/file-ops.ts";
 import { inCopy, inProcess } from "../../../packages/adapters/src/workspace/testing/view-workers.ts";

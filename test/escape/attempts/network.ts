@@ -1,4 +1,4 @@
-import type { EgressRule } from "@sallyport/engine";
+import type { EgressRule } from "@sallyport/engine/ports";
 import { type Attempt, CONTAINED, familyOf, refused } from "../attempt.ts";
 
 const network = familyOf("network");

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import type { CallRecord } from "@sallyport/engine";
+import type { CallRecord } from "@sallyport/engine/ports";
 import { type End, endOf } from "./book.ts";
 import { TENANT } from "./load-config.ts";
 import type { ServerFolder } from "./server-folder.ts";

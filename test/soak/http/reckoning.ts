@@ -1,4 +1,4 @@
-import type { CallRecord } from "@sallyport/engine";
+import type { CallRecord } from "@sallyport/engine/ports";
 import { type Entry, inWords, sameEnd } from "./book.ts";
 import { type Kept, recordedEnd } from "./kept-records.ts";
 import type { LoadRun } from "./load-run.ts";

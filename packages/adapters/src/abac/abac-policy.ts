@@ -1,4 +1,4 @@
-import type { Policy, PolicyRequest, PolicyVerdict, Tier } from "@sallyport/engine";
+import type { Policy, PolicyRequest, PolicyVerdict, Tier } from "@sallyport/engine/ports";
 import { isJsonObject, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import { askJson } from "../opa/ask-json.ts";
 import { callerFacts, resourceFacts, toolFacts } from "../opa/call-facts.ts";

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { lstat, readdir } from "node:fs/promises";
-import type { FileAccess, FileEntry } from "@sallyport/engine";
+import type { FileAccess, FileEntry } from "@sallyport/engine/ports";
 import { anchored } from "../workspace/anchor.ts";
 import { codeOf } from "./problems.ts";
 

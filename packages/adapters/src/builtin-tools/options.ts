@@ -1,4 +1,4 @@
-import type { Clock } from "@sallyport/engine";
+import type { Clock } from "@sallyport/engine/ports";
 import type { DefinedTool } from "@sallyport/engine/tool";
 import type { LoopTool, OutputBudgetOf, ReadLedger } from "@sallyport/loop";
 import type { JsonValue } from "@sallyport/protocol";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { FileAccess, FileEntry } from "@sallyport/engine";
+import type { FileAccess, FileEntry } from "@sallyport/engine/ports";
 import type { Place } from "./place.ts";
 import { executionFailed, fileProblem, limitExceeded } from "./problems.ts";
 

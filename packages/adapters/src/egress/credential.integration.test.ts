@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { gzipSync } from "node:zlib";
-import type { EgressCredential, EgressRule, SecretSource } from "@sallyport/engine";
+import type { EgressCredential, EgressRule, SecretSource } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { openRig, type Rig, readAll, readUntil } from "./fixtures/rig.ts";
 import { TlsUpstream } from "./fixtures/tls-upstream.ts";

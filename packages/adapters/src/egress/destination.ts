@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { readHost } from "@sallyport/engine";
+import { readHost } from "@sallyport/engine/host";
 
 /** Where a client wants to go, in the one spelling that rules, DNS and upstream all see. */
 export interface Destination {

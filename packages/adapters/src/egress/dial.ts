@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { type Denial, REPLY, unreached } from "./denial.ts";
 import type { Destination } from "./destination.ts";
 import type { Way } from "./gate.ts";

@@ -1,6 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
-import type { EgressRule } from "@sallyport/engine";
+import type { EgressRule } from "@sallyport/engine/ports";
 import { type AddressKind, addressKind } from "./address-kind.ts";
 import { type Denial, forbidden, isDenial, unreached } from "./denial.ts";
 import type { Destination } from "./destination.ts";

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import type { Admission } from "./gate.ts";
 import type { Upstream } from "./upstream.ts";
 

@@ -1,6 +1,6 @@
 import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { exhausted } from "./denial.ts";
 import { dialAddress } from "./dial.ts";

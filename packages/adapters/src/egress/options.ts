@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import type { Clock, EgressRule, SecretSource } from "@sallyport/engine";
+import type { Clock, EgressRule, SecretSource } from "@sallyport/engine/ports";
 import type { Dial } from "./dial.ts";
 import type { Resolve } from "./gate.ts";
 import type { Refusal } from "./refusals.ts";

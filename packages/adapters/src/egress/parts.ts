@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
-import type { SecretSource } from "@sallyport/engine";
+import type { SecretSource } from "@sallyport/engine/ports";
 import { type Denial, exhausted } from "./denial.ts";
 import type { Destination } from "./destination.ts";
 import type { Dialler } from "./dial.ts";

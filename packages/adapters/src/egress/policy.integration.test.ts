@@ -1,6 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { connect } from "node:net";
-import type { EgressRule } from "@sallyport/engine";
+import type { EgressRule } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { openRig, PUBLIC } from "./fixtures/rig.ts";
 import { Recorder } from "./fixtures/upstream.ts";

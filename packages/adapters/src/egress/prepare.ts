@@ -1,5 +1,5 @@
 import { type IncomingMessage, validateHeaderValue } from "node:http";
-import type { EgressCredential, SecretSource } from "@sallyport/engine";
+import type { EgressCredential, SecretSource } from "@sallyport/engine/ports";
 import { type Denial, forbidden, isDenial, unreached } from "./denial.ts";
 import { writeAuthority } from "./destination.ts";
 import type { Admission, Way } from "./gate.ts";

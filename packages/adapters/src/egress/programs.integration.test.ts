@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { EgressRule } from "@sallyport/engine";
+import type { EgressRule } from "@sallyport/engine/ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeCertificate } from "./certificate.ts";
 import { readTarget } from "./destination.ts";

@@ -1,4 +1,4 @@
-import type { EgressRule } from "@sallyport/engine";
+import type { EgressRule } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { readTarget } from "./destination.ts";
 import { readRules, ruleFor } from "./rules.ts";

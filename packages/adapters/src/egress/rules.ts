@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
-import { type EgressCredential, type EgressRule, type Hosts, readHostPattern } from "@sallyport/engine";
+import { type Hosts, readHostPattern } from "@sallyport/engine/host";
+import type { EgressCredential, EgressRule } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { Destination } from "./destination.ts";
 

@@ -1,6 +1,6 @@
 import { generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
-import type { Clock } from "@sallyport/engine";
+import type { Clock } from "@sallyport/engine/ports";
 import { type CertifiedName, type Issuer, makeCertificate } from "./certificate.ts";
 import type { Destination } from "./destination.ts";
 import type { ReadRule } from "./rules.ts";

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { type Denial, isDenial, unreached } from "./denial.ts";
 import type { Destination } from "./destination.ts";
 import { dialWay } from "./dial.ts";

@@ -2,7 +2,7 @@ import { Agent } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls, getCACertificates, type TLSSocket } from "node:tls";
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { type Denial, isDenial, unreached } from "./denial.ts";
 import { type Destination, isSame } from "./destination.ts";
 import { type Dialler, dialWay } from "./dial.ts";

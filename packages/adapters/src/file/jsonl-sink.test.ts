@@ -1,7 +1,7 @@
 import { appendFile, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CloudEvent } from "@sallyport/engine";
+import type { CloudEvent } from "@sallyport/engine/ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createJsonlSink } from "./jsonl-sink.ts";
 

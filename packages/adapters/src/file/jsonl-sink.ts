@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import type { CloudEvent, EventSink } from "@sallyport/engine";
+import type { CloudEvent, EventSink } from "@sallyport/engine/ports";
 
 const NEWLINE = 0x0a;
 

@@ -1,4 +1,4 @@
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { ModelTrouble } from "./model-trouble.ts";
 
 const SECOND_MS = 1_000;

@@ -1,4 +1,4 @@
-import { redactText } from "@sallyport/engine";
+import { redactText } from "@sallyport/engine/host";
 import { parseJson } from "@sallyport/protocol";
 
 const READ_CHARS = 4_096;

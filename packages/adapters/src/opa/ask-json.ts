@@ -1,4 +1,4 @@
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { failure, type JsonObject, type JsonValue, SallyportError } from "@sallyport/protocol";
 
 const MAX_ANSWER_BYTES = 1024 * 1024;

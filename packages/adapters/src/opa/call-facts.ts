@@ -1,4 +1,4 @@
-import type { PolicyRequest } from "@sallyport/engine";
+import type { PolicyRequest } from "@sallyport/engine/ports";
 import type { JsonObject } from "@sallyport/protocol";
 
 /** What a call may touch, in the words of the L3 context. */

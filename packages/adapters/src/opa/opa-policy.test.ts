@@ -1,4 +1,4 @@
-import type { PolicyVerdict } from "@sallyport/engine";
+import type { PolicyVerdict } from "@sallyport/engine/ports";
 import type { JsonValue } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answer, type Behave, opaBehaviour, PolicyDouble } from "./fixtures/policy-double.ts";

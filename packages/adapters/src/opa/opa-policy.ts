@@ -1,4 +1,4 @@
-import type { Policy, PolicyRequest, Tier } from "@sallyport/engine";
+import type { Policy, PolicyRequest, Tier } from "@sallyport/engine/ports";
 import type { JsonObject } from "@sallyport/protocol";
 import { askJson } from "./ask-json.ts";
 import { callerFacts, resourceFacts, toolFacts } from "./call-facts.ts";

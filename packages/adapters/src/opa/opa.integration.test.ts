@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PolicyVerdict } from "@sallyport/engine";
+import type { PolicyVerdict } from "@sallyport/engine/ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip, type StartedService, startService } from "../../../../scripts/services.ts";
 import { REQUEST } from "./fixtures/request.ts";

@@ -1,4 +1,4 @@
-import type { PolicyVerdict } from "@sallyport/engine";
+import type { PolicyVerdict } from "@sallyport/engine/ports";
 import {
   type ErrorCode,
   failure,

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
-import type { SandboxMount } from "@sallyport/engine";
+import type { SandboxMount } from "@sallyport/engine/ports";
 
 const PACKAGES = ["@sallyport/engine", "@sallyport/protocol"];
 

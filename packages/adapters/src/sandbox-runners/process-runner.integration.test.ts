@@ -1,7 +1,8 @@
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createProcessRunner, type Job, type ProcessProgram } from "@sallyport/engine";
+import { createProcessRunner } from "@sallyport/engine";
+import type { Job, ProcessProgram } from "@sallyport/engine/ports";
 import { afterAll, describe, expect, it } from "vitest";
 import { commandJob, createBounds, limitedTo, openSandboxedHouse } from "./fixtures/sandboxed-house.ts";
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createScriptRunner, type Job } from "@sallyport/engine";
+import { createScriptRunner } from "@sallyport/engine";
+import type { Job } from "@sallyport/engine/ports";
 import { afterAll, describe, expect, it } from "vitest";
 import {
   byAgent,

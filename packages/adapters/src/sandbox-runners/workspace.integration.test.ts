@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createProcessRunner, type FileStaging } from "@sallyport/engine";
+import { createProcessRunner } from "@sallyport/engine";
+import type { FileStaging } from "@sallyport/engine/ports";
 import { afterAll, describe, expect, it } from "vitest";
 import { DEFAULT_USER } from "../sandbox/index.ts";
 import { openWorkspaces } from "../workspace/index.ts";

@@ -1,7 +1,13 @@
 import { chmod, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Sandbox, SandboxOffer, SandboxOrder, SandboxProcess, WorkspaceView } from "@sallyport/engine";
+import type {
+  Sandbox,
+  SandboxOffer,
+  SandboxOrder,
+  SandboxProcess,
+  WorkspaceView,
+} from "@sallyport/engine/ports";
 import {
   failure,
   ISOLATION_LEVELS,

@@ -1,4 +1,4 @@
-import type { EgressRule, SecretSource } from "@sallyport/engine";
+import type { EgressRule, SecretSource } from "@sallyport/engine/ports";
 import type { JsonObject } from "@sallyport/protocol";
 import type { HostUser } from "./launcher/index.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { Sandbox, SandboxOffer } from "@sallyport/engine";
+import type { Sandbox, SandboxOffer } from "@sallyport/engine/ports";
 import { describe, expect, it, vi } from "vitest";
 import { ownMark } from "./host/process-mark.ts";
 import { createSandbox, type SandboxEvent, type SandboxOptions } from "./index.ts";

@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from "node:sqlite";
-import type { CallFilter, CallPhase } from "@sallyport/engine";
+import type { CallFilter, CallPhase } from "@sallyport/engine/ports";
 import type { CallStatus } from "@sallyport/protocol";
 
 /** A call as a list shows it: everything but what it was given and gave back, which can be large. */

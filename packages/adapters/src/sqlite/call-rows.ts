@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from "node:sqlite";
-import type { AuditLink, CallIntent, CallPhase, CallRecord, ClosedWith } from "@sallyport/engine";
+import type { AuditLink, CallIntent, CallPhase, CallRecord, ClosedWith } from "@sallyport/engine/ports";
 import type { CallAnswer, CallStatus, Receipt } from "@sallyport/protocol";
 import { decodeAnswer } from "./answer-text.ts";
 

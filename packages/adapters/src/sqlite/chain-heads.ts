@@ -1,5 +1,5 @@
-import type { AuditLink } from "@sallyport/engine";
 import { GENESIS, linkAfter } from "@sallyport/engine/chain";
+import type { AuditLink } from "@sallyport/engine/ports";
 import type { Statements } from "./statements.ts";
 
 const MAX_CACHED = 10_000;

@@ -10,7 +10,7 @@ import type {
   StateWrites,
   ToolWrite,
   UnitOfWork,
-} from "@sallyport/engine";
+} from "@sallyport/engine/ports";
 import { encodeAnswer, encodeKnown } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";

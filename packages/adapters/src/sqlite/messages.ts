@@ -1,4 +1,4 @@
-import type { UseLimit } from "@sallyport/engine";
+import type { UseLimit } from "@sallyport/engine/ports";
 import type { Failure } from "@sallyport/protocol";
 
 /**

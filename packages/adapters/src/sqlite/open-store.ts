@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Store } from "@sallyport/engine";
+import type { Store } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import { failureOf } from "./failures.ts";
 import { filesIn, prepareFolder, readOwner } from "./folder.ts";

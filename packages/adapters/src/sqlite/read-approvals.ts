@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "@sallyport/engine";
+import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "@sallyport/engine/ports";
 
 const GET_APPROVAL = "SELECT record FROM approvals WHERE approval_id = ?";
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { Callback, CallbackState } from "@sallyport/engine";
+import type { Callback, CallbackState } from "@sallyport/engine/ports";
 
 const COLUMNS = "call_id, tenant_id, url, state, attempts, due_at, problem";
 

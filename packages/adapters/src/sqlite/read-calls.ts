@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { CallFilter, CallRecord } from "@sallyport/engine";
+import type { CallFilter, CallRecord } from "@sallyport/engine/ports";
 import { type CallOutline, OUTLINE_COLUMNS, outlineOf } from "./call-outlines.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { GrantRecord } from "@sallyport/engine";
+import type { GrantRecord } from "@sallyport/engine/ports";
 
 const GET_GRANT = "SELECT record, uses, last_used_at FROM grants WHERE grant_id = ?";
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { OutboxType, PendingMessage } from "@sallyport/engine";
+import type { OutboxType, PendingMessage } from "@sallyport/engine/ports";
 
 const LIST_PENDING =
   "SELECT last_position, lines FROM outbox WHERE lines <> '' ORDER BY last_position LIMIT ?";

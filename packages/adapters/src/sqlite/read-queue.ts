@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { QueuedCall } from "@sallyport/engine";
+import type { QueuedCall } from "@sallyport/engine/ports";
 import type { Priority } from "@sallyport/protocol";
 
 const COLUMNS = "call_id, tenant_id, agent_did, tool_id, priority, queued_at";

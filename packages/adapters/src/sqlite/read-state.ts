@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { StateEntry, StateScope, StateSnapshot } from "@sallyport/engine";
+import type { StateEntry, StateScope, StateSnapshot } from "@sallyport/engine/ports";
 import type { JsonValue } from "@sallyport/protocol";
 
 const SCOPE_VERSION = "SELECT version FROM state_scopes WHERE tenant_id = ? AND tool_id = ?";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { Quarantine, Retirement, ToolRecord } from "@sallyport/engine";
+import type { Quarantine, Retirement, ToolRecord } from "@sallyport/engine/ports";
 import type { ToolManifest } from "@sallyport/protocol";
 
 const LIST_VERSIONS = `SELECT manifest, manifest_hash, retirement, module, created_at, quarantine

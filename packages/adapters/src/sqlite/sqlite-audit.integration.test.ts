@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
-import { type AuditEntry, verifyChain } from "@sallyport/engine";
+import { verifyChain } from "@sallyport/engine";
+import type { AuditEntry } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { inFolder } from "./fixtures/run-process.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { CallReader, Store } from "@sallyport/engine";
+import type { CallReader, Store } from "@sallyport/engine/ports";
 import { applied, opening, sampleCall, sampleIntent } from "@sallyport/engine/testing";
 import { failure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,5 @@
-import { GENESIS, linkAll, type Store } from "@sallyport/engine";
+import { GENESIS, linkAll } from "@sallyport/engine/chain";
+import type { Store } from "@sallyport/engine/ports";
 import { opening, sampleCall } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { inFolder, StoreProcess } from "./fixtures/run-process.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { CallFilter } from "@sallyport/engine";
+import type { CallFilter } from "@sallyport/engine/ports";
 import {
   applied,
   opening,

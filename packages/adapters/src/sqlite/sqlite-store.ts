@@ -8,7 +8,7 @@ import type {
   StateSnapshot,
   Store,
   UnitOfWork,
-} from "@sallyport/engine";
+} from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { OutlineReader } from "./call-outlines.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";

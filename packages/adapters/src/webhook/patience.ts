@@ -1,4 +1,4 @@
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 
 /** What a promise lost against the end of patience. */
 export const OVER = Symbol("over");

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { ConnectionOptions } from "node:tls";
-import type { Clock } from "@sallyport/engine";
+import type { Clock } from "@sallyport/engine/ports";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { type Denial, forbidden, isDenial } from "../egress/denial.ts";
 import { writeAuthority } from "../egress/destination.ts";

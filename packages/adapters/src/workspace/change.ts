@@ -1,4 +1,4 @@
-import type { FileConflict } from "@sallyport/engine";
+import type { FileConflict } from "@sallyport/engine/ports";
 import type { FileState } from "@sallyport/protocol";
 import type { KnownEntry } from "./entry.ts";
 import type { SmallContents } from "./small-contents.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { FileConflict } from "@sallyport/engine";
+import type { FileConflict } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import { type Anchor, anchored } from "./anchor.ts";
 import { DELETED, whatChanged } from "./baseline.ts";

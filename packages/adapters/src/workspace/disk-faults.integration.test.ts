@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileStaging, Workspaces } from "@sallyport/engine";
+import type { FileStaging, Workspaces } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { type DiskHook, withDiskHook } from "./disk.ts";

@@ -1,4 +1,4 @@
-import type { FileConflict } from "@sallyport/engine";
+import type { FileConflict } from "@sallyport/engine/ports";
 
 /** A path that someone else changed under our hands. */
 export class Disturbed extends Error {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { WorkspaceRules } from "@sallyport/engine";
+import type { WorkspaceRules } from "@sallyport/engine/ports";
 import type { FileEffects } from "@sallyport/protocol";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { ChangeSet, Content, Wanted } from "./change.ts";

@@ -1,6 +1,6 @@
 import { chmod, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { FileRollback, FileStaging, Workspaces } from "@sallyport/engine";
+import type { FileRollback, FileStaging, Workspaces } from "@sallyport/engine/ports";
 import { findLauncher, probeHost, scanUpper } from "../sandbox/launcher/index.ts";
 import { anchored } from "./anchor.ts";
 import { readdir, stat } from "./disk.ts";

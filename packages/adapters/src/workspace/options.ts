@@ -1,4 +1,4 @@
-import type { Clock } from "@sallyport/engine";
+import type { Clock } from "@sallyport/engine/ports";
 import type { StepHook } from "./durable.ts";
 import type { EffectBounds } from "./effects.ts";
 import type { SandboxUser, ScanUpper } from "./overlay-view.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { WorkspaceView } from "@sallyport/engine";
+import type { WorkspaceView } from "@sallyport/engine/ports";
 import type { UpperEntry } from "../sandbox/launcher/index.ts";
 import { chmod, chown, lstat, mkdir } from "./disk.ts";
 import type { StagedEntry } from "./staged-entry.ts";

@@ -1,4 +1,4 @@
-import type { FileConflict, FileRollback } from "@sallyport/engine";
+import type { FileConflict, FileRollback } from "@sallyport/engine/ports";
 import type { Anchor } from "./anchor.ts";
 import { link, mkdir, rename, rmdir, unlink } from "./disk.ts";
 import type { StepHook } from "./durable.ts";

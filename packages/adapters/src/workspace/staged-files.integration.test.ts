@@ -1,6 +1,6 @@
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileStaging } from "@sallyport/engine";
+import type { FileStaging } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import type { FileOp } from "./testing/file-ops.ts";
 import { snapshot } from "./testing/snapshot.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { FileAccess, FileEntry } from "@sallyport/engine";
+import type { FileAccess, FileEntry } from "@sallyport/engine/ports";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { DeniedTest } from "./denied-paths.ts";
 import { mkdir, unlink, writeFile } from "./disk.ts";

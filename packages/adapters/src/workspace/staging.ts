@@ -7,7 +7,7 @@ import type {
   FileStaging,
   WorkspaceRules,
   WorkspaceView,
-} from "@sallyport/engine";
+} from "@sallyport/engine/ports";
 import { type FileEffects, SallyportError } from "@sallyport/protocol";
 import { anchored } from "./anchor.ts";
 import type { ChangeSet } from "./change.ts";

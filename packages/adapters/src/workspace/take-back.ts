@@ -1,4 +1,4 @@
-import type { FileRollback } from "@sallyport/engine";
+import type { FileRollback } from "@sallyport/engine/ports";
 import { anchored } from "./anchor.ts";
 import type { House } from "./house.ts";
 import type { Plan, PlannedFolder } from "./plan.ts";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { forDecision } from "@sallyport/engine";
+import { forDecision } from "@sallyport/engine/host";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY, formatPatch } from "diff";
 
 /** How many lines may differ before working the smallest difference out costs more than it shows. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { FileConflict, Undone } from "@sallyport/engine";
+import type { FileConflict, Undone } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import { type Anchor, anchored } from "./anchor.ts";
 import type { Change, ChangeSet, Wanted } from "./change.ts";

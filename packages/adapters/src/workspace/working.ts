@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { WorkspaceView } from "@sallyport/engine";
+import type { WorkspaceView } from "@sallyport/engine/ports";
 import { type Anchor, anchored } from "./anchor.ts";
 import { type Baseline, EDITED } from "./baseline.ts";
 import type { ChangeSet } from "./change.ts";

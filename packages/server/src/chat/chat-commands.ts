@@ -1,4 +1,4 @@
-import type { CallRecord } from "@sallyport/engine";
+import type { CallRecord } from "@sallyport/engine/ports";
 import { loopVerdict, TOOLS_MODES } from "@sallyport/loop";
 import { type FileEffect, isFailure, nearestName } from "@sallyport/protocol";
 import { type ChatCommands, standingScopesFor } from "../tui/index.ts";

@@ -1,4 +1,4 @@
-import type { StandingGrant } from "@sallyport/engine";
+import type { StandingGrant } from "@sallyport/engine/ports";
 import type { EngineAccess } from "../desk/index.ts";
 import type { Output } from "./io.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import type { Store } from "@sallyport/engine";
+import type { Store } from "@sallyport/engine/ports";
 import { expect, it } from "vitest";
 import { Session } from "./session.ts";
 

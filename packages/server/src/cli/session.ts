@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ConfiguredGrant, createEngine, type Store, type Tools } from "@sallyport/engine";
+import { type ConfiguredGrant, createEngine, type Tools } from "@sallyport/engine";
+import type { Store } from "@sallyport/engine/ports";
 import type { Caller, Failure } from "@sallyport/protocol";
 import type { Command } from "commander";
 import { processEnvironment } from "../config/environment.ts";

@@ -1,4 +1,5 @@
-import { isUnspent, type Store, standingAt } from "@sallyport/engine";
+import { isUnspent, standingAt } from "@sallyport/engine/host";
+import type { Store } from "@sallyport/engine/ports";
 import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
 import { askHere } from "./ask-here.ts";
 import { questionText } from "./commands/approvals-look.ts";

@@ -1,4 +1,4 @@
-import { TIERS } from "@sallyport/engine";
+import { TIERS } from "@sallyport/engine/ports";
 import { ON_APPROVAL, RISKS } from "@sallyport/protocol";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-import { redact } from "@sallyport/engine";
+import { redact } from "@sallyport/engine/host";
 import { isJsonObject, type JsonObject, nearestName } from "@sallyport/protocol";
 import { choicesOf, itemsOf, namedOf, propertiesOf } from "./schema-tree.ts";
 

@@ -1,4 +1,5 @@
-import { createEngine, createMemoryStore, createSchemaCompiler, defineTool } from "@sallyport/engine";
+import { createEngine, createMemoryStore, defineTool } from "@sallyport/engine";
+import { createSchemaCompiler } from "@sallyport/engine/host";
 import type { ToolContext } from "@sallyport/engine/ports";
 import type { ToolManifest } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";

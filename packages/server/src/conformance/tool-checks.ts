@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { createSchemaCompiler, type Engine, lifecycleAt, lintSchema } from "@sallyport/engine";
+import { type Engine, lintSchema } from "@sallyport/engine";
+import { createSchemaCompiler, lifecycleAt } from "@sallyport/engine/host";
 import type { ErrorReport, Implementation, ToolRecord } from "@sallyport/engine/ports";
 import {
   type CallAnswer,

@@ -5,10 +5,9 @@ import {
   createMemoryStore,
   createThreadRunner,
   grantAuthority,
-  type SandboxOffer,
-  type Store,
   verifyChain,
 } from "@sallyport/engine";
+import type { SandboxOffer, Store } from "@sallyport/engine/ports";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { configuredKeys } from "../keys/index.ts";

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import { createEngine, defineTool, type Engine, grantAuthority, type Store } from "@sallyport/engine";
+import { createEngine, defineTool, type Engine, grantAuthority } from "@sallyport/engine";
+import type { Store } from "@sallyport/engine/ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EventPublisher } from "./event-publisher.ts";
 

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { createJsonlSink } from "@sallyport/adapters/file";
-import { relayOutbox, type Store } from "@sallyport/engine";
+import { relayOutbox } from "@sallyport/engine";
+import type { Store } from "@sallyport/engine/ports";
 import type { FromPublisher, PublisherPlace, ToPublisher } from "./publisher-messages.ts";
 
 interface Publishing {

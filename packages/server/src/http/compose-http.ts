@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { RefusalBudget, systemClock, uuidV7 } from "@sallyport/engine";
+import { systemClock, uuidV7 } from "@sallyport/engine";
+import { RefusalBudget } from "@sallyport/engine/host";
 import { entryOf, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";

@@ -1,4 +1,5 @@
-import type { ApprovalPass, TokenClaims } from "@sallyport/engine";
+import type { ApprovalPass } from "@sallyport/engine/host";
+import type { TokenClaims } from "@sallyport/engine/ports";
 
 /** Who a request comes from, as far as this door could make sure. */
 export type Principal =

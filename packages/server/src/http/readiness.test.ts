@@ -1,4 +1,5 @@
-import { createMemoryStore, type SandboxOffer } from "@sallyport/engine";
+import { createMemoryStore } from "@sallyport/engine";
+import type { SandboxOffer } from "@sallyport/engine/ports";
 import { describe, expect, it, vi } from "vitest";
 import { diskCheck, sandboxCheck, storeCheck } from "./readiness.ts";
 

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import type { SandboxOffer } from "@sallyport/engine";
+import type { SandboxOffer } from "@sallyport/engine/ports";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { ReadinessCheck } from "./routes/index.ts";
 

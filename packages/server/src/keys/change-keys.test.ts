@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { APPROVAL_ISSUER } from "@sallyport/engine";
+import { APPROVAL_ISSUER } from "@sallyport/engine/host";
 import { isFailure } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { KeyRoom, passes, tokenBy } from "./fixtures/key-room.ts";

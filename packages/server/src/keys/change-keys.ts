@@ -2,7 +2,7 @@ import { generateKeyPair, type KeyObject } from "node:crypto";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { thumbprint } from "@sallyport/engine";
+import { thumbprint } from "@sallyport/engine/host";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { ensureGrantsKey } from "./grants-key.ts";
 import { type ListedKey, publicKeysSoFar, writePublicKeys } from "./jwks-file.ts";

@@ -1,13 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, extname } from "node:path";
-import {
-  APPROVAL_ISSUER,
-  type KeySet,
-  keySetOf,
-  keysFromJwks,
-  keysFromPem,
-  type VerificationKey,
-} from "@sallyport/engine";
+import { type KeySet, keySetOf, keysFromJwks, keysFromPem, type VerificationKey } from "@sallyport/engine";
+import { APPROVAL_ISSUER } from "@sallyport/engine/host";
 import { type Failure, isFailure, parseJson } from "@sallyport/protocol";
 import { keyTrouble, reasonOf } from "./key-files.ts";
 import { HOUSE_ISSUER } from "./signing-keys.ts";

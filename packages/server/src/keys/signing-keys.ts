@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
-import { APPROVAL_ISSUER, type KeySet, keySetOf, keysFromJwks, type SigningKey } from "@sallyport/engine";
+import { type KeySet, keySetOf, keysFromJwks, type SigningKey } from "@sallyport/engine";
+import { APPROVAL_ISSUER } from "@sallyport/engine/host";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { readGrantsKey } from "./grants-key.ts";
 import { readPublicKeys } from "./jwks-file.ts";

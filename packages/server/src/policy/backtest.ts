@@ -1,11 +1,6 @@
-import {
-  type CallRecord,
-  completeCall,
-  type Effect,
-  type PolicyRequest,
-  type PolicyVerdict,
-  type ResolvedTool,
-} from "@sallyport/engine";
+import type { ResolvedTool } from "@sallyport/engine";
+import { completeCall, type Effect } from "@sallyport/engine/host";
+import type { CallRecord, PolicyRequest, PolicyVerdict } from "@sallyport/engine/ports";
 import { recordedCall } from "./call-facts.ts";
 
 type Decide = (request: PolicyRequest) => PolicyVerdict;

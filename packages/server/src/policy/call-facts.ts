@@ -1,4 +1,6 @@
-import { type CallRecord, type PartialCall, type ResolvedTool, unheldInProcess } from "@sallyport/engine";
+import type { ResolvedTool } from "@sallyport/engine";
+import { type PartialCall, unheldInProcess } from "@sallyport/engine/host";
+import type { CallRecord } from "@sallyport/engine/ports";
 import type { JsonValue } from "@sallyport/protocol";
 
 /** What is known of a call from the tool it goes to. */

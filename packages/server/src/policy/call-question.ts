@@ -1,5 +1,6 @@
 import type { Tools } from "@sallyport/engine";
-import { completeCall, type PartialCall, type PolicyRequest } from "@sallyport/engine";
+import { completeCall, type PartialCall } from "@sallyport/engine/host";
+import type { PolicyRequest } from "@sallyport/engine/ports";
 import {
   type Caller,
   type Failure,

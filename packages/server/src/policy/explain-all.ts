@@ -1,12 +1,6 @@
-import {
-  type CompiledPolicy,
-  type Explanation,
-  type Policy,
-  type PolicyRequest,
-  type PolicyVerdict,
-  type RuleExplanation,
-  strictest,
-} from "@sallyport/engine";
+import type { CompiledPolicy, Explanation } from "@sallyport/engine";
+import { type RuleExplanation, strictest } from "@sallyport/engine/host";
+import type { Policy, PolicyRequest, PolicyVerdict } from "@sallyport/engine/ports";
 import { type Output, visible } from "../cli/io.ts";
 import { decideNow } from "./in-force.ts";
 

@@ -1,13 +1,7 @@
 import { resolve } from "node:path";
-import {
-  type CompiledPolicy,
-  type Policy,
-  type PolicyRequest,
-  type PolicyVerdict,
-  type SrdOptions,
-  srdPolicy,
-  strictest,
-} from "@sallyport/engine";
+import { type CompiledPolicy, type SrdOptions, srdPolicy } from "@sallyport/engine";
+import { strictest } from "@sallyport/engine/host";
+import type { Policy, PolicyRequest, PolicyVerdict } from "@sallyport/engine/ports";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import { loadPolicyFile } from "./load-policy.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { completeCall } from "@sallyport/engine";
+import { completeCall } from "@sallyport/engine/host";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadPolicyFile } from "./load-policy.ts";

@@ -1,7 +1,8 @@
 import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { completeCall, MemoryBus } from "@sallyport/engine";
+import { MemoryBus } from "@sallyport/engine";
+import { completeCall } from "@sallyport/engine/host";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openPolicyFiles, PolicyFiles } from "./policy-files.ts";

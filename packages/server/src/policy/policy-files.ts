@@ -1,13 +1,8 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
-import {
-  type Bus,
-  type CompiledPolicy,
-  type Policy,
-  type PolicyRequest,
-  type PolicyVerdict,
-  strictest,
-} from "@sallyport/engine";
+import type { CompiledPolicy } from "@sallyport/engine";
+import { strictest } from "@sallyport/engine/host";
+import type { Bus, Policy, PolicyRequest, PolicyVerdict } from "@sallyport/engine/ports";
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
 import { loadPolicyFile } from "./load-policy.ts";
 

@@ -1,4 +1,4 @@
-import type { CallFilter, CallReader, CallRecord } from "@sallyport/engine";
+import type { CallFilter, CallReader, CallRecord } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { readMoment, recentCalls } from "./recent-calls.ts";
 

@@ -1,4 +1,4 @@
-import type { CallReader, CallRecord } from "@sallyport/engine";
+import type { CallReader, CallRecord } from "@sallyport/engine/ports";
 
 const PAGE = 1_000;
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,4 +1,5 @@
-import type { Bus, ConfiguredAuthority, ErrorHandler, Sandbox } from "@sallyport/engine";
+import type { ConfiguredAuthority } from "@sallyport/engine";
+import type { Bus, ErrorHandler, Sandbox } from "@sallyport/engine/ports";
 import type { LoadedConfig } from "../config/load.ts";
 
 /** Where a module's code is had from, and which code that was. */

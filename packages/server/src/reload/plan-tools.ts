@@ -1,12 +1,8 @@
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import {
-  type DefinedTool,
-  type Implementation,
-  isDefinedTool,
-  type ResolvedTool,
-  type Tools,
-} from "@sallyport/engine";
+import type { DefinedTool, ResolvedTool, Tools } from "@sallyport/engine";
+import { isDefinedTool } from "@sallyport/engine/host";
+import type { Implementation } from "@sallyport/engine/ports";
 import { type Failure, isFailure, type ToolManifest } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { configuredModules, type ModuleRunner } from "../tools/configured-modules.ts";

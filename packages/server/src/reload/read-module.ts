@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import type { ProcessProgram } from "@sallyport/engine";
+import type { ProcessProgram } from "@sallyport/engine/ports";
 import { type Failure, failure, type ToolManifest } from "@sallyport/protocol";
 
 /** A tool as its module has it, without its functions. */

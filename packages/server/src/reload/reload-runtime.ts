@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Engine, Implementation } from "@sallyport/engine";
+import type { Engine } from "@sallyport/engine";
+import type { Implementation } from "@sallyport/engine/ports";
 import { type Failure, failure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import {
   type ConfigReading,

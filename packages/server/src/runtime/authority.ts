@@ -4,18 +4,16 @@ import { createOpaPolicy } from "@sallyport/adapters/opa";
 import {
   type AgentProfile,
   type ApprovalRules,
-  type Bus,
   CapabilityTree,
   ConfiguredAuthority,
   type ConfiguredGrant,
   cachedPolicy,
-  type ErrorHandler,
   GrantIndex,
   type GrantSigner,
   hmacSigner,
-  type Policy,
   TokenChecker,
 } from "@sallyport/engine";
+import type { Bus, ErrorHandler, Policy } from "@sallyport/engine/ports";
 import { defined, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { SecretSource } from "@sallyport/engine";
+import type { SecretSource } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 

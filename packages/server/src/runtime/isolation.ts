@@ -5,14 +5,8 @@ import { openEgress } from "@sallyport/adapters/egress";
 import { createSandbox } from "@sallyport/adapters/sandbox";
 import { nodeRuntime } from "@sallyport/adapters/sandbox-runners";
 import { DEFAULT_DENIED, openWorkspaces } from "@sallyport/adapters/workspace";
-import {
-  createProcessRunner,
-  createScriptRunner,
-  type HostCredential,
-  type IsolationRules,
-  type Runner,
-  type Sandbox,
-} from "@sallyport/engine";
+import { createProcessRunner, createScriptRunner } from "@sallyport/engine";
+import type { HostCredential, IsolationRules, Runner, Sandbox } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { configuredSecrets } from "./configured-secrets.ts";

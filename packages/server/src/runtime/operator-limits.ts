@@ -1,4 +1,5 @@
-import { type AdmissionLimits, compilePatterns, type ToolRule } from "@sallyport/engine";
+import type { AdmissionLimits, ToolRule } from "@sallyport/engine";
+import { compilePatterns } from "@sallyport/engine/host";
 import { defined } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 
 /** Something a process that stays does again and again. */
 export interface PeriodicTask {

@@ -1,20 +1,14 @@
 import {
-  type Bus,
   type ConfiguredGrant,
   createEngine,
   createThreadRunner,
   DEFAULT_LIMITS,
   type Engine,
-  type ErrorHandler,
-  type Hook,
   MemoryBus,
-  type Meter,
-  type Policy,
   type RecoveryVerdict,
-  type Store,
   type TokenChecker,
-  type Tracer,
 } from "@sallyport/engine";
+import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sallyport/engine/ports";
 import type { Failure } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EventPublisher } from "../events/index.ts";

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import type { Engine, Store, Workspaces } from "@sallyport/engine";
+import type { Engine } from "@sallyport/engine";
+import type { Store, Workspaces } from "@sallyport/engine/ports";
 import type { LoadedConfig } from "../config/load.ts";
 import { EventPublisher } from "../events/index.ts";
 import { openWebhooks } from "../webhooks/open-webhooks.ts";

@@ -2,7 +2,8 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
-import { createMemoryStore, type Store } from "@sallyport/engine";
+import { createMemoryStore } from "@sallyport/engine";
+import type { Store } from "@sallyport/engine/ports";
 import type { Conversations } from "@sallyport/loop";
 import type { LoadedConfig } from "../config/load.ts";
 

@@ -1,5 +1,6 @@
 import { pathToFileURL } from "node:url";
-import type { DefinedTool, Engine, EngineOptions, Implementation, Sandbox } from "@sallyport/engine";
+import type { DefinedTool, Engine, EngineOptions } from "@sallyport/engine";
+import type { Implementation, Sandbox } from "@sallyport/engine/ports";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { configuredModules, type ModuleRunner } from "../tools/configured-modules.ts";

@@ -1,10 +1,6 @@
-import {
-  type Authority,
-  completeCall,
-  createSchemaCompiler,
-  type Engine,
-  type ResolvedTool,
-} from "@sallyport/engine";
+import type { Engine, ResolvedTool } from "@sallyport/engine";
+import { completeCall, createSchemaCompiler } from "@sallyport/engine/host";
+import type { Authority } from "@sallyport/engine/ports";
 import { type Caller, isFailure, isJsonObject, type JsonObject } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { toolFacts } from "../policy/call-facts.ts";

@@ -1,4 +1,4 @@
-import { createSchemaCompiler } from "@sallyport/engine";
+import { createSchemaCompiler } from "@sallyport/engine/host";
 import { describe, expect, it } from "vitest";
 import { sampleInput } from "./sample-input.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EventEmitter } from "node:events";
-import type { Drained } from "@sallyport/engine";
+import type { Drained } from "@sallyport/engine/host";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { Logger } from "pino";
 import { processEnvironment } from "../config/environment.ts";

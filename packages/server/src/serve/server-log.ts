@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { redactLog, redactText } from "@sallyport/engine";
+import { redactLog, redactText } from "@sallyport/engine/host";
 import { isJsonObject, type JsonValue, parseJsonObject } from "@sallyport/protocol";
 import { type Logger, pino } from "pino";
 import { visible } from "../cli/io.ts";

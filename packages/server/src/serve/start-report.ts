@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Implementation, SandboxOffer } from "@sallyport/engine";
+import type { Implementation, SandboxOffer } from "@sallyport/engine/ports";
 import { type Caller, isFailure } from "@sallyport/protocol";
 import { isLoopback } from "../http/kernel/loopback.ts";
 import { SwitchedOffTools } from "../http/switched-off-tools.ts";

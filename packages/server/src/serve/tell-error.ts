@@ -1,4 +1,4 @@
-import type { ErrorReport } from "@sallyport/engine";
+import type { ErrorReport } from "@sallyport/engine/ports";
 import type { Logger } from "pino";
 
 /** What a tool does to itself: it threw, took too long, or went beyond a limit. */

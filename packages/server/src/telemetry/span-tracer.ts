@@ -7,7 +7,7 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import type { Attributes, Span, SpanOutcome, SpanStart, TraceContext, Tracer } from "@sallyport/engine";
+import type { Attributes, Span, SpanOutcome, SpanStart, TraceContext, Tracer } from "@sallyport/engine/ports";
 import { readTraceparent } from "./traceparent.ts";
 
 /** The engine's tracer over an OpenTelemetry one. */

@@ -1,5 +1,6 @@
 import { pathToFileURL } from "node:url";
-import { type DefinedTool, isDefinedTool } from "@sallyport/engine";
+import type { DefinedTool } from "@sallyport/engine";
+import { isDefinedTool } from "@sallyport/engine/host";
 import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 
 export interface LoadedModule {

@@ -20,8 +20,8 @@ import {
   decodeManifest,
   type ReadManifests,
   readManifests,
-  type Sandbox,
-} from "@sallyport/engine";
+} from "@sallyport/engine/host";
+import type { Sandbox } from "@sallyport/engine/ports";
 import {
   type Failure,
   failure,

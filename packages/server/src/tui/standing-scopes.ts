@@ -1,4 +1,5 @@
-import type { AlwaysAllow, Tier } from "@sallyport/engine";
+import type { AlwaysAllow } from "@sallyport/engine";
+import type { Tier } from "@sallyport/engine/ports";
 import type { Question } from "@sallyport/loop";
 import { isRisky } from "./question-text.ts";
 

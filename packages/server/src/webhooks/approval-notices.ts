@@ -1,5 +1,6 @@
 import type { WebhookSender } from "@sallyport/adapters/webhook";
-import { type ApprovalPass, type Bus, type Clock, type Random, timerMs } from "@sallyport/engine";
+import { type ApprovalPass, timerMs } from "@sallyport/engine/host";
+import type { Bus, Clock, Random } from "@sallyport/engine/ports";
 import { NOTICE_WAITS_MS } from "./backoff.ts";
 import { isWebChannel } from "./notice.ts";
 import { NoticeBox, type WaitingNotice } from "./notice-box.ts";

@@ -1,4 +1,4 @@
-import type { Random } from "@sallyport/engine";
+import type { Random } from "@sallyport/engine/ports";
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
 

@@ -1,4 +1,5 @@
-import { type CallRecord, givenId } from "@sallyport/engine";
+import { givenId } from "@sallyport/engine/host";
+import type { CallRecord } from "@sallyport/engine/ports";
 import { invokeResponse } from "@sallyport/protocol";
 
 /**

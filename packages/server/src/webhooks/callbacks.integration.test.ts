@@ -1,4 +1,4 @@
-import { tenantId } from "@sallyport/engine";
+import { tenantId } from "@sallyport/engine/host";
 import { failedClosing, newCallId } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";

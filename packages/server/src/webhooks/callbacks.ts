@@ -1,5 +1,5 @@
 import type { WebhookSender } from "@sallyport/adapters/webhook";
-import type { Callback, CallRecord, Clock, Random, Store } from "@sallyport/engine";
+import type { Callback, CallRecord, Clock, Random, Store } from "@sallyport/engine/ports";
 import { CALLBACK_WAITS_MS } from "./backoff.ts";
 import { callbackBody } from "./callback-body.ts";
 import { deliverCallback } from "./deliver-callback.ts";

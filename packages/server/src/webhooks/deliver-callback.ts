@@ -1,5 +1,6 @@
 import type { Delivery, WebhookSender } from "@sallyport/adapters/webhook";
-import { type Callback, type CallRecord, type Clock, givenId, type Store, tenantId } from "@sallyport/engine";
+import { givenId, tenantId } from "@sallyport/engine/host";
+import type { Callback, CallRecord, Clock, Store } from "@sallyport/engine/ports";
 import { type Backoff, waitAfter } from "./backoff.ts";
 import { hostOf, type WebhookLog } from "./webhook-log.ts";
 

@@ -8,11 +8,9 @@ import {
   grantAuthority,
   keySetOf,
   MemoryBus,
-  mintApprovalToken,
-  readApprovalToken,
   systemClock,
-  tenantId,
 } from "@sallyport/engine";
+import { mintApprovalToken, readApprovalToken, tenantId } from "@sallyport/engine/host";
 import { isFailure } from "@sallyport/protocol";
 import { expect, it } from "vitest";
 import { LogLines } from "./fixtures/callback-rig.ts";

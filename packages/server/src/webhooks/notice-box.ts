@@ -1,5 +1,5 @@
 import type { Delivery, WebhookSender } from "@sallyport/adapters/webhook";
-import type { ApprovalRecord, Clock } from "@sallyport/engine";
+import type { ApprovalRecord, Clock } from "@sallyport/engine/ports";
 import { type Backoff, waitAfter } from "./backoff.ts";
 import { type Notice, type NoticeStyle, noticeBody, noticeId } from "./notice.ts";
 import type { Due } from "./rounds.ts";

@@ -1,4 +1,4 @@
-import type { ApprovalPass } from "@sallyport/engine";
+import type { ApprovalPass } from "@sallyport/engine/host";
 import { sampleApproval } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { isWebChannel, noticeBody, noticeId } from "./notice.ts";

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import type { ApprovalPass, ApprovalRecord } from "@sallyport/engine";
+import type { ApprovalPass } from "@sallyport/engine/host";
+import type { ApprovalRecord } from "@sallyport/engine/ports";
 import { hostOf } from "./webhook-log.ts";
 
 /** How a notice is written. */

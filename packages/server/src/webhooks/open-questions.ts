@@ -1,10 +1,5 @@
-import {
-  type ApprovalFilter,
-  type ApprovalRecord,
-  type Clock,
-  levelAt,
-  levelEndsAt,
-} from "@sallyport/engine";
+import { levelAt, levelEndsAt } from "@sallyport/engine/host";
+import type { ApprovalFilter, ApprovalRecord, Clock } from "@sallyport/engine/ports";
 
 /** Where approvals are read; past their time they are shown as expired. */
 export interface Approvals {

@@ -1,5 +1,6 @@
 import { createWebhookSender, refuseCallbackUrl } from "@sallyport/adapters/webhook";
-import { type ApprovalPass, mintApprovalToken, systemClock } from "@sallyport/engine";
+import { systemClock } from "@sallyport/engine";
+import { type ApprovalPass, mintApprovalToken } from "@sallyport/engine/host";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys } from "../keys/index.ts";

@@ -1,4 +1,5 @@
-import { type Clock, timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
+import type { Clock } from "@sallyport/engine/ports";
 import { Slots } from "./slots.ts";
 import { hostOf } from "./webhook-log.ts";
 

@@ -1,4 +1,4 @@
-import type { AgentBounds, SandboxLimits, SandboxOrder } from "@sallyport/engine";
+import type { AgentBounds, SandboxLimits, SandboxOrder } from "@sallyport/engine/ports";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { beyondBounds, coversHost } from "./beyond-bounds.ts";

@@ -1,4 +1,4 @@
-import type { AgentBounds, SandboxLimits, SandboxOrder } from "@sallyport/engine";
+import type { AgentBounds, SandboxLimits, SandboxOrder } from "@sallyport/engine/ports";
 import { type Failure, failure } from "@sallyport/protocol";
 import { boundMode } from "./bound-mode.ts";
 

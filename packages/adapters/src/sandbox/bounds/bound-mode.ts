@@ -1,4 +1,4 @@
-import type { AgentBounds } from "@sallyport/engine";
+import type { AgentBounds } from "@sallyport/engine/ports";
 import { isWithin } from "../plan/paths.ts";
 
 /** How the agent may use a path: what its closest rule says; undefined when no rule is about it. */

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { AgentBounds } from "@sallyport/engine";
+import type { AgentBounds } from "@sallyport/engine/ports";
 import { boundMode } from "../bounds/bound-mode.ts";
 import { findProgram } from "../host/find-program.ts";
 import { isWithin } from "../plan/paths.ts";

@@ -1,4 +1,4 @@
-import type { SandboxOrder } from "@sallyport/engine";
+import type { SandboxOrder } from "@sallyport/engine/ports";
 import { GUEST } from "../plan/guest-paths.ts";
 
 /** Where the forwarder listens inside, in front of the egress proxy. */

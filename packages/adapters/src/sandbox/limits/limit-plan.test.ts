@@ -1,4 +1,4 @@
-import type { SandboxLimits } from "@sallyport/engine";
+import type { SandboxLimits } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { agentGroupLimits, limitPlan, runGroupLimits } from "./limit-plan.ts";
 

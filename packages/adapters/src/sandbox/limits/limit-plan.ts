@@ -1,4 +1,4 @@
-import type { AgentBounds, SandboxLimits } from "@sallyport/engine";
+import type { AgentBounds, SandboxLimits } from "@sallyport/engine/ports";
 import type { Enforcement, LimitName } from "@sallyport/protocol";
 import type { GroupLimits } from "../cgroup/index.ts";
 

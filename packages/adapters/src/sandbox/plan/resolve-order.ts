@@ -1,5 +1,5 @@
 import { lstatSync, realpathSync, statSync } from "node:fs";
-import type { SandboxMount, SandboxOrder } from "@sallyport/engine";
+import type { SandboxMount, SandboxOrder } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { beyondBounds } from "../bounds/beyond-bounds.ts";
 import type { HostUser } from "../launcher/index.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import type { SandboxOffer, SandboxProcess } from "@sallyport/engine";
+import type { SandboxOffer, SandboxProcess } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { Backend, BackendLook } from "../run/backend.ts";
 

@@ -1,5 +1,5 @@
 import { readlinkSync } from "node:fs";
-import type { SandboxOrder, WorkspaceView } from "@sallyport/engine";
+import type { SandboxOrder, WorkspaceView } from "@sallyport/engine/ports";
 import type { IsolationLevel } from "@sallyport/protocol";
 import { GUEST } from "../plan/guest-paths.ts";
 

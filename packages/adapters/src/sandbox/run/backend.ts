@@ -1,4 +1,4 @@
-import type { AgentBounds } from "@sallyport/engine";
+import type { AgentBounds } from "@sallyport/engine/ports";
 import type { Isolation, IsolationLevel } from "@sallyport/protocol";
 import type { SandboxHost } from "../host/sandbox-host.ts";
 import type { SandboxPlan } from "../plan/sandbox-plan.ts";

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import type { SandboxLimits } from "@sallyport/engine";
+import type { SandboxLimits } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import type { LauncherEnd } from "../launcher/index.ts";
 import { type EndFacts, endingOf } from "./run-sandbox.ts";

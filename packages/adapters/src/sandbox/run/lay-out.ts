@@ -1,5 +1,5 @@
 import { chownSync, statSync } from "node:fs";
-import type { SandboxOrder } from "@sallyport/engine";
+import type { SandboxOrder } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { boundMode } from "../bounds/bound-mode.ts";
 import type { SandboxHost } from "../host/sandbox-host.ts";

@@ -1,6 +1,6 @@
 import { chmod, lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { SandboxOrder, WorkspaceView } from "@sallyport/engine";
+import type { SandboxOrder, WorkspaceView } from "@sallyport/engine/ports";
 import { type Enforcement, failure, SallyportError } from "@sallyport/protocol";
 import type { RunGroup } from "../cgroup/index.ts";
 import { baseEnvironment, PROXY_PORT, proxyEnvironment } from "../environment/index.ts";

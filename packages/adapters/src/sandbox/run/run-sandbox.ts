@@ -7,7 +7,7 @@ import type {
   SandboxLimits,
   SandboxOrder,
   SandboxProcess,
-} from "@sallyport/engine";
+} from "@sallyport/engine/ports";
 import type { Isolation, LimitName, Violation } from "@sallyport/protocol";
 import type { GroupReadings } from "../cgroup/index.ts";
 import { type LauncherEnd, type RefusedSyscall, type Supervised, supervise } from "../launcher/index.ts";

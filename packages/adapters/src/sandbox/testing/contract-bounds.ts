@@ -1,6 +1,6 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { AgentBounds } from "@sallyport/engine";
+import type { AgentBounds } from "@sallyport/engine/ports";
 import { expect, it } from "vitest";
 import { inOpenFolder, MIB, makeView, type OpenSandbox, ran, sampleOrder } from "./sandbox-fixture.ts";
 

@@ -3,7 +3,13 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { Sandbox, SandboxEnd, SandboxLimits, SandboxOrder, WorkspaceView } from "@sallyport/engine";
+import type {
+  Sandbox,
+  SandboxEnd,
+  SandboxLimits,
+  SandboxOrder,
+  WorkspaceView,
+} from "@sallyport/engine/ports";
 import type { IsolationLevel } from "@sallyport/protocol";
 
 /** A sandbox under test and the level it is to keep. */

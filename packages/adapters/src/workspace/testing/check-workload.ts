@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { FileCommit, Undone } from "@sallyport/engine";
+import type { FileCommit, Undone } from "@sallyport/engine/ports";
 import { openWorkspaces, type WorkspacesOptions } from "../index.ts";
 import { removeTree } from "../remove-tree.ts";
 import { type FileOp, performAll } from "./file-ops.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { FileStaging, WorkspaceView } from "@sallyport/engine";
+import type { FileStaging, WorkspaceView } from "@sallyport/engine/ports";
 import { findLauncher, superviseArgv } from "../../sandbox/launcher/index.ts";
 import { type FileOp, perform, performAll } from "./file-ops.ts";
 

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import type { FileStaging, WorkspaceRules, Workspaces } from "@sallyport/engine";
+import type { FileStaging, WorkspaceRules, Workspaces } from "@sallyport/engine/ports";
 import { openWorkspaces, type WorkspacesOptions } from "../index.ts";
 import { type FileOp, perform } from "./file-ops.ts";
 import type { ViewWorker } from "./view-workers.ts";

@@ -1,4 +1,5 @@
-import type { AlwaysAllow, ApprovalRecord, ArgumentPattern, Store } from "@sallyport/engine";
+import type { AlwaysAllow } from "@sallyport/engine";
+import type { ApprovalRecord, ArgumentPattern, Store } from "@sallyport/engine/ports";
 import {
   type CallAnswer,
   type Failure,

@@ -1,12 +1,5 @@
-import {
-  type ApprovalRecord,
-  type ApprovalState,
-  isFinal,
-  levelAt,
-  levelEndsAt,
-  type Store,
-  standingAt,
-} from "@sallyport/engine";
+import { isFinal, levelAt, levelEndsAt, standingAt } from "@sallyport/engine/host";
+import type { ApprovalRecord, ApprovalState, Store } from "@sallyport/engine/ports";
 import { type FileEffects, failure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { relativeText } from "../duration-text.ts";

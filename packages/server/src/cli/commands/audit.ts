@@ -1,18 +1,16 @@
 import { accessSync, constants, createReadStream } from "node:fs";
 import { resolve } from "node:path";
+import { type ChainReport, verifyChain } from "@sallyport/engine";
+import { GENESIS } from "@sallyport/engine/chain";
 import {
-  type AuditLink,
   auditEntries,
-  type ChainReport,
   closingLine,
   ExportCheck,
   type ExportedChain,
   type ExportReport,
   exportEntry,
-  GENESIS,
-  type Store,
-  verifyChain,
-} from "@sallyport/engine";
+} from "@sallyport/engine/host";
+import type { AuditLink, Store } from "@sallyport/engine/ports";
 import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";

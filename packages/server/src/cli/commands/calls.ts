@@ -1,4 +1,5 @@
-import type { CallFilter, CallRecord, RecoveryVerdict } from "@sallyport/engine";
+import type { RecoveryVerdict } from "@sallyport/engine";
+import type { CallFilter, CallRecord } from "@sallyport/engine/ports";
 import { failure, INVOCATION_FILTERS, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type EngineAccess, reachDesk } from "../../desk/index.ts";

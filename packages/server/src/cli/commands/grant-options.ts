@@ -1,4 +1,4 @@
-import type { GrantCondition, GrantConstraint, Grantee } from "@sallyport/engine";
+import type { GrantCondition, GrantConstraint, Grantee } from "@sallyport/engine/ports";
 import { failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { type Command, InvalidArgumentError } from "commander";
 import { parseLength } from "../parse-length.ts";

@@ -1,4 +1,4 @@
-import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine";
+import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine/ports";
 import { relativeText } from "../duration-text.ts";
 import { table, visible } from "../io.ts";
 

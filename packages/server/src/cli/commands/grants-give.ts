@@ -1,4 +1,4 @@
-import type { CapabilityGrant, GrantConstraint, GrantRecord } from "@sallyport/engine";
+import type { CapabilityGrant, GrantConstraint, GrantRecord } from "@sallyport/engine/ports";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import type { EngineAccess } from "../../desk/index.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine";
+import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

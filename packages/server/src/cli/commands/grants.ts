@@ -1,4 +1,4 @@
-import type { GrantRecord } from "@sallyport/engine";
+import type { GrantRecord } from "@sallyport/engine/ports";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, Option } from "commander";
 import { type Io, visible } from "../io.ts";

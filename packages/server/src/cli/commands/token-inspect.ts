@@ -1,4 +1,4 @@
-import { type CheckReport, inspectToken, type TokenInspection } from "@sallyport/engine";
+import { type CheckReport, inspectToken, type TokenInspection } from "@sallyport/engine/host";
 import { isFailure, type JsonObject, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { configuredKeys, tokenRulesOf } from "../../keys/index.ts";

@@ -1,4 +1,6 @@
-import { inspectToken, type Revocation, type TokenRules } from "@sallyport/engine";
+import type { TokenRules } from "@sallyport/engine";
+import { inspectToken } from "@sallyport/engine/host";
+import type { Revocation } from "@sallyport/engine/ports";
 import { failure, isFailure, type JsonValue, SallyportError, TOKEN_NAME } from "@sallyport/protocol";
 import { Command } from "commander";
 import { tokenRulesOf } from "../../keys/index.ts";

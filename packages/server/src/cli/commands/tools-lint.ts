@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createSchemaCompiler, decodeManifest, lintSchema, type SchemaFinding } from "@sallyport/engine";
+import { lintSchema, type SchemaFinding } from "@sallyport/engine";
+import { createSchemaCompiler, decodeManifest } from "@sallyport/engine/host";
 import { failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { Command } from "commander";
 import type { LoadedConfig } from "../../config/load.ts";

@@ -1,4 +1,5 @@
-import { lifecycleAt, type ToolRecord } from "@sallyport/engine";
+import { lifecycleAt } from "@sallyport/engine/host";
+import type { ToolRecord } from "@sallyport/engine/ports";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import type { EngineAccess } from "../../desk/index.ts";

@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
-import { lifecycleAt, type Quarantine, type ToolRecord, type Tools } from "@sallyport/engine";
+import type { Tools } from "@sallyport/engine";
+import { lifecycleAt } from "@sallyport/engine/host";
+import type { Quarantine, ToolRecord } from "@sallyport/engine/ports";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { implementationOf } from "../../runtime/tools.ts";

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { keySetOf, type MintClaims, mintApprovalToken, mintToken, TokenChecker } from "@sallyport/engine";
+import { keySetOf, type MintClaims, mintToken, TokenChecker } from "@sallyport/engine";
+import { mintApprovalToken } from "@sallyport/engine/host";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Principal } from "../principal.ts";

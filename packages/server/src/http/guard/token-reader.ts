@@ -1,10 +1,5 @@
-import {
-  APPROVAL_ISSUER,
-  type KeySet,
-  readApprovalToken,
-  type TokenChecker,
-  type TokenQuery,
-} from "@sallyport/engine";
+import type { KeySet, TokenChecker } from "@sallyport/engine";
+import { APPROVAL_ISSUER, readApprovalToken, type TokenQuery } from "@sallyport/engine/host";
 import { type Failure, failure, isFailure, type JsonObject, parseJsonObject } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 

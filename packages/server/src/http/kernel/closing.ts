@@ -1,4 +1,4 @@
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import type { BuiltDoor } from "./build-door.ts";
 import type { DoorSettings } from "./door-settings.ts";
 

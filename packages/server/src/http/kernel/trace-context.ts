@@ -1,6 +1,6 @@
-import type { TraceContext } from "@sallyport/engine";
+import type { TraceContext } from "@sallyport/engine/ports";
 
-export type { TraceContext } from "@sallyport/engine";
+export type { TraceContext } from "@sallyport/engine/ports";
 
 const PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
 const ZEROES = /^0+$/;

@@ -1,4 +1,6 @@
-import { type AlwaysAllow, type ApprovalRecord, levelAt } from "@sallyport/engine";
+import type { AlwaysAllow } from "@sallyport/engine";
+import { levelAt } from "@sallyport/engine/host";
+import type { ApprovalRecord } from "@sallyport/engine/ports";
 import {
   type AlwaysMessage,
   approvalField,

@@ -1,4 +1,5 @@
-import { type ApprovalRecord, isFinal, levelAt, mintApprovalToken } from "@sallyport/engine";
+import { isFinal, levelAt, mintApprovalToken } from "@sallyport/engine/host";
+import type { ApprovalRecord } from "@sallyport/engine/ports";
 import {
   type ApprovalTokenRequest,
   type ApprovalTokenResponse,

@@ -1,4 +1,5 @@
-import { type ApprovalRecord, type ApprovalStanding, levelAt } from "@sallyport/engine";
+import { levelAt } from "@sallyport/engine/host";
+import type { ApprovalRecord, ApprovalStanding } from "@sallyport/engine/ports";
 import { type ApprovalMessage, defined } from "@sallyport/protocol";
 import { iso } from "./iso-time.ts";
 

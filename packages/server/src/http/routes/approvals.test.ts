@@ -1,5 +1,7 @@
 import { createPublicKey } from "node:crypto";
-import { APPROVAL_ISSUER, type Authority, hmacSigner, keySetOf, readApprovalToken } from "@sallyport/engine";
+import { hmacSigner, keySetOf } from "@sallyport/engine";
+import { APPROVAL_ISSUER, readApprovalToken } from "@sallyport/engine/host";
+import type { Authority } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import type { Principal } from "../principal.ts";
 import { agent, OPERATOR, refusal, refused } from "./fixtures/ask.ts";

@@ -1,4 +1,4 @@
-import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "@sallyport/engine";
+import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "@sallyport/engine/ports";
 import {
   type ApprovalListQuery,
   type ApprovalListResponse,

@@ -1,4 +1,5 @@
-import { type ChainReport, exportEntry, verifyChain } from "@sallyport/engine";
+import { type ChainReport, verifyChain } from "@sallyport/engine";
+import { exportEntry } from "@sallyport/engine/host";
 import {
   type AuditChain,
   type AuditPage,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CallStanding, type NumberedNews, timerMs } from "@sallyport/engine";
+import type { CallStanding, NumberedNews } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import { type CallStatus, defined, type InvocationEvents } from "@sallyport/protocol";
 import { type Place, RECORD_EPOCH } from "./event-place.ts";
 import { wholePercent } from "./invocation-views.ts";

@@ -1,4 +1,5 @@
-import type { CallRequest, TraceContext } from "@sallyport/engine";
+import type { CallRequest } from "@sallyport/engine";
+import type { TraceContext } from "@sallyport/engine/ports";
 import { type Caller, type CallOrder, failure, SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import type { Asked } from "../route.ts";

@@ -1,4 +1,4 @@
-import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine";
+import type { CapabilityGrant, GrantRecord, StandingGrant } from "@sallyport/engine/ports";
 import {
   type CapabilityGrantMessage,
   defined,

@@ -1,4 +1,4 @@
-import { timerMs } from "@sallyport/engine";
+import { timerMs } from "@sallyport/engine/host";
 import {
   healthResponseField,
   type ReadinessFinding,

@@ -1,4 +1,5 @@
-import type { CallRecord, CallStanding, ClosedWith } from "@sallyport/engine";
+import type { CallStanding } from "@sallyport/engine";
+import type { CallRecord, ClosedWith } from "@sallyport/engine/ports";
 import {
   type CallAnswer,
   type CallStatus,

@@ -1,4 +1,6 @@
-import { type CallFilter, type CallStanding, givenId } from "@sallyport/engine";
+import type { CallStanding } from "@sallyport/engine";
+import { givenId } from "@sallyport/engine/host";
+import type { CallFilter } from "@sallyport/engine/ports";
 import {
   acceptedResponse,
   type CallAnswer,

@@ -1,4 +1,4 @@
-import type { ToolRecord } from "@sallyport/engine";
+import type { ToolRecord } from "@sallyport/engine/ports";
 import {
   type Failure,
   failure,

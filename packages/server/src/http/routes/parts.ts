@@ -1,18 +1,5 @@
-import type {
-  Approvals,
-  AuditReader,
-  Authority,
-  CallReader,
-  Clock,
-  Engine,
-  Grants,
-  Ids,
-  LiveFeed,
-  SigningKey,
-  Tier,
-  TokenRules,
-  Tools,
-} from "@sallyport/engine";
+import type { Approvals, Engine, Grants, LiveFeed, SigningKey, TokenRules, Tools } from "@sallyport/engine";
+import type { AuditReader, Authority, CallReader, Clock, Ids, Tier } from "@sallyport/engine/ports";
 import type { Caller, Failure, JsonObject } from "@sallyport/protocol";
 import type { OutlineReader } from "../../runtime/store.ts";
 import type { Principal } from "../principal.ts";

@@ -1,4 +1,4 @@
-import { createSchemaCompiler, decodeManifest } from "@sallyport/engine";
+import { createSchemaCompiler, decodeManifest } from "@sallyport/engine/host";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { searchTools } from "./search-tools.ts";

@@ -1,4 +1,6 @@
-import { type Authority, grantAuthority, tenantId } from "@sallyport/engine";
+import { grantAuthority } from "@sallyport/engine";
+import { tenantId } from "@sallyport/engine/host";
+import type { Authority } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
 import { agent, OPERATOR, refusal } from "./fixtures/ask.ts";
 import { GRANTS, SUM } from "./fixtures/door.ts";

@@ -1,4 +1,4 @@
-import { inspectToken } from "@sallyport/engine";
+import { inspectToken } from "@sallyport/engine/host";
 import {
   isFailure,
   type JsonValue,

@@ -1,4 +1,5 @@
-import { lifecycleAt, type Retirement, type ToolRecord } from "@sallyport/engine";
+import { lifecycleAt } from "@sallyport/engine/host";
+import type { Retirement, ToolRecord } from "@sallyport/engine/ports";
 import {
   defined,
   isFailure,

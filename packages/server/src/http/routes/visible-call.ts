@@ -1,4 +1,5 @@
-import { type CallStanding, givenId, tenantId } from "@sallyport/engine";
+import type { CallStanding } from "@sallyport/engine";
+import { givenId, tenantId } from "@sallyport/engine/host";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import type { Reply } from "../route.ts";
