@@ -8,33 +8,20 @@ export interface Summary {
   p99: number;
 }
 
-/** How many readings of one histogram are kept for its percentiles; the newest win. */
+/** How many readings of one series are kept for its percentiles; the newest win. */
 const WINDOW = 4_096;
 
 /** Counters and percentiles in this process: enough to see how calls fare without any service. */
 export class MemoryMeter implements Meter {
-  readonly #counters = new Map<string, number>();
-  readonly #histograms = new Map<string, Readings>();
+  readonly #instruments = new Map<string, Map<string, Series>>();
   readonly #gauges = new Map<string, Set<GaugeReader>>();
 
   createCounter(name: string) {
-    return {
-      add: (value: number, attributes: Attributes = {}) => {
-        const key = series(name, attributes);
-        this.#counters.set(key, (this.#counters.get(key) ?? 0) + value);
-      },
-    };
+    return { add: this.#recorder(name) };
   }
 
   createHistogram(name: string) {
-    const known = new WeakMap<Attributes, Readings>();
-    return {
-      record: (value: number, attributes: Attributes = {}) => {
-        const readings = known.get(attributes) ?? this.#readings(series(name, attributes));
-        known.set(attributes, readings);
-        readings.add(value);
-      },
-    };
+    return { record: this.#recorder(name) };
   }
 
   createObservableGauge(name: string) {
@@ -50,7 +37,7 @@ export class MemoryMeter implements Meter {
   reading(name: string, attributes: Attributes = {}): number | undefined {
     let sum: number | undefined;
     const observe = (value: number, given: Attributes = {}) => {
-      if (isSeriesOf(series(name, given), name, attributes)) sum = (sum ?? 0) + value;
+      if (includes(given, attributes)) sum = (sum ?? 0) + value;
     };
     for (const read of this.#gauges.get(name) ?? []) read({ observe });
     return sum;
@@ -58,50 +45,58 @@ export class MemoryMeter implements Meter {
 
   /** The counter's value, summed over every series whose attributes include these. */
   total(name: string, attributes: Attributes = {}): number {
-    let sum = 0;
-    for (const [key, value] of this.#counters) {
-      if (isSeriesOf(key, name, attributes)) sum += value;
-    }
-    return sum;
-  }
-
-  #readings(key: string): Readings {
-    const readings = this.#histograms.get(key) ?? new Readings();
-    this.#histograms.set(key, readings);
-    return readings;
+    const series = [...(this.#instruments.get(name)?.values() ?? [])];
+    return series
+      .filter((each) => includes(each.attributes, attributes))
+      .reduce((sum, each) => sum + each.sum, 0);
   }
 
   summary(name: string, attributes: Attributes = {}): Summary {
-    return (this.#histograms.get(series(name, attributes)) ?? new Readings()).summary();
+    return (this.#instruments.get(name)?.get(keyOf(attributes)) ?? new Series(attributes)).summary();
+  }
+
+  /** Takes readings of an instrument. The same object of attributes is looked up once. */
+  #recorder(name: string): (value: number, attributes?: Attributes) => void {
+    const all = this.#instruments.get(name) ?? new Map<string, Series>();
+    this.#instruments.set(name, all);
+    const known = new WeakMap<Attributes, Series>();
+    return (value, attributes = {}) => {
+      const series = known.get(attributes) ?? all.get(keyOf(attributes)) ?? new Series(attributes);
+      if (series.count === 0) all.set(keyOf(attributes), series);
+      known.set(attributes, series);
+      series.add(value);
+    };
   }
 }
 
-class Readings {
+/** The readings of one instrument with the same attributes. */
+class Series {
+  readonly attributes: Attributes;
   readonly #window: number[] = [];
-  #count = 0;
-  #sum = 0;
+  count = 0;
+  sum = 0;
+
+  constructor(attributes: Attributes) {
+    this.attributes = { ...attributes };
+  }
 
   add(value: number): void {
-    this.#window[this.#count % WINDOW] = value;
-    this.#count += 1;
-    this.#sum += value;
+    this.#window[this.count % WINDOW] = value;
+    this.count += 1;
+    this.sum += value;
   }
 
   summary(): Summary {
     const sorted = this.#window.toSorted((a, b) => a - b);
     const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
-    return { count: this.#count, sum: this.#sum, p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+    return { count: this.count, sum: this.sum, p50: at(0.5), p95: at(0.95), p99: at(0.99) };
   }
 }
 
-function series(name: string, attributes: Attributes): string {
-  const labels = Object.entries(attributes).map(([key, value]) => `${key}=${value}`);
-  return `${name}{${labels.sort().join(",")}}`;
+function keyOf(attributes: Attributes): string {
+  return JSON.stringify(Object.entries(attributes).sort());
 }
 
-function isSeriesOf(key: string, name: string, attributes: Attributes): boolean {
-  const [head, labels = ""] = key.split("{");
-  if (head !== name) return false;
-  const present = new Set(labels.slice(0, -1).split(","));
-  return Object.entries(attributes).every(([label, value]) => present.has(`${label}=${value}`));
+function includes(attributes: Attributes, wanted: Attributes): boolean {
+  return Object.entries(wanted).every(([name, value]) => attributes[name] === value);
 }

@@ -1,31 +1,26 @@
-import type { ApprovalFilter, ApprovalReader, ApprovalRecord } from "../ports/approvals.ts";
-import type { GrantReader, GrantRecord, GrantUse, Revocation, RevocationReader } from "../ports/grants.ts";
+import type { ApprovalReader, ApprovalRecord } from "../ports/approvals.ts";
+import type { GrantReader, GrantRecord, GrantUse } from "../ports/grants.ts";
 import type { Conflict, UnitOfWork } from "../ports/store.ts";
-
-interface RevisedWrite {
-  id: string;
-  record: { revision: number };
-  /** The revision the write was made on; undefined for a new record. */
-  expect?: number;
-}
+import { newestFirst } from "./calls.ts";
 
 /**
  * The first id whose write was made on an older revision; each write is taken to follow those before it. Throws when a
  * revision is not the one after what its write expects: a mistake of the writer, never a race.
  */
-function firstStale(
-  writes: readonly RevisedWrite[],
-  stored: (id: string) => number | undefined,
+function firstStale<Written extends { revision: number }>(
+  writes: readonly { record: Written; expect?: number }[],
+  idOf: (record: Written) => string,
+  stored: ReadonlyMap<string, { record: Written }>,
 ): string | undefined {
   const written = new Map<string, number>();
-  for (const { id, record, expect } of writes) {
-    const { revision } = record;
-    if (revision !== (expect ?? 0) + 1) {
-      const base = expect ?? "none";
-      throw new RangeError(`The write of ${id} on revision ${base} calls itself revision ${revision}.`);
+  for (const { record, expect } of writes) {
+    const id = idOf(record);
+    if (record.revision !== (expect ?? 0) + 1) {
+      const write = `The write of ${id} on revision ${expect ?? "none"}`;
+      throw new RangeError(`${write} calls itself revision ${record.revision}.`);
     }
-    if ((written.get(id) ?? stored(id)) !== expect) return id;
-    written.set(id, revision);
+    if ((written.get(id) ?? stored.get(id)?.record.revision) !== expect) return id;
+    written.set(id, record.revision);
   }
   return undefined;
 }
@@ -39,56 +34,40 @@ interface KeptApproval {
 }
 
 /** Approvals in the order they were first written, each with the order it was asked for as long as that is kept. */
-export class MemoryApprovals implements ApprovalReader {
+export class MemoryApprovals {
   readonly #approvals = new Map<string, KeptApproval>();
   readonly #byCall = new Map<string, string[]>();
 
+  readonly reader: ApprovalReader = {
+    get: async (approvalId) => structuredClone(this.#approvals.get(approvalId)?.record),
+    ofCall: (callId) => this.reader.get(this.#byCall.get(callId)?.at(-1) ?? ""),
+    order: async (approvalId) => this.#approvals.get(approvalId)?.order,
+    list: async ({ tenant, states, before, limit }) => {
+      const matching = newestFirst(this.#approvals, before)
+        .filter((kept) => tenant === undefined || kept.tenant === tenant)
+        .filter(({ record }) => states === undefined || states.includes(record.standing.state));
+      return matching.slice(0, Math.max(0, limit)).map(({ record }) => structuredClone(record));
+    },
+  };
+
   conflict({ approvals = [] }: UnitOfWork): Conflict | undefined {
-    const writes = approvals.map((write) => ({ ...write, id: write.record.approvalId }));
-    const approvalId = firstStale(writes, (id) => this.#approvals.get(id)?.record.revision);
+    const approvalId = firstStale(approvals, (record) => record.approvalId, this.#approvals);
     return approvalId === undefined ? undefined : { kind: "approval", approvalId };
   }
 
   write({ approvals = [] }: UnitOfWork): void {
-    for (const { record, order } of approvals) this.#put(record, order);
-  }
-
-  async get(approvalId: string): Promise<ApprovalRecord | undefined> {
-    return structuredClone(this.#approvals.get(approvalId)?.record);
-  }
-
-  async ofCall(callId: string): Promise<ApprovalRecord | undefined> {
-    return this.get(this.#byCall.get(callId)?.at(-1) ?? "");
-  }
-
-  async order(approvalId: string): Promise<string | undefined> {
-    return this.#approvals.get(approvalId)?.order;
-  }
-
-  /** Newest first in the order they came; nothing when `before` is not known. */
-  async list({ tenant, states, before, limit }: ApprovalFilter): Promise<ApprovalRecord[]> {
-    const newestFirst = [...this.#approvals].reverse();
-    const from = newestFirst.findIndex(([id]) => id === before) + 1;
-    if (before !== undefined && from === 0) return [];
-    const matching = newestFirst
-      .slice(from)
-      .map(([, kept]) => kept)
-      .filter((kept) => tenant === undefined || kept.tenant === tenant)
-      .filter(({ record }) => states === undefined || states.includes(record.standing.state));
-    return matching.slice(0, Math.max(0, limit)).map(({ record }) => structuredClone(record));
+    for (const { record, order } of approvals) {
+      const before = this.#approvals.get(record.approvalId);
+      const { callId, tenant } = before ?? record;
+      const kept = order === undefined ? before?.order : (order ?? undefined);
+      this.#approvals.set(record.approvalId, { callId, tenant, record, order: kept });
+      if (!before) this.#byCall.set(callId, [...(this.#byCall.get(callId) ?? []), record.approvalId]);
+    }
   }
 
   forgetCall(callId: string): void {
     for (const id of this.#byCall.get(callId) ?? []) this.#approvals.delete(id);
     this.#byCall.delete(callId);
-  }
-
-  #put(record: ApprovalRecord, order: string | null | undefined): void {
-    const before = this.#approvals.get(record.approvalId);
-    const { callId, tenant } = before ?? record;
-    const kept = order === undefined ? before?.order : (order ?? undefined);
-    this.#approvals.set(record.approvalId, { callId, tenant, record, order: kept });
-    if (!before) this.#byCall.set(callId, [...(this.#byCall.get(callId) ?? []), record.approvalId]);
   }
 }
 
@@ -99,27 +78,28 @@ interface KeptGrant {
 }
 
 /** Grants in the order they were issued. A use is counted in the record and is not a write: its revision stays. */
-export class MemoryGrants implements GrantReader {
+export class MemoryGrants {
   readonly #grants = new Map<string, KeptGrant>();
 
+  readonly reader: GrantReader = {
+    get: async (grantId) => structuredClone(this.#grants.get(grantId)?.record),
+    all: async () => [...this.#grants.values()].map(({ record }) => structuredClone(record)),
+  };
+
   conflict({ grants = [], grantUses = [] }: UnitOfWork): Conflict | undefined {
-    const writes = grants.map((write) => ({ ...write, id: write.record.grantId }));
-    const grantId = firstStale(writes, (id) => this.#grants.get(id)?.record.revision);
+    const grantId = firstStale(grants, (record) => record.grantId, this.#grants);
     return grantId === undefined ? this.#firstSpent(grantUses) : { kind: "grant", grantId };
   }
 
   write({ grants = [], grantUses = [], returnedUses = [] }: UnitOfWork): void {
     for (const { record } of grants) this.#put(record);
     for (const use of grantUses) this.#count(use);
-    for (const { grantId, callId } of returnedUses) this.#giveBack(grantId, callId);
-  }
-
-  async get(grantId: string): Promise<GrantRecord | undefined> {
-    return structuredClone(this.#grants.get(grantId)?.record);
-  }
-
-  async all(): Promise<GrantRecord[]> {
-    return [...this.#grants.values()].map(({ record }) => structuredClone(record));
+    for (const { grantId, callId } of returnedUses) {
+      const kept = this.#grants.get(grantId);
+      if (!kept) continue;
+      kept.record.uses = Math.max(0, kept.record.uses - 1);
+      kept.recent = kept.recent.filter((use) => use.callId !== callId);
+    }
   }
 
   /** The first use that its grant's limit does not allow any more. */
@@ -137,15 +117,12 @@ export class MemoryGrants implements GrantReader {
   }
 
   /** The counts of a grant that is there already stay as they are. */
-  #put(record: GrantRecord): void {
-    const before = this.#grants.get(record.grantId);
-    if (before) {
-      const { uses, lastUsedAt } = before.record;
-      record.uses = uses;
-      if (lastUsedAt === undefined) delete record.lastUsedAt;
-      else record.lastUsedAt = lastUsedAt;
-    }
-    this.#grants.set(record.grantId, { record, recent: before?.recent ?? [] });
+  #put(given: GrantRecord): void {
+    const before = this.#grants.get(given.grantId);
+    const { lastUsedAt: _, ...record } = given;
+    const { uses, lastUsedAt } = before?.record ?? given;
+    const counted = { ...record, uses, ...(lastUsedAt !== undefined && { lastUsedAt }) };
+    this.#grants.set(record.grantId, { record: counted, recent: before?.recent ?? [] });
   }
 
   #count({ grantId, at, callId, rates = [] }: GrantUse): void {
@@ -156,27 +133,5 @@ export class MemoryGrants implements GrantReader {
     if (rates.length === 0) return;
     const longest = Math.max(...rates.map(({ windowMs }) => windowMs));
     kept.recent = [...kept.recent.filter((use) => use.at > at - longest), { callId, at }];
-  }
-
-  #giveBack(grantId: string, callId: string): void {
-    const kept = this.#grants.get(grantId);
-    if (!kept) return;
-    kept.record.uses = Math.max(0, kept.record.uses - 1);
-    kept.recent = kept.recent.filter((use) => use.callId !== callId);
-  }
-}
-
-/** Revoked tokens by name. The first revocation of a token stays as it was. */
-export class MemoryRevocations implements RevocationReader {
-  readonly #revoked = new Map<string, Revocation>();
-
-  write({ revocations = [] }: UnitOfWork): void {
-    for (const revocation of revocations) {
-      if (!this.#revoked.has(revocation.jti)) this.#revoked.set(revocation.jti, revocation);
-    }
-  }
-
-  async all(): Promise<Revocation[]> {
-    return [...this.#revoked.values()].map((revocation) => ({ ...revocation }));
   }
 }

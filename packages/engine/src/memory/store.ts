@@ -3,6 +3,7 @@ import { GENESIS, linkAll } from "../audit/index.ts";
 import { LruMap } from "../lru-map.ts";
 import { mapMethods } from "../map-methods.ts";
 import type { Callback, CallbackReader } from "../ports/calls.ts";
+import type { Revocation, RevocationReader } from "../ports/grants.ts";
 import {
   type AuditEntry,
   type AuditLink,
@@ -17,7 +18,7 @@ import {
 } from "../ports/store.ts";
 import type { ToolReader, ToolRecord } from "../ports/tools.ts";
 import { MemoryCalls } from "./calls.ts";
-import { MemoryApprovals, MemoryGrants, MemoryRevocations } from "./permits.ts";
+import { MemoryApprovals, MemoryGrants } from "./permits.ts";
 import { MemoryState } from "./state.ts";
 
 export interface MemoryStoreOptions {
@@ -34,42 +35,56 @@ export interface MemoryStoreOptions {
  * A unit is applied in two steps that nothing comes between: every part checks what it would write, which may refuse the
  * unit or throw; then all of them write.
  */
-export function createMemoryStore({ maxClosedCalls, maxAuditEntries }: MemoryStoreOptions = {}): Store {
+export function createMemoryStore({
+  maxClosedCalls = Infinity,
+  maxAuditEntries = Infinity,
+}: MemoryStoreOptions = {}): Store {
   const approvals = new MemoryApprovals();
   const callbacks = new MemoryCallbacks();
-  const calls = new MemoryCalls({
-    maxClosed: maxClosedCalls ?? Number.POSITIVE_INFINITY,
-    onForget(callId) {
-      approvals.forgetCall(callId);
-      callbacks.forgetCall(callId);
-    },
+  const calls = new MemoryCalls(maxClosedCalls, (callId) => {
+    approvals.forgetCall(callId);
+    callbacks.forgetCall(callId);
   });
-  const state = new MemoryState();
-  const audit = new MemoryAudit(maxAuditEntries ?? Number.POSITIVE_INFINITY);
-  const outbox = new MemoryOutbox();
-  const tools = new MemoryTools();
   const grants = new MemoryGrants();
+  const state = new MemoryState();
+  const tools = new MemoryTools();
   const revocations = new MemoryRevocations();
+  const outbox = new MemoryOutbox();
+  const audit = new MemoryAudit(maxAuditEntries);
   // Conflicts are found in this order. The calls are written first: only their answers can still turn out not to be JSON.
   const parts = [calls, approvals, grants, callbacks, state, tools, revocations, outbox];
-  const applied = new LruMap<string, CommitResult>(REMEMBERED_UNITS);
-  const commit = async (unit: UnitOfWork) => {
-    const known = unit.id === undefined ? undefined : applied.get(unit.id);
-    const result = known ?? applyUnit(unit, { parts, audit });
-    if (unit.id !== undefined && result.ok) applied.set(unit.id, result);
-    return result;
-  };
-  const { queue } = calls;
-  const readers = { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks };
+  const units = new LruMap<string, CommitResult>(REMEMBERED_UNITS);
   let isClosed = false;
-  const close = async () => {
-    isClosed = true;
+  const store: Store = {
+    commit: async (unit) => {
+      const known = unit.id === undefined ? undefined : units.get(unit.id);
+      const result = known ?? applyUnit(unit, parts, audit);
+      if (unit.id !== undefined && result.ok) units.set(unit.id, result);
+      return result;
+    },
+    close: async () => {
+      isClosed = true;
+    },
+    calls: calls.reader,
+    queue: calls.queue,
+    state: state.reader,
+    audit: audit.reader,
+    outbox: outbox.reader,
+    tools: tools.reader,
+    approvals: approvals.reader,
+    grants: grants.reader,
+    revocations: revocations.reader,
+    callbacks: callbacks.reader,
   };
-  return mapMethods<Store>({ ...readers, commit, close }, (method, path) =>
+  return mapMethods(store, (method, path) =>
     path === "close" || path === "state.release"
       ? method
       : (...args) => (isClosed ? Promise.reject(closed()) : method(...args)),
   );
+}
+
+function closed(): SallyportError {
+  return new SallyportError(failure("E3914", { message: "The store has been closed." }));
 }
 
 /** One part of the store: what a unit must not do to it, and how the unit is written. */
@@ -78,7 +93,7 @@ interface Part {
   write(unit: UnitOfWork, link: AuditLink | undefined): void;
 }
 
-function applyUnit(unit: UnitOfWork, { parts, audit }: { parts: Part[]; audit: MemoryAudit }): CommitResult {
+function applyUnit(unit: UnitOfWork, parts: readonly Part[], audit: MemoryAudit): CommitResult {
   const copy = copyOf(unit);
   for (const part of parts) {
     const conflict = part.conflict?.(copy);
@@ -91,14 +106,6 @@ function applyUnit(unit: UnitOfWork, { parts, audit }: { parts: Part[]; audit: M
   return { ok: true, ...(link && { link }) };
 }
 
-function linkOf(entry: AuditEntry | undefined): AuditLink | undefined {
-  return entry && { sequence: entry.sequence, hash: entry.hash };
-}
-
-function closed(): SallyportError {
-  return new SallyportError(failure("E3914", { message: "The store has been closed." }));
-}
-
 /** The unit with copies of the parts that are kept as objects. Throws when one of them is not JSON. */
 function copyOf(unit: UnitOfWork): UnitOfWork {
   const { state, tools, approvals, grants, revocations, callbacks } = unit;
@@ -108,19 +115,27 @@ function copyOf(unit: UnitOfWork): UnitOfWork {
 }
 
 /** Who is to be told of which end, by call. One that was delivered or given up is kept as it is and never due again. */
-class MemoryCallbacks implements CallbackReader {
+class MemoryCallbacks implements Part {
   readonly #callbacks = new Map<string, Callback>();
-  /** Calls whose callback is due some time, in the order they were first written. */
-  readonly #due = new Set<string>();
+
+  readonly reader: CallbackReader = {
+    // Of those due at the same time, the one that was written first comes first.
+    due: async (by, limit) => {
+      const overdue = [...this.#callbacks.values()]
+        .filter(({ state, dueAt }) => state === "due" && dueAt <= by)
+        .sort((one, other) => one.dueAt - other.dueAt);
+      return structuredClone(overdue.slice(0, Math.max(0, limit)));
+    },
+    ofCall: async (callId) => structuredClone(this.#callbacks.get(callId)),
+  };
 
   /** Each write is taken to follow those before it. Throws when one counts backwards: a mistake, never a race. */
   conflict({ callbacks = [] }: UnitOfWork): Conflict | undefined {
     const written = new Map<string, Callback>();
     for (const { callback, expect } of callbacks) {
       const { callId, attempts } = callback;
-      if (attempts < (expect ?? 0)) {
+      if (attempts < (expect ?? 0))
         throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
-      }
       const known = written.get(callId) ?? this.#callbacks.get(callId);
       if (known?.attempts !== expect || (known && known.state !== "due")) return { kind: "callback", callId };
       written.set(callId, callback);
@@ -129,36 +144,18 @@ class MemoryCallbacks implements CallbackReader {
   }
 
   write({ callbacks = [] }: UnitOfWork): void {
-    for (const { callback } of callbacks) {
-      this.#callbacks.set(callback.callId, callback);
-      if (callback.state === "due") this.#due.add(callback.callId);
-      else this.#due.delete(callback.callId);
-    }
-  }
-
-  /** Of those due at the same time, the one that was written first comes first. */
-  async due(by: number, limit: number): Promise<Callback[]> {
-    const overdue = [...this.#due]
-      .flatMap((callId) => this.#callbacks.get(callId) ?? [])
-      .filter(({ dueAt }) => dueAt <= by)
-      .sort((one, other) => one.dueAt - other.dueAt);
-    return overdue.slice(0, Math.max(0, limit)).map((callback) => ({ ...callback }));
-  }
-
-  async ofCall(callId: string): Promise<Callback | undefined> {
-    const callback = this.#callbacks.get(callId);
-    return callback && { ...callback };
+    for (const { callback } of callbacks) this.#callbacks.set(callback.callId, callback);
   }
 
   forgetCall(callId: string): void {
     this.#callbacks.delete(callId);
-    this.#due.delete(callId);
   }
 }
 
 /** Tool versions in the order they were registered. The manifest of a version stays as it first came. */
-class MemoryTools implements ToolReader {
+class MemoryTools implements Part {
   readonly #versions = new Map<string, ToolRecord>();
+  readonly reader: ToolReader = { all: async () => structuredClone([...this.#versions.values()]) };
 
   write({ tools = [] }: UnitOfWork): void {
     for (const { record } of tools) {
@@ -167,16 +164,53 @@ class MemoryTools implements ToolReader {
       this.#versions.set(name, { ...record, manifest, manifestHash, registeredAt });
     }
   }
+}
 
-  async all(): Promise<ToolRecord[]> {
-    return [...this.#versions.values()].map((record) => structuredClone(record));
+/** Revoked tokens by name. The first revocation of a token stays as it was. */
+class MemoryRevocations implements Part {
+  readonly #revoked = new Map<string, Revocation>();
+  readonly reader: RevocationReader = { all: async () => structuredClone([...this.#revoked.values()]) };
+
+  write({ revocations = [] }: UnitOfWork): void {
+    for (const revocation of revocations)
+      if (!this.#revoked.has(revocation.jti)) this.#revoked.set(revocation.jti, revocation);
+  }
+}
+
+/** Messages in the order they came; a position is never given twice. */
+class MemoryOutbox implements Part {
+  #last = 0;
+  #waiting: PendingMessage[] = [];
+
+  readonly reader: OutboxReader = {
+    pending: async (limit) => this.#waiting.slice(0, limit).map((message) => ({ ...message })),
+    delivered: async (position) => {
+      this.#waiting = this.#waiting.filter((message) => message.position > position);
+    },
+  };
+
+  write({ outbox }: UnitOfWork): void {
+    for (const { callId, type } of outbox) {
+      this.#last += 1;
+      this.#waiting.push({ callId, type, position: this.#last });
+    }
   }
 }
 
 /** One chain per tenant. With a bound, the oldest entries go and the chain then starts later than 1. */
-class MemoryAudit implements AuditReader {
+class MemoryAudit {
   readonly #chains = new Map<string, { head: AuditLink; entries: AuditEntry[] }>();
   readonly #maxEntries: number;
+
+  readonly reader: AuditReader = {
+    tenants: async () => [...this.#chains.keys()].sort(),
+    head: async (tenant) => structuredClone(this.#chains.get(tenant)?.head),
+    read: async (tenant, { after, limit }) => {
+      const entries = this.#chains.get(tenant)?.entries ?? [];
+      const from = Math.max(0, after - (entries[0]?.sequence ?? 1) + 1);
+      return entries.slice(from, from + limit).map((entry) => ({ ...entry }));
+    },
+  };
 
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries;
@@ -196,40 +230,8 @@ class MemoryAudit implements AuditReader {
     if (chain.entries.length > this.#maxEntries * 1.1) chain.entries = chain.entries.slice(-this.#maxEntries);
     this.#chains.set(tenant, chain);
   }
-
-  async tenants(): Promise<string[]> {
-    return [...this.#chains.keys()].sort();
-  }
-
-  async head(tenant: string): Promise<AuditLink | undefined> {
-    const chain = this.#chains.get(tenant);
-    return chain && { ...chain.head };
-  }
-
-  async read(tenant: string, { after, limit }: { after: number; limit: number }): Promise<AuditEntry[]> {
-    const entries = this.#chains.get(tenant)?.entries ?? [];
-    const from = Math.max(0, after - (entries[0]?.sequence ?? 1) + 1);
-    return entries.slice(from, from + limit).map((entry) => ({ ...entry }));
-  }
 }
 
-/** Messages in the order they came; a position is never given twice. */
-class MemoryOutbox implements OutboxReader {
-  #last = 0;
-  #waiting: PendingMessage[] = [];
-
-  write({ outbox }: UnitOfWork): void {
-    for (const { callId, type } of outbox) {
-      this.#last += 1;
-      this.#waiting.push({ callId, type, position: this.#last });
-    }
-  }
-
-  async pending(limit: number): Promise<PendingMessage[]> {
-    return this.#waiting.slice(0, limit).map((message) => ({ ...message }));
-  }
-
-  async delivered(position: number): Promise<void> {
-    this.#waiting = this.#waiting.filter((message) => message.position > position);
-  }
+function linkOf(entry: AuditEntry | undefined): AuditLink | undefined {
+  return entry && { sequence: entry.sequence, hash: entry.hash };
 }
