@@ -1,7 +1,5 @@
-import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import { createSecureContext, type SecureContext } from "node:tls";
 import type { Admission } from "./gate.ts";
-import type { Lane } from "./lane.ts";
-import type { Parts } from "./parts.ts";
 import type { SandboxAuthority } from "./sandbox-authority.ts";
 
 const MOST_KEPT = 64;
@@ -28,21 +26,4 @@ export class Interception {
     this.#contexts.set(to.name, context);
     return context;
   }
-}
-
-/** Ends the client's TLS here; each request inside is then forwarded to that host, and only there. */
-export function intercept(parts: Parts, lane: Lane, admission: Admission): void {
-  if (!parts.interception) throw new Error("a rule asks for interception, but nothing was prepared for it");
-  lane.bound = admission;
-  lane.expectHead(parts.limits.headMs);
-  const secured = new TLSSocket(lane.socket, {
-    isServer: true,
-    secureContext: parts.interception.contextFor(admission.to),
-    ALPNProtocols: ["http/1.1"],
-  });
-  parts.lanes.set(secured, lane);
-  // A client that distrusts the certificate ends here; "close" follows and releases everything.
-  secured.on("error", () => lane.socket.destroy());
-  secured.once("close", () => lane.socket.destroy());
-  parts.http.emit("connection", secured);
 }

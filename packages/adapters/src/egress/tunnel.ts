@@ -1,11 +1,11 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 import { timerMs } from "@sallyport/engine/host";
 import { type Denial, isDenial, unreached } from "./denial.ts";
 import type { Destination } from "./destination.ts";
 import { dialWay } from "./dial.ts";
 import type { Admission } from "./gate.ts";
-import { intercept } from "./interception.ts";
 import type { Lane } from "./lane.ts";
 import { beyondLimits, type Parts } from "./parts.ts";
 
@@ -70,4 +70,21 @@ function closeAfter(first: Duplex, other: Duplex): void {
     if (isOnItsWay && !first.errored) other.once("finish", () => other.destroy());
     else other.destroy();
   });
+}
+
+/** Ends the client's TLS here; each request inside is then forwarded to that host, and only there. */
+function intercept(parts: Parts, lane: Lane, admission: Admission): void {
+  if (!parts.interception) throw new Error("a rule asks for interception, but nothing was prepared for it");
+  lane.bound = admission;
+  lane.expectHead(parts.limits.headMs);
+  const secured = new TLSSocket(lane.socket, {
+    isServer: true,
+    secureContext: parts.interception.contextFor(admission.to),
+    ALPNProtocols: ["http/1.1"],
+  });
+  parts.lanes.set(secured, lane);
+  // A client that distrusts the certificate ends here; "close" follows and releases everything.
+  secured.on("error", () => lane.socket.destroy());
+  secured.once("close", () => lane.socket.destroy());
+  parts.http.emit("connection", secured);
 }

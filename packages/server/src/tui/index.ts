@@ -2,6 +2,7 @@
 export type { ChatCommands, ListedTool, ScreenInfo } from "./chat-commands.ts";
 export { showsColour, showsUnicode } from "./look.ts";
 export { type PrintedEnd, printEvents } from "./print/print-events.ts";
-export { runScreen, type ScreenOptions, type ScreenParts } from "./run-screen.ts";
+export { runScreen } from "./run-screen.ts";
+export type { ScreenOptions, ScreenParts } from "./screen-parts.ts";
 export { ScreenPerson } from "./screen-person.ts";
 export { type StandingScope, standingScopesFor } from "./standing-scopes.ts";

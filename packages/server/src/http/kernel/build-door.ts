@@ -4,22 +4,30 @@ import type { Socket } from "node:net";
 import { entryOf, failure } from "@sallyport/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fastify from "fastify";
+import type { Guard } from "../guard/index.ts";
 import type { Method, Route } from "../route.ts";
 import { Answering } from "./answering.ts";
 import { Connections } from "./connections.ts";
+import type { DoorLog } from "./door-log.ts";
 import { type DoorSettings, FIXED_BOUNDS } from "./door-settings.ts";
 import { type Arrival, Entrance } from "./entrance.ts";
 import type { Exchange } from "./exchange.ts";
 import { failureOf, malformed } from "./failure-of.ts";
 import { takeJsonOnly } from "./json-body.ts";
 import { KnownPaths, shadowedPaths } from "./known-paths.ts";
-import type { DoorOptions } from "./open-door.ts";
 import { routerPath } from "./path-pattern.ts";
 import { RequestIds } from "./request-id.ts";
 import { Running } from "./running.ts";
 import type { TlsPair } from "./tls-files.ts";
-import { Watching } from "./watching.ts";
+import { type DoorHooks, Watching } from "./watching.ts";
 import { endWith, rawProblem, refuseWire, type WireRefusal } from "./wire-errors.ts";
+
+export interface DoorOptions extends DoorHooks {
+  routes: readonly Route[];
+  settings: DoorSettings;
+  guard: Guard;
+  log: DoorLog;
+}
 
 /** A door that is ready to be opened. */
 export interface BuiltDoor extends DoorParts {

@@ -1,23 +1,13 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
-import { type Guard, refuseWideBinding } from "../guard/index.ts";
-import type { Route } from "../route.ts";
-import { type BuiltDoor, buildDoor } from "./build-door.ts";
+import { refuseWideBinding } from "../guard/index.ts";
+import { type BuiltDoor, buildDoor, type DoorOptions } from "./build-door.ts";
 import { type Closing, closing } from "./closing.ts";
-import type { DoorLog } from "./door-log.ts";
 import type { DoorSettings } from "./door-settings.ts";
 import { codeOf } from "./failure-of.ts";
 import { bindAddress, inUrl } from "./loopback.ts";
 import { readTlsFiles, type TlsPair } from "./tls-files.ts";
-import type { DoorHooks } from "./watching.ts";
-
-export interface DoorOptions extends DoorHooks {
-  routes: readonly Route[];
-  settings: DoorSettings;
-  guard: Guard;
-  log: DoorLog;
-}
 
 /** A door that stands open. */
 export interface HttpDoor extends Closing {

@@ -4,7 +4,7 @@ import { useMemo, useSyncExternalStore } from "react";
 import type { ScreenInfo } from "../chat-commands.ts";
 import { pressesOf } from "../keys/press.ts";
 import { lookOf } from "../look.ts";
-import type { ScreenParts } from "../run-screen.ts";
+import type { ScreenParts } from "../screen-parts.ts";
 import type { ScreenStore } from "../screen-store.ts";
 import type { Entry } from "../state/screen-state.ts";
 import { Talk } from "../talk.ts";

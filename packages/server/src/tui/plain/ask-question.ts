@@ -3,7 +3,16 @@ import type { AskedQuestion } from "../keys/approval-prompt.ts";
 import { BECAUSE, isRisky } from "../question-text.ts";
 import { changedFiles } from "../state/changed-files.ts";
 import { argumentRows, changeRows } from "../state/detail-rows.ts";
-import type { Dialogue } from "./plain-asker.ts";
+import type { LineReader } from "./line-reader.ts";
+
+/** What a line-wise dialogue needs. */
+export interface Dialogue {
+  reader: LineReader;
+  say(line: string): void;
+  /** Without a line break, for a question. */
+  prompt(text: string): void;
+  signal: AbortSignal;
+}
 
 /** A word for this question, or for it and all that follow. */
 export type PlainWord = PersonDecision | { kind: "rest"; word: PersonDecision };

@@ -3,17 +3,7 @@ import type { ChatCommands } from "../chat-commands.ts";
 import type { AskedQuestion } from "../keys/approval-prompt.ts";
 import { askedQuestions } from "../keys/asked-questions.ts";
 import type { Asker, Asking } from "../screen-person.ts";
-import { askQuestion } from "./ask-question.ts";
-import type { LineReader } from "./line-reader.ts";
-
-/** What a line-wise dialogue needs. */
-export interface Dialogue {
-  reader: LineReader;
-  say(line: string): void;
-  /** Without a line break, for a question. */
-  prompt(text: string): void;
-  signal: AbortSignal;
-}
+import { askQuestion, type Dialogue } from "./ask-question.ts";
 
 interface AskerParts extends Omit<Dialogue, "signal"> {
   commands: ChatCommands;

@@ -1,14 +1,15 @@
 import type { InterruptedBatch } from "@sallyport/loop";
 import { type Interrupted, interruption } from "../interrupt.ts";
 import { interruptedCall, introOf } from "../recovery-text.ts";
-import type { ScreenParts } from "../run-screen.ts";
+import type { ScreenParts } from "../screen-parts.ts";
 import type { ScreenStore } from "../screen-store.ts";
 import { cleanLine } from "../state/clean.ts";
 import { entryLines } from "../state/entry-lines.ts";
 import type { ScreenEvent, ScreenState } from "../state/screen-state.ts";
 import { Talk } from "../talk.ts";
+import type { Dialogue } from "./ask-question.ts";
 import { LineReader } from "./line-reader.ts";
-import { type Dialogue, PlainAsker } from "./plain-asker.ts";
+import { PlainAsker } from "./plain-asker.ts";
 
 /** Lines of a call's output that are read out; of more only the number is told. */
 const READ_OUT = 20;
