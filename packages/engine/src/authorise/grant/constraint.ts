@@ -1,14 +1,8 @@
 import { isJsonObject, type JsonValue } from "@sallyport/protocol";
 import { matchesAny } from "../../match/patterns.ts";
 import type { GrantConstraint, UseLimit } from "../../ports/grants.ts";
+import type { UseOf } from "../../ports/runner.ts";
 import { hostOf, isInside } from "./grant-scope.ts";
-
-/** One use of a capability, as far as a constraint may depend on it. */
-export interface UseFacts {
-  resource?: string | undefined;
-  /** How large the file is, or will be. */
-  bytes?: number | undefined;
-}
 
 /** What a constraint is measured against. Without `use` the question is whether a call may begin at all. */
 export interface ConstraintFacts {
@@ -17,7 +11,7 @@ export interface ConstraintFacts {
   calls: number;
   /** When the nth newest use was; undefined when there have been fewer. */
   newestUse(nth: number): number | undefined;
-  use?: UseFacts;
+  use?: UseOf;
 }
 
 export interface ConstraintRefusal {
@@ -50,84 +44,84 @@ const MAX_NAMES = 100;
 interface ConstraintKind<Read extends object | number> {
   /** The value it means, or why it means none. */
   read(value: JsonValue): Read | string;
-  refuse(read: Read, facts: ConstraintFacts): ConstraintRefusal | undefined;
+  refuse?(read: Read, facts: ConstraintFacts): ConstraintRefusal | undefined;
+  /** Why it does not allow one use, where it looks at the use alone. */
+  refuseUse?(read: Read, use: UseOf): string | undefined;
   isWithin(inner: Read, outer: Read): boolean;
   limit?(read: Read): UseLimit;
 }
 
-const rateLimit: ConstraintKind<{ max: number; window: number }> = {
-  read(value) {
-    const { max, window } = isJsonObject(value) ? value : {};
-    if (!isCount(max, MAX_USES)) return `needs max, a whole number from 1 to ${MAX_USES}`;
-    return isCount(window, MAX_WINDOW_MS)
-      ? { max, window }
-      : "needs window, in milliseconds and at most 31 days";
-  },
-  refuse({ max, window }, { at, newestUse }) {
-    const oldest = newestUse(max);
-    if (oldest === undefined || oldest <= at - window) return undefined;
-    const reason = `${max} uses in ${window} ms are reached`;
-    return { reason, isUsedUp: true, retryAfterMs: oldest + window - at };
-  },
-  isWithin: (inner, outer) => inner.max <= outer.max && inner.window >= outer.window,
-  limit: ({ max, window }) => ({ rates: [{ max, windowMs: window }] }),
-};
-
-const maxUses: ConstraintKind<number> = {
-  read(value) {
-    const max = isJsonObject(value) ? value.max : value;
-    return isCount(max) ? max : "needs max, a whole number from 1 on";
-  },
-  /** A call that has begun is one of them already. */
-  refuse: (max, { calls, use }) =>
-    use === undefined && calls >= max ? { reason: `all ${max} uses are spent`, isUsedUp: true } : undefined,
-  isWithin: (inner, outer) => inner <= outer,
-  limit: (max) => ({ maxUses: max }),
-};
-
-const maxFileSize: ConstraintKind<number> = {
-  read(value) {
-    const bytes = isJsonObject(value) ? value.bytes : value;
-    const isSize = typeof bytes === "number" && Number.isSafeInteger(bytes) && bytes >= 0;
-    return isSize ? bytes : "needs a number of bytes";
-  },
-  refuse(most, { use }) {
-    if (use === undefined) return undefined;
-    if (use.bytes === undefined) return { reason: "the size of the file is not told" };
-    return use.bytes > most ? { reason: `${use.bytes} bytes are more than ${most}` } : undefined;
-  },
-  isWithin: (inner, outer) => inner <= outer,
-};
-
-const allowedHosts: ConstraintKind<string[]> = {
-  read: (value) => names(value)?.map((host) => host.toLowerCase()) ?? "needs a list of hosts",
-  refuse(hosts, { use }) {
-    if (use === undefined) return undefined;
-    const host = use.resource === undefined ? undefined : hostOf(use.resource);
-    if (host === undefined) return { reason: "the host is not told" };
-    return matchesAny(hosts, host) ? undefined : { reason: `the host ${host} is not among those allowed` };
-  },
-  isWithin: (inner, outer) => inner.every((host) => matchesAny(outer, host)),
-};
-
-const allowedPaths: ConstraintKind<string[]> = {
-  read: (value) => names(value) ?? "needs a list of folders",
-  refuse(folders, { use }) {
-    if (use === undefined) return undefined;
-    if (use.resource === undefined) return { reason: "the path is not told" };
-    return isInside(folders, use.resource)
-      ? undefined
-      : { reason: "the path is in none of the folders allowed" };
-  },
-  isWithin: (inner, outer) => inner.every((folder) => isInside(outer, folder)),
-};
-
-const READERS: ReadonlyMap<string, (given: GrantConstraint) => Constraint> = new Map([
-  ["rate_limit", readerOf(rateLimit)],
-  ["max_uses", readerOf(maxUses)],
-  ["max_file_size", readerOf(maxFileSize)],
-  ["allowed_hosts", readerOf(allowedHosts)],
-  ["allowed_paths", readerOf(allowedPaths)],
+const READERS = new Map([
+  [
+    "rate_limit",
+    readerOf<{ max: number; window: number }>({
+      read(value) {
+        const { max, window } = isJsonObject(value) ? value : {};
+        if (!isCount(max, MAX_USES)) return `needs max, a whole number from 1 to ${MAX_USES}`;
+        const isWindow = isCount(window, MAX_WINDOW_MS);
+        return isWindow ? { max, window } : "needs window, in milliseconds and at most 31 days";
+      },
+      refuse({ max, window }, { at, newestUse }) {
+        const oldest = newestUse(max);
+        if (oldest === undefined || oldest <= at - window) return undefined;
+        const reason = `${max} uses in ${window} ms are reached`;
+        return { reason, isUsedUp: true, retryAfterMs: oldest + window - at };
+      },
+      isWithin: (inner, outer) => inner.max <= outer.max && inner.window >= outer.window,
+      limit: ({ max, window }) => ({ rates: [{ max, windowMs: window }] }),
+    }),
+  ],
+  [
+    "max_uses",
+    readerOf<number>({
+      read(value) {
+        const max = isJsonObject(value) ? value.max : value;
+        return isCount(max) ? max : "needs max, a whole number from 1 on";
+      },
+      // A call that has begun is one of them already.
+      refuse: (max, { calls, use }) =>
+        !use && calls >= max ? { reason: `all ${max} uses are spent`, isUsedUp: true } : undefined,
+      isWithin: (inner, outer) => inner <= outer,
+      limit: (max) => ({ maxUses: max }),
+    }),
+  ],
+  [
+    "max_file_size",
+    readerOf<number>({
+      read(value) {
+        const bytes = isJsonObject(value) ? value.bytes : value;
+        return bytes === 0 || isCount(bytes) ? bytes : "needs a number of bytes";
+      },
+      refuseUse(most, { bytes }) {
+        if (bytes === undefined) return "the size of the file is not told";
+        return bytes > most ? `${bytes} bytes are more than ${most}` : undefined;
+      },
+      isWithin: (inner, outer) => inner <= outer,
+    }),
+  ],
+  [
+    "allowed_hosts",
+    readerOf<string[]>({
+      read: (value) => names(value)?.map((host) => host.toLowerCase()) ?? "needs a list of hosts",
+      refuseUse(hosts, { resource }) {
+        const host = resource === undefined ? undefined : hostOf(resource);
+        if (host === undefined) return "the host is not told";
+        return matchesAny(hosts, host) ? undefined : `the host ${host} is not among those allowed`;
+      },
+      isWithin: (inner, outer) => inner.every((host) => matchesAny(outer, host)),
+    }),
+  ],
+  [
+    "allowed_paths",
+    readerOf<string[]>({
+      read: (value) => names(value) ?? "needs a list of folders",
+      refuseUse(folders, { resource }) {
+        if (resource === undefined) return "the path is not told";
+        return isInside(folders, resource) ? undefined : "the path is in none of the folders allowed";
+      },
+      isWithin: (inner, outer) => inner.every((folder) => isInside(outer, folder)),
+    }),
+  ],
 ]);
 
 /** The constraints that are understood. */
@@ -155,7 +149,10 @@ function readerOf<Read extends object | number>(kind: ConstraintKind<Read>) {
       type,
       value,
       limit: kind.limit?.(read),
-      refuse: (facts) => kind.refuse(read, facts),
+      refuse: (facts) => {
+        const reason = facts.use && kind.refuseUse?.(read, facts.use);
+        return reason === undefined ? kind.refuse?.(read, facts) : { reason };
+      },
       isWithin: (outer) => {
         const bound = outer.type === type ? kind.read(outer.value) : "is of another type";
         return typeof bound !== "string" && kind.isWithin(read, bound);

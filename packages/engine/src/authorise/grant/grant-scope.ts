@@ -63,8 +63,8 @@ export function scopeIssues({ resources, actions, conditions }: GrantScope, now:
     ...listIssues("/scope/conditions", conditions, (given) => {
       const { problem, type, evaluate } = readCondition(given);
       if (problem !== undefined || type !== "TIME") return problem;
-      const evaluated = evaluate({ at: now, context: {}, location: {} });
-      return evaluated.ok ? undefined : evaluated.reason;
+      const holds = evaluate({ at: now, context: {}, location: {} });
+      return typeof holds === "string" ? holds : undefined;
     }),
   ];
 }

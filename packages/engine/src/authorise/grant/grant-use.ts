@@ -2,9 +2,10 @@ import { type Failure, failure, type JsonValue } from "@sallyport/protocol";
 import { LruMap } from "../../lru-map.ts";
 import type { AuthorityRequest, CapabilityUse } from "../../ports/authority.ts";
 import type { CapabilityGrant, UseLimit } from "../../ports/grants.ts";
+import type { UseOf } from "../../ports/runner.ts";
 import { redactText } from "../../redact/redact.ts";
 import { type Condition, type ConditionFacts, readCondition } from "./condition.ts";
-import { type Constraint, type ConstraintFacts, readConstraint, type UseFacts } from "./constraint.ts";
+import { type Constraint, type ConstraintFacts, readConstraint } from "./constraint.ts";
 import { coversResource } from "./grant-scope.ts";
 
 const MAX_SHOWN_CHARS = 200;
@@ -153,11 +154,11 @@ export function refuseBeginning(line: readonly IndexedGrant[], query: GrantQuery
  * at the request.
  */
 export function refuseUsing(line: readonly IndexedGrant[], use: CapabilityUse): GrantRefusal | undefined {
-  const { at, callId, resource, bytes } = use;
+  const { at, callId } = use;
   return (
     refuseConditions(line, { at, context: {}, location: {} }, "TIME") ??
     refuseScope(line, use) ??
-    refuseLimits(line, { at, callId, use: { resource, bytes } })
+    refuseLimits(line, { at, callId, use })
   );
 }
 
@@ -168,9 +169,9 @@ export function refuseConditions(
   only?: string,
 ): GrantRefusal | undefined {
   for (const { type, expression, evaluate } of line.flatMap(({ conditions }) => conditions)) {
-    const evaluated = only === undefined || only === type ? evaluate(facts) : undefined;
-    if (!evaluated || (evaluated.ok && evaluated.holds)) continue;
-    const why = evaluated.ok ? "does not hold" : `cannot be told: ${evaluated.reason}`;
+    const holds = (only !== undefined && only !== type) || evaluate(facts);
+    if (holds === true) continue;
+    const why = holds === false ? "does not hold" : `cannot be told: ${holds}`;
     return { kind: "condition", reason: `${type} ${expression} ${why}` };
   }
   return undefined;
@@ -202,7 +203,7 @@ function shown(text: string | undefined, otherwise: string): string {
 /** Why the constraints of a grant do not allow a use; without one, why they do not allow a call to begin. */
 export function refuseLimits(
   line: readonly IndexedGrant[],
-  { at, callId, use }: { at: number; callId?: string | undefined; use?: UseFacts },
+  { at, callId, use }: { at: number; callId?: string | undefined; use?: UseOf },
 ): GrantRefusal | undefined {
   for (const { constraints, tally, record } of line) {
     // The call that asks is not one of the others: it does not stand in its own way.

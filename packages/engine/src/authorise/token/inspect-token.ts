@@ -65,36 +65,19 @@ export function inspectToken(token: string, options: InspectOptions): TokenInspe
 
 function claimReports(token: TokenSubject, options: InspectOptions): CheckReport[] {
   const { rules, at, query = {}, revoked } = options;
-  const { agent = token.claims.agent, tenant = token.claims.tenant, tool = token.claims.tool } = query;
-  const { version } = query;
-  const asked: TokenQuery = {
-    caller: { agent, tenant },
-    tool,
-    ...(version !== undefined && { version }),
-    at,
-  };
+  const { agent, tenant, tool } = { ...token.claims, ...query };
+  const asked: TokenQuery = { caller: { agent, tenant }, tool, version: query.version, at };
   const terms: TokenTerms = {
     rules,
     isRevoked: (jti) => revoked?.has(jti) === true,
     versionFits: (range, wanted) => satisfies(wanted, range),
   };
-  return TOKEN_CHECKS.map(({ name, code, problem }) => {
-    const missing = missingFor(name, options);
-    return missing === undefined
-      ? outcome(name, code, problem(token, asked, terms))
-      : skipped(name, code, missing);
+  return TOKEN_CHECKS.map(({ name, code = "E3201", needs, problem }) => {
+    if (name === "revocation" && !revoked) return skipped(name, code, "no list of revoked tokens");
+    if (needs?.every((told) => query[told] === undefined))
+      return skipped(name, code, "say what a call would ask for");
+    return outcome(name, code, problem(token, asked, terms));
   });
-}
-
-/** What has to be told before a check can be made. */
-function missingFor(check: string, { query = {}, revoked }: InspectOptions): string | undefined {
-  const needed: Record<string, unknown> = {
-    "agent and tenant": query.agent ?? query.tenant,
-    tool: query.tool,
-    "tool version": query.version,
-  };
-  if (check === "revocation" && !revoked) return "no list of revoked tokens";
-  return check in needed && needed[check] === undefined ? "say what a call would ask for" : undefined;
 }
 
 function outcome(check: string, code: ErrorCode, problem: Failure | undefined): CheckReport {

@@ -237,11 +237,22 @@ describe("memory", () => {
     expect(isFailure(checkerOf({ cacheSize: 0 }).check(forge(), QUERY))).toBe(false);
   });
 
-  it("tells apart what the same token is used for", () => {
+  it("tells apart what the same token is used for, whatever it passed for before", () => {
     const checker = checkerOf();
-    expect(checker.check(forge(), QUERY)).toEqual(CLAIMS);
-    for (const other of [{ tool: "delete_code" }, { version: "3.0.0" }])
-      expect(checker.check(forge(), { ...QUERY, ...other })).toMatchObject({ code: "E3201" });
-    expect(checker.check(forge(), QUERY)).toEqual(CLAIMS);
+    const token = claiming({ user_did: "ann" });
+    const { caller } = QUERY;
+    const uses = [{ version: undefined }, {}, { caller: { ...caller, user: "ann" } }];
+    const others = [{ agent: "other" }, { tenant: "other" }, { user: "bob" }];
+    for (const use of uses) {
+      expect(checker.check(token, { ...QUERY, ...use })).toEqual({ ...CLAIMS, user: "ann" });
+      for (const other of [
+        { tool: "delete_code" },
+        { version: "3.0.0" },
+        ...others.map((name) => ({ caller: { ...caller, ...name } })),
+      ])
+        expect(checker.check(token, { ...QUERY, ...use, ...other })).toMatchObject({ code: "E3201" });
+    }
+    expect(checker.check(token, { ...QUERY, at: AT - 60_000 })).toMatchObject({ code: "E3201" });
+    expect(checker.check(token, { ...QUERY, at: AT + 930_000 })).toMatchObject({ code: "E3202" });
   });
 });

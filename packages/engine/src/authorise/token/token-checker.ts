@@ -1,4 +1,4 @@
-import { type Failure, failure, isFailure } from "@sallyport/protocol";
+import { type Caller, type Failure, failure, isFailure } from "@sallyport/protocol";
 import { satisfies } from "semver";
 import { LruMap } from "../../lru-map.ts";
 import type { TokenClaims } from "../../ports/authority.ts";
@@ -9,7 +9,9 @@ import type { KeySet } from "./keys.ts";
 import {
   DEFAULT_TOKEN_RULES,
   expiryProblem,
+  MOMENTARY_CHECKS,
   TOKEN_CHECKS,
+  type TokenCheck,
   type TokenQuery,
   type TokenRules,
   type TokenSubject,
@@ -29,9 +31,11 @@ const FIRST_CLEANING = 1_024;
 /** Characters of the signature that find a remembered token: 190 bits, so that two tokens do not meet by chance. */
 const CACHE_KEY_CHARS = 32;
 
-interface Remembered {
+/** A verified token. */
+interface Remembered extends TokenSubject {
   token: string;
-  subject: TokenSubject;
+  /** The use that passed all checks last: until time or a revocation ends it, it passes again. */
+  passed?: Pick<TokenQuery, "tool" | "version"> & Caller;
 }
 
 /**
@@ -69,16 +73,24 @@ export class TokenChecker {
         "The call came without a capability token.",
         "Send one with the call. Its issuer gives it out; an operator can make one with `sallyport token mint`.",
       );
-    const subject = this.#verify(token, query.at);
-    return isFailure(subject) ? subject : (this.#problemOf(subject, query) ?? subject.claims);
+    const known = this.#verify(token, query.at);
+    if (isFailure(known)) return known;
+    const hasPassed = isWithin(query, known.passed);
+    const problem = this.#problemOf(known, query, hasPassed ? MOMENTARY_CHECKS : TOKEN_CHECKS);
+    if (problem) return problem;
+    const { caller, tool, version } = query;
+    if (!hasPassed) known.passed = { ...caller, tool, version };
+    return known.claims;
   }
 
   /** The claims of a genuine token that is in force, whatever it is used for; undefined for any other. */
   read(token: string, at: number): TokenClaims | undefined {
-    const subject = this.#verify(token, at);
-    if (isFailure(subject)) return undefined;
-    const { agent, tenant, tool } = subject.claims;
-    return this.#problemOf(subject, { caller: { agent, tenant }, tool, at }) ? undefined : subject.claims;
+    const known = this.#verify(token, at);
+    if (isFailure(known)) return undefined;
+    const { claims, passed } = known;
+    const query = { caller: claims, tool: claims.tool, at };
+    const problem = this.#problemOf(known, query, passed ? MOMENTARY_CHECKS : TOKEN_CHECKS);
+    return problem ? undefined : claims;
   }
 
   /** Checks claims that were verified earlier against everything that may have changed since. */
@@ -87,7 +99,7 @@ export class TokenChecker {
     if (isFailure(keys)) return keys;
     if (!keys.find(claims.kid))
       return invalidToken("The key the token was signed with is not in force any more.");
-    return this.#problemOf({ claims }, query) ?? claims;
+    return this.#problemOf({ claims }, query, TOKEN_CHECKS) ?? claims;
   }
 
   /** From now on a token of this name is refused with E3208; for ever, unless it is said when it expires. */
@@ -117,12 +129,12 @@ export class TokenChecker {
     }
   }
 
-  #verify(token: string, at: number): TokenSubject | Failure {
+  #verify(token: string, at: number): Remembered | Failure {
     const keys = this.#keysInForce();
     if (isFailure(keys)) return keys;
     const cacheKey = token.slice(-CACHE_KEY_CHARS);
     const known = this.#verified.get(cacheKey);
-    if (known?.token === token) return known.subject;
+    if (known?.token === token) return known;
     const verified = verifyToken(token, keys);
     if (isFailure(verified)) return verified;
     const { payload, key } = verified;
@@ -131,16 +143,17 @@ export class TokenChecker {
     if (expired) return expired;
     const read = readClaims(payload, key.kid);
     if (isFailure(read)) return read;
-    const subject = { ...read, key };
-    this.#verified.set(cacheKey, { token, subject });
-    return subject;
+    const remembered = { ...read, key, token };
+    this.#verified.set(cacheKey, remembered);
+    return remembered;
   }
 
-  #problemOf(subject: TokenSubject, query: TokenQuery): Failure | undefined {
+  /** The first problem that the expiry or one of the checks finds. */
+  #problemOf(subject: TokenSubject, query: TokenQuery, checks: readonly TokenCheck[]): Failure | undefined {
     this.#forgetRevocations(query.at);
     const expired = expiryProblem(subject.claims.expiresAt, query.at, this.#rules.skewMs);
     if (expired) return expired;
-    for (const { problem } of TOKEN_CHECKS) {
+    for (const { problem } of checks) {
       const found = problem(subject, query, this.#terms);
       if (found) return found;
     }
@@ -153,4 +166,16 @@ export class TokenChecker {
     for (const [jti, until] of this.#revocations) if (until < at) this.#revocations.delete(jti);
     this.#cleanAt = Math.max(FIRST_CLEANING, this.#revocations.size * 2);
   }
+}
+
+/** Whether a use is no more than one that passed. */
+function isWithin({ caller, tool, version }: TokenQuery, passed: Remembered["passed"]): boolean {
+  return (
+    passed !== undefined &&
+    tool === passed.tool &&
+    (version === undefined || version === passed.version) &&
+    caller.agent === passed.agent &&
+    caller.tenant === passed.tenant &&
+    (caller.user === undefined || caller.user === passed.user)
+  );
 }

@@ -36,12 +36,13 @@ export interface TokenQuery {
   caller: Caller;
   tool: string;
   /** Left out: only whether the caller may know of the tool is asked. */
-  version?: string;
+  version?: string | undefined;
   at: number;
 }
 
-/** A token whose claims are read, and the key that signed it where that is known. */
+/** A token whose claims are read. */
 export interface TokenSubject extends ReadClaims {
+  /** What signed it, where that is known. */
   key?: VerificationKey | undefined;
 }
 
@@ -54,8 +55,12 @@ export interface TokenTerms {
 
 export interface TokenCheck {
   name: string;
-  /** What a call is refused with. */
-  code: ErrorCode;
+  /** What a call is refused with; E3201 when left out. */
+  code?: ErrorCode;
+  /** True when a token that passed can fail later for the same use. */
+  isMomentary?: true;
+  /** What has to be told of a call before the check can be made: one of these. */
+  needs?: readonly ("agent" | "tenant" | "tool" | "version")[];
   problem(token: TokenSubject, query: TokenQuery, terms: TokenTerms): Failure | undefined;
 }
 
@@ -67,10 +72,9 @@ const CLAIM_OF = { agent: "agent_did", tenant: "tenant_id", user: "user_did" } a
  * expiry comes before them, because it can be told even when other claims cannot be read.
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [
-  { name: "times", code: "E3201", problem: timesProblem },
+  { name: "times", isMomentary: true, problem: timesProblem },
   {
     name: "audience",
-    code: "E3201",
     problem: ({ audiences }, _query, { rules: { audience } }) =>
       audiences === undefined || audiences.includes(audience)
         ? undefined
@@ -79,11 +83,11 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
             `Have it issued without aud, or with "${audience}" in it.`,
           ),
   },
-  { name: "issuer", code: "E3201", problem: issuerProblem },
-  { name: "agent and tenant", code: "E3201", problem: callerProblem },
+  { name: "issuer", problem: issuerProblem },
+  { name: "agent and tenant", needs: ["agent", "tenant"], problem: callerProblem },
   {
     name: "tool",
-    code: "E3201",
+    needs: ["tool"],
     problem: ({ claims: { tool } }, query) =>
       tool === query.tool || matchesAny([tool], query.tool)
         ? undefined
@@ -94,7 +98,7 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
   {
     name: "tool version",
-    code: "E3201",
+    needs: ["version"],
     problem: ({ claims: { versions } }, { tool, version }, { versionFits }) =>
       version === undefined || versionFits(versions, version)
         ? undefined
@@ -105,7 +109,6 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
   {
     name: "operations",
-    code: "E3201",
     problem: ({ claims }) =>
       claims.operations.includes("execute")
         ? undefined
@@ -117,10 +120,14 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   {
     name: "revocation",
     code: "E3208",
+    isMomentary: true,
     problem: ({ claims: { jti } }, _query, { isRevoked }) =>
       isRevoked(jti) ? failure("E3208", { message: "The token was revoked.", details: { jti } }) : undefined,
   },
 ];
+
+/** The checks that count for a token which passed all of them for the same use. */
+export const MOMENTARY_CHECKS = TOKEN_CHECKS.filter(({ isMomentary }) => isMomentary);
 
 /** E3202 once the token has expired, allowing for clocks that differ. */
 export function expiryProblem(expiresAt: number, at: number, skewMs: number): Failure | undefined {
