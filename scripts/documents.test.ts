@@ -1,0 +1,101 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+
+const PORTS = "packages/engine/src/ports";
+
+/** The first cells, in backticks, of the table below the heading that names this folder. */
+function rowsFor(folder: string): string[] {
+  const page = readFileSync("docs/architecture.md", "utf8");
+  const section = page.split(/^## /m).find((text) => text.split("\n")[0]?.endsWith(` in \`${folder}\``));
+  return Array.from((section ?? "").matchAll(/^\| `([^`]+)`/gm), ([, name]) => name ?? "").sort();
+}
+
+function foldersIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory() && entry.name !== "fixtures")
+    .map(({ name }) => `${name}/`)
+    .sort();
+}
+
+/** The exported interfaces of a file that have a method. */
+function portsIn(file: string): string[] {
+  const source = ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest);
+  return source.statements
+    .filter((node) => ts.isInterfaceDeclaration(node))
+    .filter(({ modifiers, members }) => modifiers && members.some(ts.isMethodSignature))
+    .map(({ name }) => name.text);
+}
+
+describe("docs/architecture.md", () => {
+  it.each(["packages", "packages/engine/src", "packages/adapters/src", "packages/server/src"])(
+    "names each folder in %s, and no other",
+    (folder) => {
+      expect(rowsFor(folder)).toEqual(foldersIn(folder));
+    },
+  );
+
+  it("names each port, by its file, and no other", () => {
+    const page = readFileSync("docs/architecture.md", "utf8");
+    const files = readdirSync(PORTS).filter((file) => file.endsWith(".ts") && file !== "index.ts");
+    expect(rowsFor(PORTS)).toEqual(files.sort());
+    const named = (file: string) => {
+      const cell = page.match(new RegExp(`^\\| \`${file}\` \\| ([^|]+)\\|`, "m"))?.[1] ?? "";
+      return Array.from(cell.matchAll(/`(\w+)`/g), ([, name]) => name ?? "").sort();
+    };
+    for (const file of files) expect([file, named(file)]).toEqual([file, portsIn(join(PORTS, file)).sort()]);
+  });
+});
+
+const DOCS = readdirSync("docs", { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".md"))
+  .map((file) => join("docs", file));
+const TOP = ["README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+const READMES = ["packages", "examples"].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith("README.md") && !/(^|\/)(node_modules|dist|build)\//.test(file))
+    .map((file) => join(folder, file)),
+);
+
+/** Links to files of this repository, outside of code. */
+function linksIn(page: string): { path: string; anchor: string | undefined }[] {
+  const prose = readFileSync(page, "utf8").replaceAll(/^```[\s\S]*?^```/gm, "");
+  return Array.from(prose.matchAll(/\]\(([^)\s]+)\)/g), ([, target = ""]) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => {
+      const [path = "", anchor] = target.split("#");
+      return { path: path === "" ? page : normalize(join(dirname(page), path)), anchor };
+    });
+}
+
+/** Anchors as GitHub makes them from headings. */
+function anchorsOf(page: string): string[] {
+  const headings = readFileSync(page, "utf8").matchAll(/^#+ (.+)$/gm);
+  return Array.from(headings, ([, text = ""]) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+function isAlive({ path, anchor }: { path: string; anchor: string | undefined }): boolean {
+  if (!existsSync(path)) return false;
+  return anchor === undefined || statSync(path).isDirectory() || anchorsOf(path).includes(anchor);
+}
+
+describe("the documents", () => {
+  it.each([...TOP, ...DOCS, ...READMES])("%s has no dead link", (page) => {
+    const dead = linksIn(page).filter((link) => !isAlive(link));
+    expect(dead).toEqual([]);
+  });
+
+  it("have an index that links every page; decision records by their folder", () => {
+    const linked = new Set(linksIn("docs/README.md").map(({ path }) => path.replace(/\/$/, "")));
+    const pages = DOCS.filter((page) => page !== "docs/README.md" && !page.startsWith("docs/decisions/"));
+    expect(linked).toContain("docs/decisions");
+    expect(pages.filter((page) => !linked.has(page))).toEqual([]);
+  });
+});
