@@ -1,9 +1,9 @@
 import type { FixtureTool } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
+import type { AnswerPart } from "./context.ts";
 import type { Turn } from "./conversations-port.ts";
 import { asks, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
 import { READ } from "./fixtures/tools.ts";
-import type { AnswerPart } from "./model-answer.ts";
 
 /** An answer of a model that says how many tokens everything took. */
 function taking(tokens: number, answer: readonly AnswerPart[]): AnswerPart[] {

@@ -1,5 +1,5 @@
+import type { ModelAnswer } from "./context.ts";
 import type { Turn } from "./conversations-port.ts";
-import type { ModelAnswer } from "./model-answer.ts";
 import { promptOf } from "./prompt.ts";
 import {
   BYTES_PER_TOKEN,

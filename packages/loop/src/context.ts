@@ -1,3 +1,4 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type {
   Approvals,
   CallPlan,
@@ -15,10 +16,8 @@ import {
   type Failure,
   type JsonValue,
 } from "@sallyport/protocol";
-import type { Conversations } from "./conversations-port.ts";
+import type { Conversations, JournaledCall, Turn } from "./conversations-port.ts";
 import type { LoopEvent, Person } from "./events.ts";
-import type { StartModel } from "./model-answer.ts";
-import type { Spill } from "./results.ts";
 import { DEFAULT_LOOP_LIMITS, FALLBACK_CAPACITY_BYTES, type LoopSettings } from "./settings.ts";
 import type { LoopTool, OfferedTool } from "./tools.ts";
 
@@ -56,7 +55,9 @@ export class OutputBudgets implements OutputBudgetOf {
   }
 
   of(callId: string): OutputBudget {
-    return this.#rooms.get(callId) ?? conservativeRoom();
+    const { maxOutputBytes } = DEFAULT_LOOP_LIMITS;
+    const conservative = { maxOutputBytes, availableBytes: FALLBACK_CAPACITY_BYTES, allowTruncation: true };
+    return this.#rooms.get(callId) ?? conservative;
   }
 
   drop(callId: string): void {
@@ -64,9 +65,48 @@ export class OutputBudgets implements OutputBudgetOf {
   }
 }
 
-function conservativeRoom(): OutputBudget {
-  const { maxOutputBytes } = DEFAULT_LOOP_LIMITS;
-  return { maxOutputBytes, availableBytes: FALLBACK_CAPACITY_BYTES, allowTruncation: true };
+type CallPart = Extract<LanguageModelV4StreamPart, { type: "tool-input-start" | "tool-call" }>;
+
+/**
+ * What comes from a model: the AI SDK's parts, and how it ended when it did not finish. A call that the SDK gave another
+ * id than the model did, so that two calls of one id can be told apart in the stream, has the model's as `wireId`.
+ */
+export type AnswerPart =
+  | Exclude<LanguageModelV4StreamPart, CallPart>
+  | (CallPart & { wireId?: string })
+  | { type: "failed"; error: Failure }
+  | { type: "aborted" };
+
+/** Asks a model once. Stops when the options' signal aborts. */
+export type StartModel = (options: LanguageModelV4CallOptions) => AsyncIterable<AnswerPart>;
+
+/** A call as the model has asked for it. */
+export interface AskedCall extends Pick<JournaledCall, "index" | "id" | "name" | "arguments"> {
+  meta?: JsonValue;
+  /** The model stopped before the call was complete: it must not run. */
+  isCut?: boolean;
+}
+
+/** The same with the engine's id for it. */
+export type SealedCall = AskedCall & { callId: string };
+
+export interface ModelAnswer {
+  /** Text and reasoning in the order they came; the calls follow. */
+  turns: Turn[];
+  text: string;
+  calls: AskedCall[];
+  /** Tokens of everything the model was given and gave, when it says so. */
+  usedTokens?: number;
+  /** It ended before it was complete. */
+  error?: Failure;
+}
+
+/** Keeps tool output that is too long for the model, whole. */
+export interface Spill {
+  /** Resolves with the name it can be read by later. */
+  keep(output: { conversationId: string; callId: string; text: string }): Promise<string>;
+  /** How the model reads the rest, in one sentence with the name in it. */
+  hint(name: string): string;
 }
 
 /** What a conversation works with. */

@@ -1,14 +1,14 @@
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
-import { BatchRun, type SealedCall } from "./batch.ts";
-import type { LoopParts } from "./context.ts";
+import { BatchRun } from "./batch.ts";
+import type { LoopParts, ModelAnswer, SealedCall } from "./context.ts";
 import { ContextUse, roomBefore } from "./context-budget.ts";
 import type { BatchResult, JournaledCall, OpenBatch, Turn } from "./conversations-port.ts";
 import { EventChannel, raceAbort } from "./event-channel.ts";
 import type { ConversationDoor, LoopEvent, LoopState, TurnEnd } from "./events.ts";
-import { ConversationLog } from "./log.ts";
-import { askModel, brokenBy, type ModelAnswer, promptExtras, wordsOf } from "./model-answer.ts";
+import { ConversationLog, wordsIn } from "./log.ts";
+import { askModel, brokenBy, promptExtras, wordsOf } from "./model-answer.ts";
 import { describeCall } from "./planner.ts";
-import { interruptedBatch, isKnownToEngine, recoveredEvents, resultsAfterCrash } from "./recovery.ts";
+import { interruptedBatch, isKnownToEngine, recoveredCalls, recoveredEvents } from "./recovery.ts";
 import { fitResult } from "./results.ts";
 import { type LoopSettings, MESSAGES } from "./settings.ts";
 
@@ -39,35 +39,7 @@ function unknownCall(id: string, calls: readonly JournaledCall[]): Failure {
   });
 }
 
-interface GivenResult {
-  content: string;
-  isError: boolean;
-}
-
-interface Taking {
-  batch: OpenBatch;
-  given: GivenResult;
-  /** For all results of the batch. */
-  capacityBytes: number;
-}
-
-/** Mode parse_only: keeps a person's result of a call, as long as the model has room for it beside the others. */
-async function takeByHand(
-  { callId, index }: JournaledCall,
-  { batch, given, capacityBytes }: Taking,
-  { conversations, clock, settings, spill }: LoopParts,
-): Promise<void> {
-  const { batchId, conversationId } = batch;
-  const { content, isError } = given;
-  const availableBytes = roomIn(batch, capacityBytes);
-  const room = { maxOutputBytes: settings.limits.maxOutputBytes, availableBytes, allowTruncation: true };
-  const fitting = { room, conversationId, spill, ...(callId !== undefined && { callId }) };
-  const fitted = await fitResult({ isError, whole: false, content }, fitting);
-  const result: BatchResult = { isError, content: fitted, at: clock.now() };
-  await conversations.journal.result(batchId, index, result);
-}
-
-/** What the results that were given before have left, without what those that are still to come need. */
+/** What one more result may take beside those that were given before, without what those that are still to come need. */
 function roomIn({ calls }: OpenBatch, capacityBytes: number): number {
   const given = calls.flatMap(({ result }) => result ?? []);
   const taken = given.reduce((bytes, { content }) => bytes + Buffer.byteLength(content), 0);
@@ -183,10 +155,24 @@ export class Conversation implements ConversationDoor {
       const batch = await this.#history.openOne();
       const call = batch?.calls.find((one) => one.id === id && !one.result);
       if (!batch || !call) return unknownCall(id, batch?.calls ?? []);
-      const capacityBytes = this.#context.capacityBytes(turnContext.settings.window);
-      await takeByHand(call, { batch, given: result, capacityBytes }, this.#parts);
+      await this.#takeByHand({ batch, call }, result, turnContext);
       return await this.#goOnByHand(turnContext);
     });
+  }
+
+  /** Keeps a person's result of a call, as long as the model has room for it beside the others. */
+  async #takeByHand(
+    { batch, call }: { batch: OpenBatch; call: JournaledCall },
+    { content, isError }: { content: string; isError: boolean },
+    { settings }: TurnContext,
+  ): Promise<void> {
+    const { conversations, clock, spill } = this.#parts;
+    const room = roomIn(batch, this.#context.capacityBytes(settings.window));
+    const maxBytes = Math.min(settings.limits.maxOutputBytes, room);
+    const where = { conversationId: this.id, spill, callId: call.callId };
+    const fitted = await fitResult({ isError, whole: false, content }, maxBytes, where);
+    const result: BatchResult = { isError, content: fitted, at: clock.now() };
+    await conversations.journal.result(batch.batchId, call.index, result);
   }
 
   async recover(choice: "resume" | "discard"): Promise<TurnEnd> {
@@ -211,12 +197,9 @@ export class Conversation implements ConversationDoor {
     const sealed = await this.#history.sealInterrupted(batch);
     const extras = promptExtras({ ...this.#parts, settings: turnContext.settings });
     const capacity = this.#context.capacityAfter(this.#history.turns, extras);
-    const outcomes = await resultsAfterCrash(sealed, { choice, capacity }, this.#parts);
-    await this.#history.closeWith(
-      sealed,
-      outcomes.map(({ result }) => result),
-    );
-    for (const event of await recoveredEvents(sealed.calls, outcomes, this.#parts)) {
+    const calls = await recoveredCalls(sealed, { choice, capacity }, this.#parts);
+    await this.#history.closeWith(batch.batchId, calls);
+    for (const event of await recoveredEvents(calls, this.#parts)) {
       await this.#tell(event, turnContext.signal);
     }
   }
@@ -265,7 +248,7 @@ export class Conversation implements ConversationDoor {
         this.#iteration += 1;
         return await this.#waitFor(calls);
       }
-      await this.#history.closeWith({ batchId, calls }, await this.#run(batchId, calls, turnContext));
+      await this.#history.closeWith(batchId, await this.#run(batchId, calls, turnContext));
       if (signal.aborted) return { kind: "cancelled" };
       if (this.#iteration >= last) return await this.#leaveStubborn(answer, turnContext);
     }
@@ -284,13 +267,8 @@ export class Conversation implements ConversationDoor {
     this.#context.beginTurn();
   }
 
-  async #run(
-    batchId: string,
-    calls: readonly SealedCall[],
-    turnContext: TurnContext,
-  ): Promise<BatchResult[]> {
+  async #run(batchId: string, calls: readonly SealedCall[], { signal, settings }: TurnContext) {
     await this.#enter({ state: "executing" });
-    const { signal, settings } = turnContext;
     return await new BatchRun(calls, {
       ...this.#parts,
       settings,
@@ -319,7 +297,7 @@ export class Conversation implements ConversationDoor {
     const batch = await this.#history.openOne();
     const waiting = batch?.calls.filter(({ result }) => !result) ?? [];
     if (waiting.length > 0) return await this.#waitFor(waiting);
-    if (batch) await this.#history.closeWithKnown(batch);
+    if (batch) await this.#history.closeWith(batch.batchId, batch.calls);
     return await this.#converse(turnContext);
   }
 
@@ -327,8 +305,7 @@ export class Conversation implements ConversationDoor {
   #giveUpWaiting(): Promise<TurnEnd | Failure> {
     return this.#inTurn(["awaiting_results"], async () => {
       const batch = await this.#history.openOne();
-      const cancelled = { isError: true, content: MESSAGES.cancelled, at: this.#parts.clock.now() };
-      if (batch) await this.#history.closeWithKnown(batch, cancelled);
+      if (batch) await this.#history.closeWith(batch.batchId, batch.calls, MESSAGES.cancelled);
       return { kind: "cancelled" };
     });
   }
@@ -368,9 +345,9 @@ function asEnd(end: TurnEnd | Failure): TurnEnd {
  * by hand. What needs nobody's decision is closed: words without calls, and calls that all have their results by hand.
  */
 async function stateFound(batch: OpenBatch, history: ConversationLog, parts: LoopParts): Promise<LoopState> {
-  const { batchId, text, openedAt: at, calls } = batch;
+  const { batchId, calls } = batch;
   if (calls.length === 0) {
-    await history.close(batchId, text === "" ? [] : [{ kind: "assistant", text, at }]);
+    await history.close(batchId, wordsIn(batch));
     return { state: "idle" };
   }
   if (!(await isByHand(batch, parts))) {
@@ -378,7 +355,7 @@ async function stateFound(batch: OpenBatch, history: ConversationLog, parts: Loo
   }
   const waiting = calls.filter(({ result }) => !result);
   if (waiting.length > 0) return { state: "awaiting_results", calls: waiting };
-  await history.closeWithKnown(batch);
+  await history.closeWith(batchId, calls);
   return { state: "idle" };
 }
 

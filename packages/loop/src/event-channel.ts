@@ -1,29 +1,29 @@
+import { StringDecoder } from "node:string_decoder";
+import type { OutputListener } from "@sallyport/engine/ports";
 import type { LoopEvent } from "./events.ts";
 import { EVENT_CAPACITY } from "./settings.ts";
 
-type Listener = (event: LoopEvent) => void | Promise<void>;
+type Tell = (event: LoopEvent) => void | Promise<void>;
 
 /** A joined chunk grows no longer than this, so that a queue is bounded in bytes too (NFR-PERF-04). */
 export const LONGEST_JOINED_CHARS = 64 * 1024;
 
 /**
  * What waits for one listener, which is told one thing at a time, in order. While it is busy, text that follows text
- * of the same kind and call is joined to it. The listener is told within `put` when it is not busy.
+ * of the same kind and call is joined to it. The listener is told within `put` when it is not busy. One that throws is
+ * told nothing more.
  */
 class ListenerQueue {
-  readonly #listener: Listener;
+  readonly #listener: Tell;
   readonly #capacity: number;
-  readonly #broke: (error: unknown) => void;
   #waiting: LoopEvent[] = [];
   #isBusy = false;
   #isClosed = false;
-  #room: (() => void)[] = [];
-  #idle: (() => void)[] = [];
+  readonly #waiters: { isMet(): boolean; resolve(): void }[] = [];
 
-  constructor(listener: Listener, options: { capacity: number; broke(error: unknown): void }) {
+  constructor(listener: Tell, capacity: number) {
     this.#listener = listener;
-    this.#capacity = Math.max(1, options.capacity);
-    this.#broke = options.broke;
+    this.#capacity = capacity;
   }
 
   /**
@@ -32,45 +32,52 @@ class ListenerQueue {
    */
   put(event: LoopEvent): void | Promise<void> {
     if (this.#isClosed) return;
-    if (!this.#join(event)) this.#waiting.push(event);
+    const last = this.#waiting.at(-1);
+    const joined = last && joinedText(last, event);
+    if (joined) this.#waiting[this.#waiting.length - 1] = joined;
+    else this.#waiting.push(event);
     if (!this.#isBusy) void this.#work();
-    if (this.#waiting.length >= this.#capacity) return new Promise((resolve) => this.#room.push(resolve));
+    return this.#until(() => this.#waiting.length < this.#capacity);
   }
 
   /** Resolves once nothing waits and the listener is done. */
   settled(): void | Promise<void> {
-    if (this.#isBusy) return new Promise((resolve) => this.#idle.push(resolve));
+    return this.#until(() => !this.#isBusy);
   }
 
   /** Nobody listens any more; whoever waited goes on. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
-    release(this.#room);
-    release(this.#idle);
-  }
-
-  #join(event: LoopEvent): boolean {
-    const last = this.#waiting.at(-1);
-    const joined = last && joinedText(last, event);
-    if (joined) this.#waiting[this.#waiting.length - 1] = joined;
-    return joined !== undefined;
+    this.#wake();
   }
 
   async #work(): Promise<void> {
     this.#isBusy = true;
     try {
-      for (let event = this.#waiting.shift(); event && !this.#isClosed; event = this.#waiting.shift()) {
-        if (this.#waiting.length < this.#capacity) release(this.#room);
+      for (let event = this.#waiting.shift(); event; event = this.#waiting.shift()) {
+        this.#wake();
         const busy = this.#listener(event);
         if (busy) await busy;
       }
-    } catch (error) {
+    } catch {
       this.close();
-      this.#broke(error);
     }
     this.#isBusy = false;
-    release(this.#idle);
+    this.#wake();
+  }
+
+  #until(isMet: () => boolean): void | Promise<void> {
+    if (!isMet() && !this.#isClosed) {
+      return new Promise((resolve) => this.#waiters.push({ isMet, resolve }));
+    }
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters.splice(0)) {
+      if (this.#isClosed || waiter.isMet()) waiter.resolve();
+      else this.#waiters.push(waiter);
+    }
   }
 }
 
@@ -89,26 +96,83 @@ function isTooLong(one: string, two: string): boolean {
   return one.length + two.length > LONGEST_JOINED_CHARS;
 }
 
-function release(waiters: (() => void)[]): void {
-  for (const resolve of waiters.splice(0)) resolve();
+/**
+ * From the loop to whoever watches it (FR-OUT-01). Every listener is told everything from when it began to listen, in
+ * order: nothing is dropped or reordered, pieces of one text may come joined. A listener that does not keep up makes
+ * `tell` wait; one that throws is dropped, and the loop goes on.
+ */
+export class EventChannel {
+  readonly #queues = new Set<ListenerQueue>();
+  readonly #capacity: number;
+
+  /** `capacity`: how many events may wait for a listener. */
+  constructor(capacity = EVENT_CAPACITY) {
+    this.#capacity = capacity;
+  }
+
+  /** Returns how to stop; what still waits then is not told, and nobody waits for this listener any more. */
+  listen(listener: Tell): () => void {
+    const queue = new ListenerQueue(listener, this.#capacity);
+    this.#queues.add(queue);
+    return () => {
+      this.#queues.delete(queue);
+      queue.close();
+    };
+  }
+
+  /** Never throws or rejects. A promise resolves once every listener has room: wait for it before telling more. */
+  tell(event: LoopEvent): void | Promise<void> {
+    return all([...this.#queues].map((queue) => queue.put(event)));
+  }
+
+  /** Resolves once every listener has been told everything so far. */
+  settled(): void | Promise<void> {
+    return all([...this.#queues].map((queue) => queue.settled()));
+  }
 }
 
-/** The items of a stream until it ends or nobody wants them any more, whether or not the stream itself notices. */
-export async function* untilAborted<Item>(
-  items: AsyncIterable<Item>,
-  signal: AbortSignal,
-): AsyncGenerator<Item> {
-  const iterator = items[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await raceAbort(iterator.next(), signal);
-      if (next === undefined || next.done) return;
-      yield next.value;
+function all(waits: readonly (void | Promise<void>)[]): void | Promise<void> {
+  const real = waits.filter((wait) => wait !== undefined);
+  if (real.length > 0) return Promise.all(real).then(() => undefined);
+}
+
+const STREAMS = ["stdout", "stderr"] as const;
+
+/**
+ * What a process writes, as text for whoever watches; characters that are cut between two chunks stay whole. While the
+ * watchers do not keep up, what comes is joined by stream, so that it takes no more room than its text (NFR-PERF-04).
+ */
+export function outputChunks(
+  call: { index: number; id: string },
+  tell: Tell,
+): { take: OutputListener; end(): Promise<void> } {
+  const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
+  const waiting = { stdout: "", stderr: "" };
+  let isTelling = false;
+  let told = Promise.resolve();
+  const tellAll = async () => {
+    isTelling = true;
+    while (waiting.stdout !== "" || waiting.stderr !== "") {
+      for (const kind of STREAMS) {
+        const chunk = waiting[kind];
+        waiting[kind] = "";
+        const wait = chunk === "" ? undefined : tell({ kind, ...call, chunk });
+        if (wait) await wait;
+      }
     }
-  } finally {
-    // Not awaited: a stream that hangs would hang this too. What it says after it was left concerns nobody.
-    iterator.return?.().then(undefined, () => undefined);
-  }
+    isTelling = false;
+  };
+  const say = (kind: "stdout" | "stderr", chunk: string) => {
+    waiting[kind] += chunk;
+    if (!isTelling) told = tellAll();
+  };
+  return {
+    take: (stream, chunk) => say(stream, decoders[stream].write(Buffer.from(chunk))),
+    async end() {
+      for (const kind of STREAMS) say(kind, decoders[kind].end());
+      await told;
+    },
+  };
 }
 
 /** What comes first: the value, or undefined once the signal aborts. */
@@ -126,66 +190,4 @@ export async function raceAbort<Value>(
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-interface ChannelOptions {
-  /** How many events may wait for a listener. */
-  capacity?: number;
-  /** Told once of a listener that threw; it is told nothing more. */
-  onProblem?(error: unknown): void;
-}
-
-/**
- * From the loop to whoever watches it (FR-OUT-01). Every listener is told everything from when it began to listen, in
- * order: nothing is dropped or reordered, pieces of one text may come joined. A listener that does not keep up makes
- * `tell` wait; one that throws is reported and dropped, and the loop goes on.
- */
-export class EventChannel {
-  readonly #queues = new Set<ListenerQueue>();
-  readonly #capacity: number;
-  readonly #onProblem: (error: unknown) => void;
-
-  constructor({ capacity = EVENT_CAPACITY, onProblem = () => undefined }: ChannelOptions = {}) {
-    this.#capacity = capacity;
-    this.#onProblem = onProblem;
-  }
-
-  /** Returns how to stop; what still waits then is not told, and nobody waits for this listener any more. */
-  listen(listener: Listener): () => void {
-    const queue: ListenerQueue = new ListenerQueue(listener, {
-      capacity: this.#capacity,
-      broke: (error) => {
-        this.#queues.delete(queue);
-        this.#report(error);
-      },
-    });
-    this.#queues.add(queue);
-    return () => {
-      this.#queues.delete(queue);
-      queue.close();
-    };
-  }
-
-  /** Never throws or rejects. A promise resolves once every listener has room: wait for it before telling more. */
-  tell(event: LoopEvent): void | Promise<void> {
-    return all([...this.#queues].map((queue) => queue.put(event)));
-  }
-
-  /** Resolves once every listener has been told everything so far. */
-  settled(): void | Promise<void> {
-    return all([...this.#queues].map((queue) => queue.settled()));
-  }
-
-  #report(error: unknown): void {
-    try {
-      this.#onProblem(error);
-    } catch {
-      // A report that fails has nobody left to be told.
-    }
-  }
-}
-
-function all(waits: readonly (void | Promise<void>)[]): void | Promise<void> {
-  const real = waits.filter((wait) => wait !== undefined);
-  if (real.length > 0) return Promise.all(real).then(() => undefined);
 }

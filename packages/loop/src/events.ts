@@ -11,23 +11,22 @@ export type CallState =
   /** Nothing ran: refused, denied or cancelled before its turn. */
   | { state: "resolved"; reason: string };
 
-export interface PlannedView {
+/** A call in a few words. */
+export interface CallLine {
   index: number;
   id: string;
   name: string;
-  /** One line about the call; the tool's own where it has one. */
+  /** One line about the call, at most 200 characters; the tool's own where it has one. */
   summary: string;
   risk: Risk;
+}
+
+export interface PlannedView extends CallLine {
   call: CallState;
 }
 
 /** A call a person is asked about (FR-APR-03, FR-TUI-01). */
-export interface Question {
-  index: number;
-  id: string;
-  name: string;
-  summary: string;
-  risk: Risk;
+export interface Question extends CallLine {
   /** The arguments, secrets redacted. */
   input: JsonValue;
   /** `policy`: a standing grant can answer for the next one like it. `tool`: it is asked about every time. */

@@ -1,9 +1,9 @@
 import type { FixtureTool } from "@sallyport/engine/testing";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { outputChunks } from "./batch.ts";
 import { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations-port.ts";
+import { outputChunks } from "./event-channel.ts";
 import { asks, finish, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
 import { createMemoryConversations } from "./memory-conversations.ts";
 

@@ -1,16 +1,23 @@
 /* The tool loop: a model, a person and tools in conversation, every call through the engine's passage. */
 
 export type { CallPlan } from "@sallyport/engine";
-export type { LoopEngine, LoopParts } from "./context.ts";
-export { type OutputBudget, type OutputBudgetOf, OutputBudgets } from "./context.ts";
+export {
+  type AnswerPart,
+  type LoopEngine,
+  type LoopParts,
+  type OutputBudget,
+  type OutputBudgetOf,
+  OutputBudgets,
+  type Spill,
+  type StartModel,
+} from "./context.ts";
 export { Conversation } from "./conversation.ts";
 export type * from "./conversations-port.ts";
 export type * from "./events.ts";
 export { createMemoryConversations } from "./memory-conversations.ts";
-export { type AnswerPart, askDirectly, type StartModel } from "./model-answer.ts";
+export { askDirectly } from "./model-answer.ts";
 export { type PlannedCall, type PlanningContext, planBatch } from "./planner.ts";
 export { asEnginePolicy, loopVerdict } from "./policy.ts";
-export type { Spill } from "./results.ts";
 export { headAndTail, truncateOutput } from "./results.ts";
 export * from "./settings.ts";
 export { sanitizeTerminal, TerminalSanitizer } from "./terminal.ts";

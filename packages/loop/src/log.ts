@@ -1,7 +1,5 @@
-import type { SealedCall } from "./batch.ts";
-import type { LoopParts } from "./context.ts";
-import type { BatchResult, OpenBatch, StreamEntry, ToolUseTurn, Turn } from "./conversations-port.ts";
-import type { AskedCall, ModelAnswer } from "./model-answer.ts";
+import type { LoopParts, ModelAnswer, SealedCall } from "./context.ts";
+import type { JournaledCall, OpenBatch, StreamEntry, Turn } from "./conversations-port.ts";
 import { MESSAGES } from "./settings.ts";
 
 const TITLE_CHARS = 80;
@@ -12,7 +10,7 @@ type Parts = Pick<LoopParts, "conversations" | "clock" | "ids" | "model">;
 export class ConversationLog {
   readonly id: string;
   readonly #parts: Parts;
-  readonly #turns: Turn[];
+  #turns: Turn[];
   /** A conversation in which nothing was said is not kept: only where it would be. */
   #unkept: { cwd: string } | undefined;
 
@@ -45,19 +43,16 @@ export class ConversationLog {
 
   /** The person says something. */
   async say(text: string): Promise<void> {
-    const { conversations, clock } = this.#parts;
+    const { conversations, clock, model } = this.#parts;
     const at = clock.now();
-    if (this.#unkept) await this.#keep(this.#unkept.cwd, { title: titleOf(text), at });
-    else await conversations.update(this.id, { at });
+    if (this.#unkept) {
+      const made = { conversationId: this.id, model, ...this.#unkept, createdAt: at, updatedAt: at };
+      await conversations.create({ ...made, title: titleOf(text) });
+      this.#unkept = undefined;
+    } else await conversations.update(this.id, { at });
     const said: Turn = { kind: "user", text, at };
     await conversations.append(this.id, [said]);
     this.#turns.push(said);
-  }
-
-  async #keep(cwd: string, { title, at }: { title: string; at: number }): Promise<void> {
-    const { conversations, model } = this.#parts;
-    await conversations.create({ conversationId: this.id, model, cwd, title, createdAt: at, updatedAt: at });
-    this.#unkept = undefined;
   }
 
   /** False when a batch is open already. */
@@ -71,24 +66,24 @@ export class ConversationLog {
   }
 
   /** Text and calls join the history, each call with the engine's id for it (FR-RES-01). */
-  async seal(batchId: string, { turns, calls }: ModelAnswer): Promise<SealedCall[]> {
+  async seal(batchId: string, answer: Pick<ModelAnswer, "turns" | "calls">): Promise<SealedCall[]> {
     const { conversations, clock, ids } = this.#parts;
     const at = clock.now();
-    const sealed = calls.map(({ meta: _meta, ...call }) => ({ ...call, callId: ids.next() }));
-    const answered = [...turns, ...calls.map((call) => useOf(call, at))];
-    const plain = sealed.map(({ index, arguments: given, callId }) => ({ index, arguments: given, callId }));
-    if (await conversations.journal.seal(batchId, { turns: answered, calls: plain }))
-      this.#turns.push(...answered);
-    return sealed;
+    const calls = answer.calls.map((call) => ({ ...call, callId: ids.next() }));
+    const uses = calls.map(({ id, name, arguments: given, meta }): Turn => {
+      return { kind: "tool_use", id, name, arguments: given, at, ...(meta !== undefined && { meta }) };
+    });
+    const turns = [...answer.turns, ...uses];
+    const plain = calls.map(({ index, arguments: given, callId }) => ({ index, arguments: given, callId }));
+    if (await conversations.journal.seal(batchId, { turns, calls: plain })) this.#turns.push(...turns);
+    return calls;
   }
 
   /** An answer that was still coming in: as much of it as there is joins the history, so that its calls have a place. */
   async sealInterrupted(batch: OpenBatch): Promise<OpenBatch> {
     if (batch.phase === "sealed") return batch;
-    const { openedAt: at, text } = batch;
-    const turns: Turn[] = text === "" ? [] : [{ kind: "assistant", text, at }];
-    const sealed = await this.seal(batch.batchId, { turns, text, calls: batch.calls });
-    return { ...batch, phase: "sealed", calls: batch.calls.map((call, n) => ({ ...call, ...sealed[n] })) };
+    const calls = await this.seal(batch.batchId, { turns: wordsIn(batch), calls: batch.calls });
+    return { ...batch, phase: "sealed", calls };
   }
 
   /** Forgets the batch; these turns are what remains of it. */
@@ -96,29 +91,17 @@ export class ConversationLog {
     if (await this.#parts.conversations.journal.close(batchId, [...turns])) this.#turns.push(...turns);
   }
 
-  /** Results follow their calls in call order, whatever order they came in (FR-RES-01a). */
+  /** Results follow their calls in call order, whatever order they came in (FR-RES-01a); `missing` where there is none. */
   async closeWith(
-    { batchId, calls }: { batchId: string; calls: readonly { id: string; name: string }[] },
-    results: readonly (BatchResult | undefined)[],
+    batchId: string,
+    calls: readonly Pick<JournaledCall, "id" | "name" | "result">[],
+    missing: string = MESSAGES.missingResult,
   ): Promise<void> {
-    const missing = { isError: true, content: MESSAGES.missingResult, at: this.#parts.clock.now() };
-    const turns = calls.map(
-      ({ id, name }, position): Turn => ({
-        kind: "tool_result",
-        id,
-        name,
-        ...(results[position] ?? missing),
-      }),
-    );
+    const otherwise = { isError: true, content: missing, at: this.#parts.clock.now() };
+    const turns = calls.map(({ id, name, result = otherwise }): Turn => {
+      return { kind: "tool_result", id, name, ...result };
+    });
     await this.close(batchId, turns);
-  }
-
-  /** The same with the results the batch has; `otherwise` for calls that have none. */
-  async closeWithKnown(batch: OpenBatch, otherwise?: BatchResult): Promise<void> {
-    await this.closeWith(
-      batch,
-      batch.calls.map(({ result }) => result ?? otherwise),
-    );
   }
 
   /** The batch that nobody has closed; undefined when there is none. */
@@ -128,15 +111,16 @@ export class ConversationLog {
 
   /** Reads again what is on disk: after trouble with the store nobody knows how far it came. */
   async reread(): Promise<void> {
-    if (this.#unkept && !(await this.#parts.conversations.get(this.id))) return;
+    const { conversations } = this.#parts;
+    if (this.#unkept && !(await conversations.get(this.id))) return;
     this.#unkept = undefined;
-    const turns = await this.#parts.conversations.turns(this.id);
-    this.#turns.splice(0, this.#turns.length, ...turns);
+    this.#turns = await conversations.turns(this.id);
   }
 }
 
-function useOf({ id, name, arguments: given, meta }: AskedCall, at: number): ToolUseTurn {
-  return { kind: "tool_use", id, name, arguments: given, at, ...(meta !== undefined && { meta }) };
+/** What the model had said when an answer broke off, as a turn. */
+export function wordsIn({ text, openedAt: at }: OpenBatch): Turn[] {
+  return text === "" ? [] : [{ kind: "assistant", text, at }];
 }
 
 function titleOf(text: string): string {

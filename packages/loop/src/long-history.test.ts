@@ -2,9 +2,9 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { FixtureTool } from "@sallyport/engine/testing";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import type { AnswerPart } from "./context.ts";
 import { Conversation } from "./conversation.ts";
 import { type Answer, asks, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
-import type { AnswerPart } from "./model-answer.ts";
 
 /** 1000 tokens by the estimate. */
 const LONG = "word ".repeat(800);

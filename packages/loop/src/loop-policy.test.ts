@@ -53,7 +53,7 @@ describe("the loop's policy", () => {
 
   it("denies run_command until somebody takes it off the denylist [NFR-SEC-06]", () => {
     const command = { name: "run_command", sideEffects: true };
-    expect(loopVerdict(DEFAULT_LOOP_POLICY, command)).toEqual({ kind: "denylisted" });
+    expect(loopVerdict(DEFAULT_LOOP_POLICY, command)).toMatchObject({ kind: "denylisted" });
     expect(loopVerdict({ ...DEFAULT_LOOP_POLICY, denylist: [] }, command)).toEqual({ kind: "ask" });
   });
 

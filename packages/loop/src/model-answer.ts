@@ -1,13 +1,9 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4StreamPart,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { type Failure, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
-import type { LoopParts } from "./context.ts";
+import type { AnswerPart, AskedCall, LoopParts, ModelAnswer, StartModel } from "./context.ts";
 import type { ContextUse } from "./context-budget.ts";
 import type { StreamEntry, Turn } from "./conversations-port.ts";
-import { untilAborted } from "./event-channel.ts";
+import { raceAbort } from "./event-channel.ts";
 import type { LoopEvent } from "./events.ts";
 import type { ConversationLog } from "./log.ts";
 import { promptOf } from "./prompt.ts";
@@ -65,10 +61,18 @@ async function listenTo(
   answer: AnswerBuilder,
   signal: AbortSignal,
 ): Promise<void> {
+  const iterator = parts[Symbol.asyncIterator]();
   try {
-    for await (const part of untilAborted(parts, signal)) await answer.take(part);
+    for (;;) {
+      const next = await raceAbort(iterator.next(), signal);
+      if (next === undefined || next.done) return;
+      await answer.take(next.value);
+    }
   } catch (error) {
     if (!signal.aborted) answer.fail(brokenBy(error));
+  } finally {
+    // Not awaited: a stream that hangs would hang this too. What it says after it was left concerns nobody.
+    iterator.return?.().then(undefined, () => undefined);
   }
 }
 
@@ -86,21 +90,6 @@ export function brokenBy(error: unknown): Failure {
   return failure("E3959", { message: `The turn broke off: ${why}` });
 }
 
-type CallPart = Extract<LanguageModelV4StreamPart, { type: "tool-input-start" | "tool-call" }>;
-
-/**
- * What comes from a model: the AI SDK's parts, and how it ended when it did not finish. A call that the SDK gave another
- * id than the model did, so that two calls of one id can be told apart in the stream, has the model's as `wireId`.
- */
-export type AnswerPart =
-  | Exclude<LanguageModelV4StreamPart, CallPart>
-  | (CallPart & { wireId?: string })
-  | { type: "failed"; error: Failure }
-  | { type: "aborted" };
-
-/** Asks a model once. Stops when the options' signal aborts. */
-export type StartModel = (options: LanguageModelV4CallOptions) => AsyncIterable<AnswerPart>;
-
 /** Asks a model of the AI SDK, without trying again. */
 export function askDirectly(model: LanguageModelV4): StartModel {
   return async function* (options) {
@@ -109,41 +98,11 @@ export function askDirectly(model: LanguageModelV4): StartModel {
   };
 }
 
-/** A call as the model has asked for it. */
-export interface AskedCall {
-  index: number;
-  id: string;
-  name: string;
-  /** JSON text, or whatever the model sent instead. */
-  arguments: string;
-  meta?: JsonValue;
-  /** The model stopped before the call was complete: it must not run. */
-  isCut?: boolean;
-}
-
-export interface ModelAnswer {
-  /** Text and reasoning in the order they came; the calls follow. */
-  turns: Turn[];
-  text: string;
-  calls: AskedCall[];
-  /** Tokens of everything the model was given and gave, when it says so. */
-  usedTokens?: number;
-  /** It ended before it was complete. */
-  error?: Failure;
-}
-
 interface Watching {
   /** Resolves once it is in the journal: nothing is shown before. */
   record(entry: StreamEntry): Promise<void>;
-  tell(part: { kind: "text" | "reasoning"; delta: string } | AskedCallBegun): void | Promise<void>;
+  tell(event: LoopEvent): void | Promise<void>;
   now(): number;
-}
-
-interface AskedCallBegun {
-  kind: "call";
-  index: number;
-  id: string;
-  name: string;
 }
 
 interface Named {

@@ -1,8 +1,12 @@
 import type { CallPlan } from "@sallyport/engine";
-import { visible } from "@sallyport/engine/host";
+import { timerMs, visible } from "@sallyport/engine/host";
+import type { ApprovalCause } from "@sallyport/engine/ports";
 import {
+  entryOf,
   type Failure,
+  type FileEffects,
   failure,
+  isFailure,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -10,19 +14,76 @@ import {
   type Risk,
   SallyportError,
 } from "@sallyport/protocol";
-import type { LoopParts } from "./context.ts";
-import { targetOf } from "./context.ts";
-import { denialReason, loopVerdict, outrightDenial } from "./policy.ts";
-import {
-  type AskedFor,
-  namedSummary,
-  type PlannedCall,
-  previewBatch,
-  resolved,
-  shortSummary,
-} from "./preview-batch.ts";
+import { type AskedCall, type LoopParts, targetOf } from "./context.ts";
+import { raceAbort } from "./event-channel.ts";
+import type { CallLine } from "./events.ts";
+import { loopVerdict, outrightDenial } from "./policy.ts";
+import { failureText } from "./results.ts";
 import { type LoopSettings, MESSAGES, type ToolsMode } from "./settings.ts";
 import type { LoopTool } from "./tools.ts";
+
+/** A call as the model asked for it. */
+export type AskedFor = Omit<AskedCall, "meta">;
+
+/** What is to become of a call (FR-APR-02): it runs, a person is asked, or it is answered already and nothing runs. */
+export type PlannedCall = CallLine &
+  (
+    | { kind: "execute"; tool: LoopTool; input: JsonValue }
+    | {
+        kind: "confirm";
+        tool: LoopTool;
+        input: JsonValue;
+        because: ApprovalCause;
+        /** The tools of the calls of the batch that run before it. */
+        after: readonly LoopTool[];
+        /** What it would change as things stand, where its tool can tell. */
+        preview?: FileEffects;
+      }
+    /** The reason is what the model is told. */
+    | { kind: "resolved"; error: Failure; reason: string }
+  );
+
+type Confirmed = Extract<PlannedCall, { kind: "confirm" }>;
+
+/** What is said of a call before it runs. */
+type Described = Pick<CallLine, "summary" | "risk">;
+
+const LONGEST_SUMMARY = 200;
+const LONGEST_NAME = 64;
+const ELLIPSIS = "...";
+
+/** A call that does not run, with what is known of it so far. */
+export function resolved(
+  { index, id, name }: Pick<AskedFor, "index" | "id" | "name">,
+  error: Failure,
+  { summary = namedSummary(name), risk = "low" }: Partial<Described> = {},
+): PlannedCall {
+  const reason = failureText(error, name).content;
+  return { kind: "resolved", index, id, name, summary, risk, error, reason };
+}
+
+/** For a call of which no more is known than what it is called. */
+function namedSummary(name: string): string {
+  return shortSummary(visible(name.slice(0, LONGEST_SUMMARY)));
+}
+
+/** At most 200 characters, 197 and dots where there were more (FR-APR-06). No character is split. */
+function shortSummary(text: string): string {
+  if (text.length <= LONGEST_SUMMARY) return text;
+  const room = LONGEST_SUMMARY - ELLIPSIS.length;
+  return text.slice(0, room).replace(/[\ud800-\udbff]$/, "") + ELLIPSIS;
+}
+
+/** The model's own words, bounded. */
+function short(text: string): string {
+  const shown = visible(text.slice(0, LONGEST_NAME));
+  return text.length > LONGEST_NAME ? shown + ELLIPSIS : shown;
+}
+
+/** For a call whose plan says nothing. */
+function riskOf(tool: LoopTool | undefined): Risk {
+  return tool?.sideEffects ? "medium" : "low";
+}
 
 /**
  * The arguments of a call from the text the model sent. No text at all is how some providers say that there are none.
@@ -30,26 +91,17 @@ import type { LoopTool } from "./tools.ts";
  */
 function readArguments(text: string): { input: JsonObject } | { error: Failure } {
   if (text.trim() === "") return { input: {} };
+  let message: string;
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value)
-      ? { input: value }
-      : { error: bad(`Arguments must be a JSON object, not ${kindOf(value)}`) };
+    if (isJsonObject(value)) return { input: value };
+    const kind = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
+    message = `Arguments must be a JSON object, not ${kind}`;
   } catch (thrown) {
-    return { error: bad(`Arguments are not valid JSON${placeOf(thrown)}`) };
+    message = `Arguments are not valid JSON${placeOf(thrown)}`;
   }
-}
-
-function bad(message: string): Failure {
-  return failure("E3901", {
-    message,
-    advice: "Send the arguments as one JSON object that fits the tool's schema.",
-  });
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "an array" : `a ${typeof value}`;
+  const advice = "Send the arguments as one JSON object that fits the tool's schema.";
+  return { error: failure("E3901", { message, advice }) };
 }
 
 function placeOf(thrown: unknown): string {
@@ -57,12 +109,6 @@ function placeOf(thrown: unknown): string {
   const position = / at position (\d+)/.exec(said)?.[1];
   if (position !== undefined) return ` at position ${position}`;
   return said.includes("end of JSON input") ? ": they end too early" : "";
-}
-
-/** What is said of a call before it runs. */
-interface Described {
-  summary: string;
-  risk: Risk;
 }
 
 /**
@@ -74,7 +120,7 @@ export async function describeCall(
   { tools, engine, caller }: Pick<LoopParts, "tools" | "engine" | "caller">,
 ): Promise<Described> {
   const tool = tools.find((one) => one.name === name);
-  const unknown: Described = { summary: namedSummary(name), risk: tool?.sideEffects ? "medium" : "low" };
+  const unknown: Described = { summary: namedSummary(name), risk: riskOf(tool) };
   const read = readArguments(given);
   if (!tool || "error" in read) return unknown;
   try {
@@ -84,72 +130,6 @@ export async function describeCall(
     return unknown;
   }
 }
-
-const LONGEST_NAME = 64;
-
-/** Why calls are answered without running. Names in the messages are the model's words, so they are bounded. */
-const refusals = {
-  duplicateId: (id: string): Failure =>
-    failure("E3950", { message: `Duplicate tool call id: ${short(id)}`, details: { id: short(id) } }),
-
-  tooManyCalls: (count: number, limit: number): Failure =>
-    failure("E3957", {
-      message: `${count} tool calls in one batch; max_tool_calls_per_batch is ${limit}`,
-      advice: `Make at most ${limit} calls at a time; the first ${limit} of these are being dealt with.`,
-      details: { limit, count },
-    }),
-
-  /** The same of those after the first: what to do about it is said once. */
-  alsoTooMany: (limit: number): Failure =>
-    failure("E3957", {
-      message: `Not run: max_tool_calls_per_batch is ${limit}`,
-      advice: "",
-      details: { limit },
-    }),
-
-  modeDisabled: (): Failure => failure("E3954", { message: MESSAGES.disabled }),
-
-  maxIterations: (limit: number): Failure =>
-    failure("E3957", {
-      message: MESSAGES.maxIterations,
-      advice: "Answer with what is known; the person's next message allows further calls.",
-      details: { limit },
-    }),
-
-  argumentsTooLarge: (bytes: number, limit: number): Failure =>
-    failure("E3957", {
-      message: `Arguments are ${bytes} bytes; max_tool_args_bytes is ${limit}`,
-      details: { limit, bytes },
-    }),
-
-  byPolicy: (kind: "disabled" | "denylisted" | "not_allowlisted", name: string): Failure =>
-    failure(kind === "disabled" ? "E3954" : "E3953", { message: denialReason(kind, short(name)) }),
-
-  unknownTool(name: string, known: Iterable<string>): Failure {
-    const nearest = nearestNames(name, known);
-    const hint =
-      nearest.length === 0 ? "" : `. Did you mean ${nearest.map((one) => `"${one}"`).join(" or ")}?`;
-    return failure("E3001", {
-      message: `Unknown tool: ${short(name)}${hint}`,
-      advice: "Call one of the tools that were offered, by its exact name.",
-      details: { nearest },
-    });
-  },
-
-  /** Planning itself went wrong; the call is answered all the same, and never runs. */
-  threw(thrown: unknown): Failure {
-    if (thrown instanceof SallyportError) return thrown.failure;
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    return failure("E3900", { message: `The call could not be planned: ${visible(why.slice(0, 500))}` });
-  },
-} as const;
-
-function short(text: string): string {
-  const shown = visible(text.slice(0, LONGEST_NAME));
-  return text.length > LONGEST_NAME ? `${shown}...` : shown;
-}
-
-export type { AskedFor, PlannedCall } from "./preview-batch.ts";
 
 /** What calls are planned by. */
 export interface PlanningContext {
@@ -187,86 +167,99 @@ export async function planBatch(
   calls: readonly AskedFor[],
   context: PlanningContext,
 ): Promise<PlannedCall[]> {
-  const beyond = beyondTheBatch(calls, context.settings.limits.maxToolCallsPerBatch);
+  const whole = calls.filter(({ isCut }) => !isCut);
+  const beyond = beyondTheBatch(whole, context.settings.limits.maxToolCallsPerBatch);
   const planned = await Promise.all(
     calls.map((call) => {
-      const error = beyond.get(call);
+      const error = call.isCut ? CUT_OFF : beyond.get(call);
       return error ? resolved(call, error) : planCall(call, context);
     }),
   );
   return await previewBatch(planned, context);
 }
 
+const CUT_OFF = failure("E3901", {
+  message: "The call was cut off before its arguments were complete.",
+  advice: "Make it again, shorter.",
+});
+
 /** The first call of an id stays, later ones are errors, and those do not count towards the limit (FR-VAL-02a). */
 function beyondTheBatch(calls: readonly AskedFor[], limit: number): Map<AskedFor, Failure> {
   const errors = new Map<AskedFor, Failure>();
   const byId = new Map<string, AskedFor>();
   for (const call of calls) {
-    if (byId.has(call.id)) errors.set(call, refusals.duplicateId(call.id));
-    else byId.set(call.id, call);
+    const id = short(call.id);
+    if (!byId.has(call.id)) byId.set(call.id, call);
+    else errors.set(call, failure("E3950", { message: `Duplicate tool call id: ${id}`, details: { id } }));
   }
   const [first, ...others] = [...byId.values()].slice(Math.max(0, limit));
-  if (first) errors.set(first, refusals.tooManyCalls(byId.size, limit));
-  for (const call of others) errors.set(call, refusals.alsoTooMany(limit));
+  const tooMany = (message: string, advice: string, details = {}) =>
+    failure("E3957", { message, advice, details: { limit, ...details } });
+  if (first) {
+    const message = `${byId.size} tool calls in one batch; max_tool_calls_per_batch is ${limit}`;
+    const advice = `Make at most ${limit} calls at a time; the first ${limit} of these are being dealt with.`;
+    errors.set(first, tooMany(message, advice, { count: byId.size }));
+  }
+  // What to do about it is said once.
+  const alsoTooMany = `Not run: max_tool_calls_per_batch is ${limit}`;
+  for (const call of others) errors.set(call, tooMany(alsoTooMany, ""));
   return errors;
 }
 
 async function planCall(call: AskedFor, context: PlanningContext): Promise<PlannedCall> {
-  const early = refusedByName(call, context) ?? refusedBySize(call, context);
+  const early = refusedEarly(call, context);
   if (early) return resolved(call, early);
   const tool = context.tools.get(call.name);
-  if (!tool) return resolved(call, refusals.unknownTool(call.name, context.tools.keys()));
-  const risk = tool.sideEffects ? "medium" : "low";
+  if (!tool) return resolved(call, unknownTool(call.name, context.tools.keys()));
+  const risk = riskOf(tool);
   const read = readArguments(call.arguments);
   if ("error" in read) return resolved(call, read.error, { risk });
   try {
     return await planKnown(call, { tool, input: read.input }, context);
   } catch (thrown) {
-    return resolved(call, refusals.threw(thrown), { risk });
+    return resolved(call, unplanned(thrown), { risk });
   }
 }
 
-function refusedByName(
-  { name }: AskedFor,
-  { mode, settings, iteration }: PlanningContext,
+/** Why a call does not run whatever its tool says, from its name and size alone. */
+function refusedEarly(
+  { name, arguments: given }: AskedFor,
+  { mode, settings: { limits, policy }, iteration }: PlanningContext,
 ): Failure | undefined {
-  const { maxToolIterationsPerUserTurn: limit } = settings.limits;
-  if (mode !== "enabled") return refusals.modeDisabled();
-  if (iteration > limit) return refusals.maxIterations(limit);
-  const denied = outrightDenial(settings.policy, name);
-  return denied && refusals.byPolicy(denied.kind, name);
-}
-
-function refusedBySize(call: AskedFor, { settings }: PlanningContext): Failure | undefined {
-  const { maxToolArgsBytes: limit } = settings.limits;
-  const bytes = Buffer.byteLength(call.arguments);
-  return bytes > limit ? refusals.argumentsTooLarge(bytes, limit) : undefined;
-}
-
-interface Known {
-  tool: LoopTool;
-  input: JsonValue;
-}
-
-async function planKnown(call: AskedFor, known: Known, context: PlanningContext): Promise<PlannedCall> {
-  const { tool, input } = known;
-  const plan = await context.engine.plan({ ...targetOf(tool), input });
-  if (plan.kind === "refused") {
-    const error = await reasonFor(plan.error, known, context);
-    return resolved(call, error, { risk: tool.sideEffects ? "medium" : "low" });
+  const { maxToolIterationsPerUserTurn, maxToolArgsBytes } = limits;
+  if (mode !== "enabled") return failure("E3954", { message: MESSAGES.disabled });
+  if (iteration > maxToolIterationsPerUserTurn) {
+    return failure("E3957", {
+      message: MESSAGES.maxIterations,
+      advice: "Answer with what is known; the person's next message allows further calls.",
+      details: { limit: maxToolIterationsPerUserTurn },
+    });
   }
-  const { risk } = plan;
-  const summary = shortSummary(plan.summary);
-  const unfit = await tool.preflight?.(input, context.conversationId);
-  const error = unfit ?? deniedByMode(tool, context);
-  if (error) return resolved(call, error, { summary, risk });
-  const { index, id, name } = call;
-  const planned = { index, id, name, summary, risk, tool, input };
-  if (plan.kind === "ask") return { ...planned, kind: "confirm", because: plan.because, after: [] };
-  const isAnswered = plan.standing !== undefined || loopVerdict(context.settings.policy, tool).kind !== "ask";
-  return isAnswered
-    ? { ...planned, kind: "execute" }
-    : { ...planned, kind: "confirm", because: "caller", after: [] };
+  const denied = outrightDenial(policy, name);
+  if (denied) return failure(denied.code, { message: denied.reason });
+  const bytes = Buffer.byteLength(given);
+  if (bytes <= maxToolArgsBytes) return undefined;
+  return failure("E3957", {
+    message: `Arguments are ${bytes} bytes; max_tool_args_bytes is ${maxToolArgsBytes}`,
+    details: { limit: maxToolArgsBytes, bytes },
+  });
+}
+
+function unknownTool(name: string, known: Iterable<string>): Failure {
+  const nearest = nearestNames(name, known);
+  const hint = nearest.length === 0 ? "" : `. Did you mean ${nearest.map((one) => `"${one}"`).join(" or ")}?`;
+  return failure("E3001", {
+    message: `Unknown tool: ${short(name)}${hint}`,
+    advice: "Call one of the tools that were offered, by its exact name.",
+    details: { nearest },
+  });
+}
+
+/** Planning itself went wrong; the call is answered all the same, and never runs. */
+function unplanned(thrown: unknown): Failure {
+  if (thrown instanceof SallyportError) return thrown.failure;
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return failure("E3900", { message: `The call could not be planned: ${visible(why.slice(0, 500))}` });
 }
 
 /**
@@ -275,16 +268,80 @@ async function planKnown(call: AskedFor, known: Known, context: PlanningContext)
  */
 const PREFLIGHT_FIRST: ReadonlySet<string> = new Set(["E3211", "E3953"]);
 
-async function reasonFor(
-  error: Failure,
-  { tool, input }: Known,
-  { conversationId }: PlanningContext,
-): Promise<Failure> {
-  if (!PREFLIGHT_FIRST.has(error.code)) return error;
-  return (await tool.preflight?.(input, conversationId)) ?? error;
+async function planKnown(
+  call: AskedFor,
+  { tool, input }: { tool: LoopTool; input: JsonValue },
+  { engine, settings, conversationId }: PlanningContext,
+): Promise<PlannedCall> {
+  const plan = await engine.plan({ ...targetOf(tool), input });
+  const isRefused = plan.kind === "refused";
+  const unfit =
+    isRefused && !PREFLIGHT_FIRST.has(plan.error.code)
+      ? undefined
+      : await tool.preflight?.(input, conversationId);
+  if (isRefused) return resolved(call, unfit ?? plan.error, { risk: riskOf(tool) });
+  const said = { summary: shortSummary(plan.summary), risk: plan.risk };
+  const verdict = loopVerdict(settings.policy, tool);
+  if (unfit) return resolved(call, unfit, said);
+  if ("code" in verdict) return resolved(call, failure(verdict.code, { message: verdict.reason }), said);
+  const { index, id, name } = call;
+  const planned = { index, id, name, ...said, tool, input };
+  if (plan.kind === "ask") return { ...planned, kind: "confirm", because: plan.because, after: [] };
+  const isAnswered = plan.standing !== undefined || verdict.kind !== "ask";
+  return isAnswered
+    ? { ...planned, kind: "execute" }
+    : { ...planned, kind: "confirm", because: "caller", after: [] };
 }
 
-function deniedByMode(tool: LoopTool, { settings }: PlanningContext): Failure | undefined {
-  const { kind } = loopVerdict(settings.policy, tool);
-  return kind === "not_allowlisted" ? refusals.byPolicy(kind, tool.name) : undefined;
+/** How long a tool may take to say what a call would change; afterwards the person is asked without. */
+const PREVIEW_MS = 10_000;
+
+type PreviewOptions = Pick<PlanningContext, "conversationId" | "previewMs">;
+
+/**
+ * Tries out, one after the other, the calls a person is to be asked about. What its tool would refuse as things stand is
+ * answered with that, unless a call that runs before it may mend it; of the others the person sees what they would
+ * change. Never rejects.
+ */
+async function previewBatch(
+  planned: readonly PlannedCall[],
+  options: PreviewOptions,
+): Promise<PlannedCall[]> {
+  const previewed: PlannedCall[] = [];
+  const before: LoopTool[] = [];
+  for (const call of planned) {
+    const next = call.kind === "confirm" ? await preview({ ...call, after: [...before] }, options) : call;
+    if (next.kind !== "resolved") before.push(next.tool);
+    previewed.push(next);
+  }
+  return previewed;
+}
+
+async function preview(call: Confirmed, options: PreviewOptions): Promise<PlannedCall> {
+  const said = await effectsOf(call, call.input, options);
+  if (!said) return call;
+  return isFailure(said) ? resolved(call, said, call) : { ...call, preview: said };
+}
+
+/**
+ * What the call, with these arguments instead of its own, would change; a failure when it would fail for certain. Undefined
+ * when its tool cannot tell, or not in time, or when a call before it may mend it: then the person is asked all the same.
+ */
+export async function effectsOf(
+  { tool, after }: Pick<Confirmed, "tool" | "after">,
+  input: JsonValue,
+  { conversationId, previewMs = PREVIEW_MS }: PreviewOptions,
+): Promise<FileEffects | Failure | undefined> {
+  const timeout = AbortSignal.timeout(timerMs(previewMs));
+  try {
+    const said = await raceAbort(tool.preview?.(input, conversationId), timeout);
+    return said && isFailure(said) && mayBeMended(said, after) ? undefined : said;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A call that changes things may mend anything; one that only reads may be the read that was missing. */
+function mayBeMended(error: Failure, before: readonly LoopTool[]): boolean {
+  return before.some(({ sideEffects }) => sideEffects || entryOf(error).srd === "StaleFile");
 }

@@ -1,41 +1,37 @@
 import { createHash } from "node:crypto";
-import type { Policy, PolicyRequest, PolicyVerdict } from "@sallyport/engine/ports";
+import type { Policy, PolicyVerdict } from "@sallyport/engine/ports";
 import { canonicalJson } from "@sallyport/protocol";
 import { type LoopPolicy, MESSAGES } from "./settings.ts";
 
+/** Why the loop's own policy lets a tool not run, as the model and the person are told. */
+interface LoopDenial {
+  kind: "disabled" | "denylisted" | "not_allowlisted";
+  code: "E3953" | "E3954";
+  reason: string;
+}
+
 /** What the loop's own policy says of a tool. What the tool itself demands (FR-APR-04e) comes on top of it. */
-export type LoopVerdict =
-  | { kind: "disabled" }
-  | { kind: "denylisted" }
-  | { kind: "not_allowlisted" }
-  | { kind: "ask" }
-  | { kind: "allow" };
+export type LoopVerdict = { kind: "ask" } | { kind: "allow" } | LoopDenial;
 
 /** The fixed order of FR-APR-05, without the sandbox, which looks at arguments, and without the tool's own word. */
 export function loopVerdict(policy: LoopPolicy, tool: { name: string; sideEffects: boolean }): LoopVerdict {
-  const outright = outrightDenial(policy, tool.name);
+  const { name, sideEffects } = tool;
+  const outright = outrightDenial(policy, name);
   if (outright) return outright;
-  if (policy.allowlist.includes(tool.name)) return { kind: "allow" };
-  if (policy.mode === "deny") return { kind: "not_allowlisted" };
-  const asks = policy.mode === "prompt" && policy.promptSideEffects && tool.sideEffects;
+  if (policy.allowlist.includes(name)) return { kind: "allow" };
+  if (policy.mode === "deny") {
+    const reason = `Tool '${name}' is not on the allowlist, and nothing else may run`;
+    return { kind: "not_allowlisted", code: "E3953", reason };
+  }
+  const asks = policy.mode === "prompt" && policy.promptSideEffects && sideEffects;
   return { kind: asks ? "ask" : "allow" };
 }
 
 /** The denials that need no more than a name, so they hold for tools nobody knows too. */
-export function outrightDenial(
-  policy: LoopPolicy,
-  name: string,
-): Extract<LoopVerdict, { kind: "disabled" | "denylisted" }> | undefined {
-  if (!policy.enabled) return { kind: "disabled" };
-  return policy.denylist.includes(name) ? { kind: "denylisted" } : undefined;
-}
-
-/** What the model and the person are told of a denial. */
-export function denialReason(kind: "disabled" | "denylisted" | "not_allowlisted", name: string): string {
-  if (kind === "disabled") return MESSAGES.disabledByPolicy;
-  return kind === "denylisted"
-    ? `Tool '${name}' is on the denylist`
-    : `Tool '${name}' is not on the allowlist, and nothing else may run`;
+export function outrightDenial({ enabled, denylist }: LoopPolicy, name: string): LoopDenial | undefined {
+  if (!enabled) return { kind: "disabled", code: "E3954", reason: MESSAGES.disabledByPolicy };
+  if (!denylist.includes(name)) return undefined;
+  return { kind: "denylisted", code: "E3953", reason: `Tool '${name}' is on the denylist` };
 }
 
 /**
@@ -48,39 +44,29 @@ export function asEnginePolicy(
 ): Policy {
   return {
     name: "tool-loop",
-    decide(request) {
-      const name = nameOf(request.tool, request.operation);
+    decide({ tool, operation, sideEffects }) {
+      const name = nameOf(tool, operation);
       const current = policy();
-      return {
-        ...verdictOf(current, name, request),
-        policyVersion: versionOf(current),
-        tier: "user",
-        cacheMs: 0,
-      };
+      const said =
+        name === undefined
+          ? allow("not a tool of the loop")
+          : asSaid(loopVerdict(current, { name, sideEffects: sideEffects !== "none" }));
+      return { ...said, policyVersion: versionOf(current), tier: "user", cacheMs: 0 };
     },
   };
 }
 
 type Said = Pick<PolicyVerdict, "outcome" | "reason" | "rules" | "code">;
 
-function verdictOf(
-  policy: LoopPolicy,
-  name: string | undefined,
-  { sideEffects }: Pick<PolicyRequest, "sideEffects">,
-): Said {
-  if (name === undefined) return { outcome: "allow", reason: "not a tool of the loop", rules: [] };
-  const { kind } = loopVerdict(policy, { name, sideEffects: sideEffects !== "none" });
-  switch (kind) {
-    case "disabled":
-      return { outcome: "deny", reason: denialReason(kind, name), rules: [kind], code: "E3954" };
-    case "denylisted":
-    case "not_allowlisted":
-      return { outcome: "deny", reason: denialReason(kind, name), rules: [kind], code: "E3953" };
-    case "ask":
-      return { outcome: "ask", reason: "the tool has side effects", rules: ["side_effects"] };
-    case "allow":
-      return { outcome: "allow", reason: "the tool loop's policy allows it", rules: [] };
-  }
+function asSaid(verdict: LoopVerdict): Said {
+  const { kind } = verdict;
+  if (kind === "allow") return allow("the tool loop's policy allows it");
+  if (kind === "ask") return { outcome: "ask", reason: "the tool has side effects", rules: ["side_effects"] };
+  return { outcome: "deny", reason: verdict.reason, rules: [kind], code: verdict.code };
+}
+
+function allow(reason: string): Said {
+  return { outcome: "allow", reason, rules: [] };
 }
 
 /** Equal policies have equal versions, whatever the order of their lists. */

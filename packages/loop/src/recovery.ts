@@ -14,28 +14,26 @@ type Parts = Pick<LoopParts, "engine" | "clock" | "tools" | "settings" | "spill"
 export async function interruptedBatch(batch: OpenBatch, parts: Parts): Promise<InterruptedBatch> {
   const calls: InterruptedBatch["calls"] = [];
   for (const call of batch.calls) {
-    const availableBytes = FALLBACK_CAPACITY_BYTES;
-    const result = call.result ?? (await onRecord(call, { ...batch, availableBytes }, parts));
+    const result = await knownResult(call, { ...batch, availableBytes: FALLBACK_CAPACITY_BYTES }, parts);
     const { summary } = await describeCall(call, parts);
     calls.push({ ...call, summary, ...(result && { result }) });
   }
   return { ...batch, calls };
 }
 
-async function onRecord(
-  { callId, name }: JournaledCall,
+/** The result a call has, or the one that the engine has on record for it. */
+async function knownResult(
+  { callId, name, result }: JournaledCall,
   { conversationId, availableBytes }: { conversationId: string; availableBytes: number },
-  parts: Parts,
+  { engine, tools, settings, spill, clock }: Parts,
 ): Promise<BatchResult | undefined> {
-  if (callId === undefined) return undefined;
-  const standing = await parts.engine.standing(callId);
+  if (result || callId === undefined) return result;
+  const standing = await engine.standing(callId);
   if (!standing || !("answer" in standing)) return undefined;
-  const tool = parts.tools.find((one) => one.name === name) ?? { name };
-  const told = resultForModel(standing.answer, tool);
-  const { maxOutputBytes } = parts.settings.limits;
-  const room = { maxOutputBytes, availableBytes, allowTruncation: true };
-  const content = await fitResult(told, { room, callId, conversationId, spill: parts.spill });
-  return { isError: told.isError, content, at: parts.clock.now() };
+  const told = resultForModel(standing.answer, tools.find((one) => one.name === name) ?? { name });
+  const maxBytes = Math.min(settings.limits.maxOutputBytes, availableBytes);
+  const content = await fitResult(told, maxBytes, { spill, conversationId, callId });
+  return { isError: told.isError, content, at: clock.now() };
 }
 
 /** Whether the engine has heard of any of its calls: then they were to run, and not to be answered by hand. */
@@ -44,60 +42,34 @@ export async function isKnownToEngine({ calls }: OpenBatch, engine: Parts["engin
   return false;
 }
 
-/** What became of a call of an interrupted batch. `lost`: nobody knows, or nobody wants to. */
-export interface AfterCrash {
-  kind: "known" | "lost";
+/** A call of an interrupted batch with what became of it. */
+interface RecoveredCall extends JournaledCall {
   result: BatchResult;
+  /** Nobody knows what became of it, or nobody wants to. */
+  isLost: boolean;
 }
 
 /**
  * A result for every call of an interrupted batch (FR-RES-05). Resuming keeps what is known and makes the rest errors;
  * discarding makes every one an error. Calls that still wait for a person are withdrawn either way.
  */
-export async function resultsAfterCrash(
+export async function recoveredCalls(
   batch: OpenBatch,
   { choice, capacity }: { choice: "resume" | "discard"; capacity: number },
   parts: Parts,
-): Promise<AfterCrash[]> {
-  const outcomes: AfterCrash[] = [];
+): Promise<RecoveredCall[]> {
+  const recovered: RecoveredCall[] = [];
+  const content = choice === "resume" ? MESSAGES.missingAfterCrash : MESSAGES.discardedAfterCrash;
   let availableBytes = capacity;
   for (const call of batch.calls) {
-    const known = call.result ?? (await onRecord(call, { ...batch, availableBytes }, parts));
+    const known = await knownResult(call, { ...batch, availableBytes }, parts);
     if (call.callId !== undefined && !known) await withdraw(call.callId, parts);
-    const isKept = choice === "resume" && known !== undefined;
-    const outcome: AfterCrash = isKept
-      ? { kind: "known", result: known }
-      : { kind: "lost", result: failed(choice, parts) };
-    availableBytes = Math.max(0, availableBytes - Buffer.byteLength(outcome.result.content));
-    outcomes.push(outcome);
+    const kept = choice === "resume" ? known : undefined;
+    const result = kept ?? { isError: true, content, at: parts.clock.now() };
+    availableBytes = Math.max(0, availableBytes - Buffer.byteLength(result.content));
+    recovered.push({ ...call, result, isLost: kept === undefined });
   }
-  return outcomes;
-}
-
-/** The same for whoever watches, in the words of a batch that was not interrupted (FR-TUI-02). */
-export async function recoveredEvents(
-  calls: readonly JournaledCall[],
-  outcomes: readonly AfterCrash[],
-  parts: Parts,
-): Promise<LoopEvent[]> {
-  const views: PlannedView[] = [];
-  for (const call of calls) {
-    const { index, id, name } = call;
-    views.push({ index, id, name, ...(await describeCall(call, parts)), call: { state: "pending" } });
-  }
-  const ends = calls.flatMap(({ index, id }, position): LoopEvent[] => {
-    const outcome = outcomes[position];
-    if (!outcome) return [];
-    const { isError, content } = outcome.result;
-    if (outcome.kind === "lost") return [{ kind: "resolved", index, id, reason: content }];
-    return [{ kind: "completed", index, id, isError, content }];
-  });
-  return [{ kind: "planned", calls: views }, ...ends];
-}
-
-function failed(choice: "resume" | "discard", { clock }: Parts): BatchResult {
-  const content = choice === "resume" ? MESSAGES.missingAfterCrash : MESSAGES.discardedAfterCrash;
-  return { isError: true, content, at: clock.now() };
+  return recovered;
 }
 
 async function withdraw(callId: string, { engine }: Parts): Promise<void> {
@@ -105,4 +77,18 @@ async function withdraw(callId: string, { engine }: Parts): Promise<void> {
   if (standing?.status === "pending_approval") {
     await engine.cancelCall(callId, { reason: "the conversation was interrupted" });
   }
+}
+
+/** The same for whoever watches, in the words of a batch that was not interrupted (FR-TUI-02). */
+export async function recoveredEvents(calls: readonly RecoveredCall[], parts: Parts): Promise<LoopEvent[]> {
+  const views: PlannedView[] = [];
+  for (const call of calls) {
+    const { index, id, name } = call;
+    views.push({ index, id, name, ...(await describeCall(call, parts)), call: { state: "pending" } });
+  }
+  const ends = calls.map(({ index, id, isLost, result: { isError, content } }): LoopEvent => {
+    if (isLost) return { kind: "resolved", index, id, reason: content };
+    return { kind: "completed", index, id, isError, content };
+  });
+  return [{ kind: "planned", calls: views }, ...ends];
 }

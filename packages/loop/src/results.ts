@@ -1,5 +1,5 @@
 import { type CallAnswer, entryOf, type Failure, type Issue, parseJsonObject } from "@sallyport/protocol";
-import type { OutputBudget } from "./context.ts";
+import type { Spill } from "./context.ts";
 import { MESSAGES } from "./settings.ts";
 import type { LoopTool } from "./tools.ts";
 
@@ -62,44 +62,35 @@ function room(bytes: number): number {
   return Number.isNaN(bytes) ? 0 : Math.max(0, Math.floor(Math.min(bytes, Number.MAX_SAFE_INTEGER)));
 }
 
-/** Keeps tool output that is too long for the model, whole. */
-export interface Spill {
-  /** Resolves with the name it can be read by later. */
-  keep(output: { conversationId: string; callId: string; text: string }): Promise<string>;
-  /** How the model reads the rest, in one sentence with the name in it. */
-  hint(name: string): string;
-}
-
-interface Fitting {
-  room: OutputBudget;
-  conversationId?: string;
-  callId?: string;
-  spill?: Spill | undefined;
-}
-
 const LEAST_BYTES = 40;
 const NO_ROOM = {
   done: "Done; no room left for the result",
   failed: "Failed; no room left to say why",
 } as const;
 
+/** Whose result it is, and where one that is too long can be kept. */
+interface Spilling {
+  spill?: Spill | undefined;
+  conversationId: string;
+  callId?: string | undefined;
+}
+
 /**
  * A result as long as the model has room for (FR-OUT-04). One that is longer is kept whole beside the conversation where
  * that is possible, and its head and tail are shown.
  */
-export async function fitResult(told: ResultText, fitting: Fitting): Promise<string> {
+export async function fitResult(told: ResultText, maxBytes: number, where?: Spilling): Promise<string> {
   const { content } = told;
-  const { room, spill, conversationId, callId } = fitting;
-  const max = Math.min(room.maxOutputBytes, room.availableBytes);
-  if (!room.allowTruncation || told.whole || Buffer.byteLength(content) <= max) return content;
+  if (told.whole || Buffer.byteLength(content) <= maxBytes) return content;
   // Nothing at all would be taken for success with nothing to say.
-  if (max < LEAST_BYTES) return told.isError ? NO_ROOM.failed : NO_ROOM.done;
-  if (!spill || conversationId === undefined || callId === undefined) return truncateOutput(content, max);
+  if (maxBytes < LEAST_BYTES) return told.isError ? NO_ROOM.failed : NO_ROOM.done;
+  const { spill, conversationId = "", callId } = where ?? {};
+  if (!spill || callId === undefined) return truncateOutput(content, maxBytes);
   const name = await spill.keep({ conversationId, callId, text: content }).catch(() => undefined);
-  if (name === undefined) return truncateOutput(content, max);
+  if (name === undefined) return truncateOutput(content, maxBytes);
   return headAndTail(
     content,
-    max,
+    maxBytes,
     (omitted) => `${TRUNCATION_MARKER} ${omitted} bytes left out here. ${spill.hint(name)}\n\n`,
   );
 }
