@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /*
- * The system programs that sandbox and terminal tests need. In CI (SALLYPORT_REQUIRE_SERVICES) what is missing is installed from
+ * The system programs that tests and the real servers they start need. In CI (SALLYPORT_REQUIRE_SERVICES) what is missing is installed from
  * Debian's packages, and what cannot be had is an error; on a laptop it is named, and the tests that need it say that
  * they are skipped.
  */
@@ -17,7 +17,18 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   curl: "curl",
   git: "git",
   tmux: "tmux",
+  make: "make",
+  java: "openjdk-17-jre-headless",
+  mvn: "maven",
+  kcat: "kcat",
+  "/usr/lib/postgresql/*/bin/initdb": "postgresql",
+  "/usr/include/postgresql/*/server/postgres.h": "postgresql-server-dev-all",
 };
+
+/** A program on the path, or a file by its pattern. */
+function isThere(wanted: string): boolean {
+  return wanted.startsWith("/") ? globSync(wanted).length > 0 : isOnPath(wanted);
+}
 
 function isOnPath(program: string): boolean {
   return (process.env.PATH ?? "").split(delimiter).some((folder) => {
@@ -36,7 +47,7 @@ function run(command: string, args: string[]): boolean {
 }
 
 function missing(): string[] {
-  return Object.keys(PROGRAMS).filter((program) => !isOnPath(program));
+  return Object.keys(PROGRAMS).filter((program) => !isThere(program));
 }
 
 const isRequired = process.env.SALLYPORT_REQUIRE_SERVICES === "1";

@@ -1,6 +1,17 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { accessSync, constants, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  accessSync,
+  chownSync,
+  constants,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { connect as connectSocket, createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -18,38 +29,170 @@ const LONGEST_START_MS = 60_000;
 interface Service {
   /** Pinned; it names the folder in the cache. */
   version: string;
-  /** Names a program to use instead of the cached one. */
+  /** A variable that names another folder to use instead of the one in the cache. */
   variable: string;
-  /** The command that puts the program into the folder. */
-  fetch(folder: string): { command: string; args: string[]; env: Record<string, string> };
-  argv(address: { port: number; folder: string }): string[];
-  /** Whether it serves now. */
-  isUp(port: number): Promise<boolean>;
+  /** Whether the service can be started from this folder. */
+  isIn(folder: string): boolean;
+  /** Puts the service into the folder; throws when it cannot. */
+  fetch(folder: string): void;
+  /** How it is started: `data` is an empty folder of its own, `given` one that the test has filled. */
+  prepare(at: { folder: string; data: string; port: number; given: string }): ServerCommand;
+}
+
+interface ServerCommand {
+  argv: [string, ...string[]];
+  uid?: number;
+  gid?: number;
+  /** Whether it serves now; left out: it does when its port accepts connections. */
+  isUp?(): Promise<boolean>;
 }
 
 const OPA_VERSION = "v1.22.0";
+const KAFKA_VERSION = "4.1.1";
+const PGVECTOR_VERSION = "v0.8.1";
+/** Debian's packages put every major version into a folder of its own. */
+const POSTGRES_ROOT = "/usr/lib/postgresql";
 
 const SERVICES = {
   opa: {
     version: OPA_VERSION,
     variable: "SALLYPORT_OPA",
-    fetch: (folder) => ({
-      command: "go",
-      args: ["install", "-ldflags=-s -w", `github.com/open-policy-agent/opa@${OPA_VERSION}`],
-      // Without C nothing but Go is needed. A Go that is too old gets the one it needs by itself (from Go 1.21 on).
-      env: { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" },
+    isIn: (folder) => isExecutable(join(folder, "opa")),
+    // Without C nothing but Go is needed. A Go that is too old gets the one it needs by itself (from Go 1.21 on).
+    fetch: (folder) =>
+      run(["go", "install", "-ldflags=-s -w", `github.com/open-policy-agent/opa@${OPA_VERSION}`], {
+        env: { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" },
+      }),
+    prepare: ({ folder, port, given }) => ({
+      argv: [
+        join(folder, "opa"),
+        ...["run", "--server", "--addr", `127.0.0.1:${port}`, "--log-level", "error", "--skip-version-check"],
+        given,
+      ],
+      isUp: () =>
+        fetch(`http://127.0.0.1:${port}/health`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
     }),
-    argv: ({ port, folder }) => [
-      ...["run", "--server", "--addr", `127.0.0.1:${port}`, "--log-level", "error", "--skip-version-check"],
-      folder,
-    ],
-    isUp: (port) =>
-      fetch(`http://127.0.0.1:${port}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
+  },
+  kafka: {
+    version: KAFKA_VERSION,
+    variable: "SALLYPORT_KAFKA",
+    isIn: (folder) => isReadable(join(folder, `kafka_2.13-${KAFKA_VERSION}.jar`)),
+    fetch: (folder) => {
+      writeFileSync("pom.xml", KAFKA_POM);
+      run([
+        "mvn",
+        "-q",
+        "-B",
+        "dependency:copy-dependencies",
+        "-DincludeScope=runtime",
+        `-DoutputDirectory=${folder}`,
+      ]);
+    },
+    prepare: ({ folder, data, port }) => {
+      const java = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", join(folder, "*")] as const;
+      const settings = join(data, "server.properties");
+      writeFileSync(settings, kafkaSettings(port, join(data, "log")));
+      run([...java, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", settings], {
+        quiet: true,
+      });
+      return { argv: [...java, "kafka.Kafka", settings] };
+    },
+  },
+  postgres: {
+    version: `pgvector-${PGVECTOR_VERSION}`,
+    variable: "SALLYPORT_POSTGRES",
+    isIn: () =>
+      postgresBin() !== undefined && isReadable(join(pgConfig("--sharedir"), "extension/vector.control")),
+    // The server itself is Debian's; the extension is built from its source, which the Go module proxy has with a checksum.
+    fetch: (folder) => {
+      const module = `github.com/pgvector/pgvector@${PGVECTOR_VERSION}`;
+      const { Dir } = JSON.parse(output(["go", "mod", "download", "-json", module])) as { Dir: string };
+      cpSync(Dir, folder, { recursive: true });
+      run(["chmod", "-R", "u+w", folder]);
+      const make = [
+        "make",
+        "-s",
+        "-C",
+        folder,
+        "OPTFLAGS=",
+        "with_llvm=no",
+        `PG_CONFIG=${pgConfigProgram()}`,
+      ] as const;
+      run([...make]);
+      run([...make, "install"]);
+    },
+    prepare: ({ data, port }) => {
+      // PostgreSQL refuses to run as root.
+      const user: { uid?: number; gid?: number } = process.getuid?.() === 0 ? userIds("postgres") : {};
+      if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
+      const bin = postgresBin() ?? "";
+      const init = [
+        "-D",
+        join(data, "db"),
+        "-U",
+        "sallyport",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--no-locale",
+        "--no-sync",
+      ];
+      run([join(bin, "initdb"), ...init], { quiet: true, cwd: data, ...user });
+      const settings = Object.entries(POSTGRES_SETTINGS).flatMap(([name, value]) => [
+        "-c",
+        `${name}=${value}`,
+      ]);
+      return {
+        argv: [join(bin, "postgres"), "-D", join(data, "db"), "-p", String(port), "-k", data, ...settings],
+        ...user,
+        isUp: async () =>
+          spawnSync(join(bin, "pg_isready"), ["-q", "-h", "127.0.0.1", "-p", String(port)]).status === 0,
+      };
+    },
   },
 } satisfies Record<string, Service>;
+
+/** A test kills processes, never the machine: nothing is lost without syncing. Benchmarks set fsync back on. */
+const POSTGRES_SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  max_connections: 200,
+  fsync: "off",
+  full_page_writes: "off",
+  shared_buffers: "64MB",
+  wal_level: "logical",
+};
+
+const KAFKA_POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>sallyport.test</groupId><artifactId>kafka</artifactId><version>1</version>
+  <dependencies><dependency>
+    <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${KAFKA_VERSION}</version>
+  </dependency></dependencies>
+</project>
+`;
+
+/** One node that is broker and controller (KRaft); topics are made by whoever wants them. */
+function kafkaSettings(port: number, log: string): string {
+  const controller = port + 1;
+  return `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:${controller}
+listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs=${log}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+`;
+}
 
 export type ServiceName = keyof typeof SERVICES;
 
@@ -57,7 +200,7 @@ const IS_REQUIRED = process.env.SALLYPORT_REQUIRE_SERVICES === "1";
 
 /** Why a service cannot be tested with; undefined when it can. Throws where services are required. */
 export function reasonToSkip(name: ServiceName): string | undefined {
-  if (isExecutable(programOf(name))) return undefined;
+  if (isThere(name)) return undefined;
   const reason = `${name} is missing; node scripts/services.ts fetches it`;
   if (IS_REQUIRED) throw new Error(reason);
   return reason;
@@ -65,89 +208,188 @@ export function reasonToSkip(name: ServiceName): string | undefined {
 
 /** A running service. */
 export interface StartedService extends AsyncDisposable {
-  port: number;
+  readonly port: number;
+  /** Ends it at once, as a power cut would; its data stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  restart(): Promise<void>;
 }
 
-/** Starts a service on a free port with a folder of files it reads; resolves when it serves. */
-export async function startService(name: ServiceName, folder: string): Promise<StartedService> {
-  const { argv, isUp }: Service = SERVICES[name];
+/** Starts a service on a free port; resolves when it serves. `given` is a folder with files that it reads. */
+export async function startService(name: ServiceName, given = ""): Promise<StartedService> {
+  const { prepare }: Service = SERVICES[name];
+  const data = mkdtempSync(join(tmpdir(), `sallyport-${name}-`));
   const port = await freePort();
-  const child = spawn(programOf(name), argv({ port, folder }), { stdio: ["ignore", "ignore", "pipe"] });
+  const command = prepare({ folder: folderOf(name), data, port, given });
+  let server = await startServer(name, port, command);
+  return {
+    port,
+    kill: () => server.kill(),
+    restart: async () => {
+      server = await startServer(name, port, command);
+    },
+    async [Symbol.asyncDispose]() {
+      await server.kill();
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServer(name: ServiceName, port: number, { argv, uid, gid, isUp }: ServerCommand) {
+  const [program, ...args] = argv;
+  // A group of its own, so that the processes it starts end with it.
+  const child = spawn(program, args, {
+    cwd: "/",
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true,
+    ...(uid !== undefined && { uid, gid }),
+  });
   const said = text(child.stderr);
   const ended = new Promise<void>(
     (resolve) => void child.once("close", () => resolve()).once("error", () => resolve()),
   );
-  const stop = async () => {
-    child.kill("SIGKILL");
+  const kill = async () => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, "SIGKILL");
     await ended;
   };
-  try {
-    await untilUp(child, () => isUp(port));
-  } catch (error) {
-    await stop();
-    throw new Error(`${name} did not start: ${await said}`, { cause: error });
-  }
-  return { port, [Symbol.asyncDispose]: stop };
-}
-
-async function untilUp(child: ChildProcess, isUp: () => Promise<boolean>): Promise<void> {
+  const serves = isUp ?? (() => accepts(port));
   const deadline = performance.now() + LONGEST_START_MS;
   while (child.exitCode === null && performance.now() < deadline) {
-    if (await isUp()) return;
+    if (await serves()) return { kill };
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(child.exitCode === null ? "it does not answer" : `it ended with ${child.exitCode}`);
+  await kill();
+  throw new Error(`${name} did not start: ${(await said).slice(-2_000)}`);
 }
 
-function programOf(name: ServiceName): string {
-  return process.env[SERVICES[name].variable] ?? join(cacheFolder(name), name);
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connectSocket({ port, host: "127.0.0.1" });
+    const answer = (yes: boolean) => {
+      socket.destroy();
+      resolve(yes);
+    };
+    socket.once("connect", () => answer(true)).once("error", () => answer(false));
+  });
 }
 
-function cacheFolder(name: ServiceName): string {
+function isThere(name: ServiceName): boolean {
+  return SERVICES[name].isIn(folderOf(name));
+}
+
+function folderOf(name: ServiceName): string {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  return join(cache, "sallyport", "services", `${name}-${SERVICES[name].version}`);
+  const { variable, version } = SERVICES[name];
+  return process.env[variable] ?? join(cache, "sallyport", "services", `${name}-${version}`);
+}
+
+/** The programs of the newest PostgreSQL on this machine. */
+function postgresBin(): string | undefined {
+  const majors = isReadable(POSTGRES_ROOT) ? readdirSync(POSTGRES_ROOT) : [];
+  const bins = majors
+    .toSorted((a, b) => Number(b) - Number(a))
+    .map((major) => join(POSTGRES_ROOT, major, "bin"));
+  return bins.find((bin) => isExecutable(join(bin, "initdb")));
+}
+
+function pgConfigProgram(): string {
+  return join(postgresBin() ?? "", "pg_config");
+}
+
+function pgConfig(option: string): string {
+  return isExecutable(pgConfigProgram()) ? output([pgConfigProgram(), option]).trim() : "/nonexistent";
+}
+
+function userIds(name: string): { uid: number; gid: number } {
+  return { uid: Number(output(["id", "-u", name])), gid: Number(output(["id", "-g", name])) };
 }
 
 function isExecutable(file: string): boolean {
+  return isReadable(file, constants.X_OK);
+}
+
+function isReadable(file: string, mode = constants.R_OK): boolean {
   try {
-    accessSync(file, constants.X_OK);
+    accessSync(file, mode);
     return true;
   } catch {
     return false;
   }
 }
 
+interface RunOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  uid?: number;
+  gid?: number;
+  quiet?: boolean;
+}
+
+function run(argv: readonly [string, ...string[]], { env, quiet, ...options }: RunOptions = {}): void {
+  const [command, ...args] = argv;
+  const { status, error, stderr } = spawnSync(command, args, {
+    ...options,
+    stdio: ["ignore", quiet ? "ignore" : "inherit", quiet ? "pipe" : "inherit"],
+    env: { ...process.env, ...env },
+    timeout: LONGEST_FETCH_MS,
+  });
+  if (status !== 0)
+    throw new Error(`${argv.join(" ")}: ${error?.message ?? `exit code ${status}`} ${stderr ?? ""}`);
+}
+
+function output([command, ...args]: readonly [string, ...string[]]): string {
+  const { stdout, error } = spawnSync(command, args, { encoding: "utf8", timeout: LONGEST_FETCH_MS });
+  if (error) throw error;
+  return stdout;
+}
+
+/** A port whose successor is free too: Kafka needs two. */
 async function freePort(): Promise<number> {
+  for (let tries = 0; tries < 50; tries += 1) {
+    const [first, close] = await listenOn(0);
+    const [second, closeSecond] = await listenOn(first + 1).catch(() => [0, () => undefined] as const);
+    await Promise.all([close(), closeSecond()]);
+    if (second === first + 1) return first;
+  }
+  throw new Error("no two ports in a row are free");
+}
+
+async function listenOn(port: number): Promise<[port: number, close: () => Promise<void>]> {
   const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, "127.0.0.1", resolve);
+  });
   const address = server.address();
-  await new Promise<void>((resolve) => void server.close(() => resolve()));
   if (typeof address !== "object" || address === null) throw new Error("no port is free");
-  return address.port;
+  return [address.port, () => new Promise((resolve) => void server.close(() => resolve()))];
 }
 
 /** Fetches into a folder beside the cache first: what is in the cache is whole. */
 function fetchService(name: ServiceName): boolean {
-  const folder = cacheFolder(name);
-  const { command, args, env } = SERVICES[name].fetch(`${folder}.new-${process.pid}`);
-  console.log(`Fetching ${name}: ${command} ${args.join(" ")}`);
+  const folder = folderOf(name);
+  const partial = `${folder}.new-${process.pid}`;
+  const before = process.cwd();
   const scratch = mkdtempSync(join(tmpdir(), "sallyport-fetch-"));
-  const { status, error } = spawnSync(command, args, {
-    cwd: scratch,
-    stdio: "inherit",
-    env: { ...process.env, ...env },
-    timeout: LONGEST_FETCH_MS,
-  });
-  rmSync(scratch, { recursive: true });
-  if (status !== 0) console.error(`${name} could not be fetched: ${error?.message ?? `exit code ${status}`}`);
-  else {
+  console.log(`Fetching ${name} ${SERVICES[name].version}`);
+  try {
+    process.chdir(scratch);
+    mkdirSync(partial, { recursive: true });
+    SERVICES[name].fetch(partial);
     rmSync(folder, { recursive: true, force: true });
-    renameSync(`${folder}.new-${process.pid}`, folder);
+    renameSync(partial, folder);
+    return true;
+  } catch (error) {
+    console.error(`${name} could not be fetched: ${error instanceof Error ? error.message : error}`);
+    rmSync(partial, { recursive: true, force: true });
+    return false;
+  } finally {
+    process.chdir(before);
+    rmSync(scratch, { recursive: true, force: true });
   }
-  return status === 0;
 }
 
 if (import.meta.main) {
-  const missing = (Object.keys(SERVICES) as ServiceName[]).filter((name) => !isExecutable(programOf(name)));
+  const missing = (Object.keys(SERVICES) as ServiceName[]).filter((name) => !isThere(name));
   process.exitCode = missing.map(fetchService).every(Boolean) ? 0 : 1;
 }

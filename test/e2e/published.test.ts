@@ -92,7 +92,7 @@ describe("the published packages", () => {
     ];
     const adapters = [
       "@sallyport/adapters/sqlite",
-      "@sallyport/adapters/file",
+      "@sallyport/adapters/events",
       "@sallyport/adapters/webhook",
     ];
     const script = [...names, ...adapters].map((name) => `await import(${JSON.stringify(name)});`).join("\n");

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { createJsonlSink } from "@sallyport/adapters/file";
+import { createJsonlSink } from "@sallyport/adapters/events";
 import { relayOutbox } from "@sallyport/engine";
 import type { Store } from "@sallyport/engine/ports";
 import type { FromPublisher, PublisherPlace, ToPublisher } from "./publisher-messages.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { createJsonlSink } from "@sallyport/adapters/file";
+import { createJsonlSink } from "@sallyport/adapters/events";
 import { relayOutbox } from "@sallyport/engine";
 import { openStoreToRead } from "../runtime/store.ts";
 import type { FromPublisher, PublisherPlace, ToPublisher } from "./publisher-messages.ts";

@@ -1,0 +1,111 @@
+import type { CloudEvent, EventSink } from "@sallyport/engine/ports";
+import { failure, SallyportError } from "@sallyport/protocol";
+
+export interface HttpSinkOptions {
+  url: string;
+  /** `batch` (default): many events a request. `structured`: one event as JSON. `binary`: its attributes as headers. */
+  mode?: "batch" | "structured" | "binary";
+  /** Sent with every request, such as `authorization`. */
+  headers?: Readonly<Record<string, string>>;
+  /** For each request. */
+  timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** Events of one request in `batch` mode; receivers of CloudEvents take 64 KiB an event. */
+const MOST_IN_BATCH = 100;
+
+/**
+ * Posts CloudEvents to a URL, in order, one request after the other. Any answer but 2xx rejects; redirects are not
+ * followed. After a rejection some events may have arrived; sending them again makes duplicates with the same id.
+ */
+export function createHttpSink(options: HttpSinkOptions): EventSink {
+  let previous: Promise<unknown> = Promise.resolve();
+  const send = async (events: readonly CloudEvent[]): Promise<void> => {
+    for (const request of requestsFor(events, options.mode ?? "batch")) await post(request, options);
+  };
+  return {
+    send(events) {
+      const turn = previous.then(() => send(events));
+      previous = turn.catch(() => undefined);
+      return turn;
+    },
+  };
+}
+
+interface EventRequest {
+  headers: Record<string, string>;
+  body: string;
+}
+
+function* requestsFor(
+  events: readonly CloudEvent[],
+  mode: NonNullable<HttpSinkOptions["mode"]>,
+): Generator<EventRequest> {
+  if (mode !== "batch") {
+    for (const event of events) yield mode === "binary" ? binary(event) : structured(event);
+    return;
+  }
+  for (let from = 0; from < events.length; from += MOST_IN_BATCH) {
+    const body = JSON.stringify(events.slice(from, from + MOST_IN_BATCH));
+    yield { headers: { "content-type": "application/cloudevents-batch+json; charset=UTF-8" }, body };
+  }
+}
+
+function structured(event: CloudEvent): EventRequest {
+  const headers = { "content-type": "application/cloudevents+json; charset=UTF-8" };
+  return { headers, body: JSON.stringify(event) };
+}
+
+function binary({ data, datacontenttype, ...attributes }: CloudEvent): EventRequest {
+  const named = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, headerValue(String(value))]);
+  return {
+    headers: { ...Object.fromEntries(named), "content-type": datacontenttype },
+    body: JSON.stringify(data),
+  };
+}
+
+/** CloudEvents HTTP binding, 3.1.3.2: what is not printable ASCII, a quote or a percent sign is percent-encoded. */
+function headerValue(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[^\x21-\x7e]|["%]/gu, (sign) =>
+      Array.from(Buffer.from(sign), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(
+        "",
+      ),
+    );
+}
+
+async function post({ headers, body }: EventRequest, options: HttpSinkOptions): Promise<void> {
+  const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { ...options.headers, ...headers },
+      body,
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    await response.body?.cancel();
+  } catch (cause) {
+    throw refused(url, reasonOf(cause, timeoutMs));
+  }
+  if (!response.ok) throw refused(url, `it answered ${response.status}`);
+}
+
+function refused(url: string, reason: string): SallyportError {
+  const { origin } = new URL(url);
+  return new SallyportError(
+    failure("E3304", {
+      message: `${origin} did not take the events: ${reason}.`,
+      advice: "Check the address and the credential; the events wait in the outbox.",
+    }),
+  );
+}
+
+function reasonOf(error: unknown, timeoutMs: number): string {
+  if (error instanceof Error && error.name === "TimeoutError") return `no answer within ${timeoutMs} ms`;
+  const { cause } = error as { cause?: { code?: unknown } };
+  return typeof cause?.code === "string" ? cause.code : "the connection failed";
+}

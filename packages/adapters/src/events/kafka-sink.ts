@@ -1,0 +1,141 @@
+import type { CloudEvent, EventSink } from "@sallyport/engine/ports";
+import { failure, SallyportError } from "@sallyport/protocol";
+
+type Driver = typeof import("@platformatic/kafka");
+type Producer = import("@platformatic/kafka").Producer<Buffer, Buffer, Buffer, Buffer>;
+
+export interface KafkaSinkOptions {
+  /** `host:port` of at least one broker. */
+  brokers: string[];
+  /** It must exist: nothing creates it. */
+  topic?: string;
+  clientId?: string;
+  compression?: "none" | "gzip" | "snappy" | "lz4" | "zstd";
+  /** Left out: plain TCP. An empty object: TLS with the certificates that Node trusts. */
+  tls?: { ca?: string; cert?: string; key?: string; servername?: string };
+  sasl?: { mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"; username: string; password: string };
+  /** For connecting and for each answer of a broker. */
+  timeoutMs?: number;
+}
+
+const DEFAULT_TOPIC = "tool-execution-events";
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/**
+ * Sends CloudEvents to a Kafka topic in structured mode, keyed by tenant, so that the events of a call stay in order.
+ * The producer is idempotent and waits for every in-sync replica. The first `send` checks that the topic is there. After
+ * a rejection some events may be in the topic; sending them again makes duplicates with the same id, never gaps. A failed
+ * producer is closed, and the next `send` opens another.
+ */
+export function createKafkaSink(options: KafkaSinkOptions): EventSink & AsyncDisposable {
+  let opened: Promise<Producer> | undefined;
+  let previous: Promise<unknown> = Promise.resolve();
+
+  const send = async (events: readonly CloudEvent[]): Promise<void> => {
+    if (events.length === 0) return;
+    opened ??= openProducer(options);
+    try {
+      const producer = await opened;
+      await producer.send({ messages: events.map((event) => messageOf(event, topicOf(options))) });
+    } catch (error) {
+      await close();
+      throw error instanceof SallyportError ? error : unreachable(options, error);
+    }
+  };
+  const close = async () => {
+    const closing = opened;
+    opened = undefined;
+    const producer = await closing?.catch(() => undefined);
+    await producer?.close(true).catch(() => undefined);
+  };
+  return {
+    // One batch after the other: of two at once a failing one could end up behind the other.
+    send(events) {
+      const turn = previous.then(() => send(events));
+      previous = turn.catch(() => undefined);
+      return turn;
+    },
+    async [Symbol.asyncDispose]() {
+      await previous;
+      await close();
+    },
+  };
+}
+
+async function openProducer(options: KafkaSinkOptions): Promise<Producer> {
+  const { Producer, ProduceAcks } = await loadDriver();
+  const { brokers, clientId = "sallyport", compression = "gzip", tls, sasl } = options;
+  const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const producer = new Producer({
+    clientId,
+    bootstrapBrokers: brokers,
+    idempotent: true,
+    acks: ProduceAcks.ALL,
+    compression,
+    autocreateTopics: false,
+    timeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    retries: 2,
+    ...(tls && { tls }),
+    ...(sasl && { sasl }),
+  });
+  try {
+    await requireTopic(producer, options);
+    return producer;
+  } catch (error) {
+    await producer.close(true).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The driver is an optional dependency: it is needed only where Kafka is configured. */
+async function loadDriver(): Promise<Driver> {
+  try {
+    return await import("@platformatic/kafka");
+  } catch (cause) {
+    const message = "Kafka is configured, and the package @platformatic/kafka is not installed.";
+    const advice = "Install it beside Sallyport: npm install @platformatic/kafka";
+    throw new SallyportError(failure("E3304", { message, advice }), { cause });
+  }
+}
+
+async function requireTopic(producer: Producer, options: KafkaSinkOptions): Promise<void> {
+  const topic = topicOf(options);
+  const { topics } = await producer.metadata({ topics: [topic], autocreateTopics: false });
+  if ((topics.get(topic)?.partitionsCount ?? 0) === 0) throw new Error(`the topic ${topic} does not exist`);
+}
+
+function topicOf({ topic = DEFAULT_TOPIC }: KafkaSinkOptions): string {
+  return topic;
+}
+
+function messageOf(event: CloudEvent, topic: string) {
+  return {
+    topic,
+    key: Buffer.from(event.partitionkey),
+    value: Buffer.from(JSON.stringify(event)),
+    headers: new Map([
+      [Buffer.from("content-type"), Buffer.from("application/cloudevents+json; charset=UTF-8")],
+    ]),
+  };
+}
+
+/** Drivers put what they were configured with into errors: only the reason is passed on, never a credential. */
+function unreachable(options: KafkaSinkOptions, cause: unknown): SallyportError {
+  const reason = reasonOf(cause);
+  const message = `Kafka (${options.brokers.join(", ")}) did not take the events: ${reason}.`;
+  const advice = `Check the brokers, the credentials and the topic ${topicOf(options)}; the events wait in the outbox.`;
+  return new SallyportError(failure("E3304", { message, advice }));
+}
+
+/** The innermost reason says most: `UNKNOWN_TOPIC_OR_PARTITION` instead of "3 errors". */
+function reasonOf(error: unknown): string {
+  let reason = error;
+  for (let depth = 0; depth < 8; depth += 1) {
+    const { errors, cause } = reason as { errors?: unknown[]; cause?: unknown };
+    const inner = errors?.[0] ?? cause;
+    if (!(inner instanceof Error)) break;
+    reason = inner;
+  }
+  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
+}

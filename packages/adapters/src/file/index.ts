@@ -1,1 +1,0 @@
-export { createJsonlSink } from "./jsonl-sink.ts";
