@@ -47,7 +47,7 @@ interface Unoffered<T> {
  * asked for.
  */
 function unoffered<T>(field: Field<T>, { what, nothing, asksForNothing }: Unoffered<T>): Field<T> {
-  const reason = `cannot be had: this server does not offer ${what}`;
+  const reason = `is not available: this server does not offer ${what}`;
   const judged = fieldOf<T>({ ...field.schema, ...nothing }, (value, path, issues): value is T => {
     if (!field(value, path, issues)) return false;
     return asksForNothing(value) || reject(issues, path, reason, "Leave it out.");

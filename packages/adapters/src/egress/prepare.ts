@@ -51,7 +51,7 @@ async function credentialFor(
   return unreached(to, "E3301", { message });
 }
 
-/** Undefined when there is none or it cannot be had: for the client both are the same. */
+/** Undefined when there is none or it cannot be read: for the client both are the same. */
 async function ask(secrets: SecretSource | undefined, name: string): Promise<string | undefined> {
   try {
     const secret = await secrets?.get(name);

@@ -134,7 +134,7 @@ class HostSandbox implements Sandbox {
 /** How long a refusal is good for: longer than a burst of calls, shorter than somebody's patience. */
 const REFUSAL_MS = 1000;
 
-/** Without the launcher or its folders no backend can be had. */
+/** Without the launcher or its folders no backend is available. */
 function notOpened({ name, level }: AnyBackend, error: unknown): SandboxOffer {
   if (!(error instanceof SallyportError)) throw error;
   const { message, advice, retryable } = error.failure;
@@ -184,7 +184,7 @@ function cannotBeHad(level: IsolationLevel, refused: readonly SandboxOffer[]): S
   );
   const why = reasons.length > 0 ? reasons.join("; ") : "no backend that is switched on offers it";
   return unavailable(
-    `${level} cannot be had here. ${why}.`,
+    `${level} isolation is not available on this host. ${why}.`,
     refused.flatMap(({ fix }) => fix),
   );
 }

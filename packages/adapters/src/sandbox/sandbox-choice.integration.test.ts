@@ -34,7 +34,7 @@ describe("choosing a backend", () => {
   it("refuses a level that cannot be had here, never runs weaker [L3-EXE-2]", () =>
     withSandbox({ backends: ["process"] }, async (sandbox) => {
       const order = sampleOrder(LEVEL_2, "true");
-      await expect(sandbox.start(order)).rejects.toMatchObject(refusal(/LEVEL_2 cannot be had here/));
+      await expect(sandbox.start(order)).rejects.toMatchObject(refusal(/LEVEL_2 isolation is not available/));
       await expect(sandbox.isolationFor("LEVEL_2")).rejects.toMatchObject(refusal(/LEVEL_2/));
     }));
 

@@ -12,7 +12,7 @@ export interface WorkspacesOptions {
   keepMs?: number;
   /** How much disk pre-images may take together. 1 GiB. */
   keepBytes?: number;
-  /** The largest workspace that is copied where no overlay can be had. 256 MiB, 50,000 files. */
+  /** The largest workspace that is copied where no overlay is available. 256 MiB, 50,000 files. */
   copyLimitBytes?: number;
   copyLimitFiles?: number;
   /** How processes see a workspace. `auto`: an overlay where it works, else a copy. */

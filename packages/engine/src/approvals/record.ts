@@ -283,7 +283,7 @@ export function withdraw(
   return end(record, { state: "withdrawn", at, reason });
 }
 
-/** What would run is not what was approved, or must not run any more. */
+/** The call differs from what was approved, or must not run any more. */
 export function voided(
   record: ApprovalRecord,
   { at, reason }: { at: number; reason: string },

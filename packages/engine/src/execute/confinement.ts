@@ -29,7 +29,7 @@ import { refused } from "./runners/outcome-latch.ts";
  */
 type CodePlace = "host" | "asking" | "mounted";
 
-/** Prepares a call whose code runs in a given place. Fails where that place cannot be had, or a permission is wrong. */
+/** Prepares a call whose code runs in a given place. Fails where that place is not available, or a permission is wrong. */
 export function prepareCall(
   call: CallToPrepare,
   rules: IsolationRules | undefined,

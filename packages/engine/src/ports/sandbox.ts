@@ -70,7 +70,7 @@ export interface AgentBounds {
 export interface SandboxOrder {
   /** The execution's id. */
   id: string;
-  /** At least this much isolation; what cannot be had is refused (E3101), never weakened. */
+  /** At least this much isolation; an unavailable level is refused (E3101), never weakened. */
   level: IsolationLevel;
   /** Program and arguments as they are seen inside. */
   argv: readonly string[];
@@ -146,9 +146,9 @@ export interface SandboxOffer {
 
 /** Makes sandboxes. */
 export interface Sandbox {
-  /** What would be in force for an order of that level; throws SallyportError E3101 when it cannot be had. */
+  /** What would be in force for an order of that level; throws SallyportError E3101 when it is not available. */
   isolationFor(level: IsolationLevel): Promise<Isolation>;
-  /** Rejects with SallyportError: E3101 when the level cannot be had here, E3102/E3104/E3105 when beyond its bounds. */
+  /** Rejects with SallyportError: E3101 when the level is not available, E3102/E3104/E3105 when beyond its bounds. */
   start(order: SandboxOrder): Promise<SandboxProcess>;
   /** One per backend, strongest first. */
   offers(): Promise<SandboxOffer[]>;

@@ -31,7 +31,7 @@ export const AUDIT_ERRORS = {
     jsonRpc: EXHAUSTED.jsonRpc,
   }),
   E3804: entry(STATE_BROKEN, "Audit chain is broken", {
-    advice: "Keep the record as it is and compare it with a copy from the named event on.",
+    advice: "Do not change the record; compare it with a backup, from the named event on.",
   }),
 };
 
@@ -74,13 +74,13 @@ export const PASSAGE_ERRORS = {
     advice: "Check that the store can be written and has room; nothing ran.",
   }),
   E3909: entry(STATE_BROKEN, "Outcome is unknown", {
-    advice: "Find out whether the effects happened, then close the call with that verdict.",
+    advice: "Find out whether the effects happened, then close the call: `sallyport calls recover`.",
   }),
   E3910: entry(EXHAUSTED, "No capacity for this call", {
     advice: "Call again after a pause, or send fewer calls at once.",
   }),
-  E3911: entry(STATE_CONFLICT, "State was changed where it may not be", {
-    advice: "Have the tool change state only in its transaction and declare its side effects.",
+  E3911: entry(STATE_CONFLICT, "Tool changed state that it may not change", {
+    advice: "Correct the tool: declare its side effects, and change state only through its context.",
     http: 500,
     fixer: "operator",
   }),
@@ -175,7 +175,7 @@ export const HTTP_ERRORS = {
     advice: "Send `Authorization: Bearer` with a capability token, or the operator key for management.",
   }),
   E3939: entry(UNAUTHENTICATED, "Credential was not accepted", {
-    advice: "Send the present operator key or a session that is still open, or none where none is needed.",
+    advice: "Send the current operator key or an open session; routes without access control need none.",
   }),
   E3940: entry(DENIED, "This credential is not for this route", {
     advice: "Use the operator key or a session of it; other credentials do not open this route.",
@@ -186,8 +186,8 @@ export const HTTP_ERRORS = {
   E3942: entry(UNAVAILABLE, "Server is shutting down", {
     advice: "Send the request again once the server is back.",
   }),
-  E3943: entry(INTERNAL, "Door could not be opened", {
-    advice: "Choose another http.host or http.port, or stop what uses this one.",
+  E3943: entry(INTERNAL, "Server cannot listen on this address", {
+    advice: "Set another http.host or http.port, or stop the program that uses this one.",
   }),
   E3944: entry(UNFIT_REQUEST, "Expectation cannot be met", {
     advice: "Leave the Expect header out, or send 100-continue in it.",

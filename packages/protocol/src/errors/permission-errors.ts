@@ -37,15 +37,14 @@ export const PERMISSION_ERRORS = {
     advice: "Get a new token from its issuer; a revoked one is never accepted again.",
   }),
   E3209: entry(DENIED, "No grant allows this call", {
-    advice: "Add a grant for this caller and tool: what nothing allows is denied.",
+    advice: "Add a grant for this caller and tool: without a grant every call is denied.",
     srd: "Denylisted",
   }),
   E3210: entry(DENIED, "A required capability is not granted", {
     advice: "Grant the capabilities named in the details to this caller.",
   }),
-  E3211: entry(DENIED, "Approval is required, and this call lets nobody be asked", {
-    advice:
-      "Call so that a person can be asked (--on-approval wait or pending), or grant this call beforehand.",
+  E3211: entry(DENIED, "Approval is required, but this call does not wait for one", {
+    advice: "Let the call wait for approval (--on-approval wait or pending), or grant it beforehand.",
     srd: "Disabled",
   }),
   E3212: entry(DENIED, "Tool used a capability it did not declare or was not granted", {
@@ -58,13 +57,13 @@ export const PERMISSION_ERRORS = {
     jsonRpc: -32023,
   }),
   E3214: entry(DENIED, "A person denied the call", {
-    advice: "Do not repeat the call unchanged; the reason says what the person objects to.",
+    advice: "Do not repeat the call unchanged; read the person's reason and change the call.",
   }),
   E3215: entry(DENIED, "Approval was not given in time", {
-    advice: "Call again when somebody is there to answer; an unanswered question is a no.",
+    advice: "Call again when an approver is available; a question without an answer counts as no.",
     srd: "Disabled",
   }),
-  E3216: entry(DENIED, "What would run is not what was approved", {
+  E3216: entry(DENIED, "The call differs from what was approved", {
     advice:
       "Ask for approval again: the arguments, the tool, the policy or the caller changed after it was given.",
   }),
@@ -77,8 +76,8 @@ export const PERMISSION_ERRORS = {
   E3219: entry(DENIED, "The tool is in quarantine", {
     advice: "Look at why it was put there, then release it with `sallyport tools release`.",
   }),
-  E3220: entry(INVALID, "The grant cannot be given", {
-    advice: "Correct each part named in the issues: a grant never gives more than its giver holds.",
+  E3220: entry(INVALID, "The grant cannot be issued", {
+    advice: "Correct each part named in the issues: nobody can grant more than they hold.",
     fixer: "operator",
   }),
   E3221: entry(NOT_FOUND, "There is no such approval or grant", {
@@ -100,11 +99,11 @@ export const PERMISSION_ERRORS = {
     advice: "Keep to what the rule named in the details allows, or have the rule changed.",
     srd: "Denylisted",
   }),
-  E3226: entry(DENIED, "This person may not answer for this call", {
-    advice: "Let one of the approvers of the present level answer; nobody answers for a call of their own.",
+  E3226: entry(DENIED, "This person may not approve or deny this call", {
+    advice: "Have an approver of the current level answer; nobody can approve a call of their own.",
   }),
   E3227: entry(INVALID, "The keys cannot be used", {
-    advice: "Make keys with `sallyport keys init`, readable by their owner alone.",
+    advice: "Create keys with `sallyport keys init`; only their owner may read the files.",
     fixer: "operator",
   }),
   E3228: entry(DENIED, "The call needs more than the permissions its request names", {

@@ -83,7 +83,7 @@ const SANDBOX_FAILED = {
 /** E31xx: running a tool within its limits. */
 export const EXECUTION_ERRORS = {
   E3101: entry(EXHAUSTED, "Sandbox could not be created", {
-    advice: "Check that this host can make the demanded sandbox and has room for one more.",
+    advice: "Run `sallyport doctor`: it says what this host lacks for the required sandbox.",
     ...SANDBOX_FAILED,
     srd: "ExecutionFailed",
     fixer: "operator",
@@ -115,14 +115,14 @@ export const EXECUTION_ERRORS = {
     fixer: "model",
   }),
   E3109: entry(DENIED, "Tool tried to leave its sandbox", {
-    advice: "Look at the violations on record before the tool is used again; correct or remove it.",
+    advice: "Read the recorded violations, then correct or remove the tool.",
   }),
   E3110: entry(STATE_CONFLICT, "Files were changed by someone else meanwhile", {
     advice: "Nothing was committed. Look at the paths in the details, then call again.",
     srd: "StaleFile",
   }),
   E3111: entry(STATE_CONFLICT, "Call cannot be undone", {
-    advice: "Read in the details what stands in the way; files that changed since are left alone.",
+    advice: "Read the details: files that changed since the call are not touched.",
     srd: "StaleFile",
     fixer: "operator",
   }),

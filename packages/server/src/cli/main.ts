@@ -29,14 +29,14 @@ Sallyport is the guarded door between AI agents and the world: every tool call i
 run in a transaction, committed or rolled back, and kept on record.
 
 Start here:
-  $ sallyport demo                                             see a call pass every state
-  $ sallyport init && sallyport serve                          a server with an example tool
-  $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one
-  $ sallyport run -- npm test                                  any command, isolated, with its changes shown
-  $ sallyport chat --model ollama/qwen3 --mode enabled         a model with tools, and you at the door
-  $ sallyport tools list                                       what can be called
-  $ sallyport approvals list                                   what waits for a person
-  $ sallyport audit verify                                     is the record intact?`;
+  $ sallyport demo                                             run one call and print each state
+  $ sallyport init && sallyport serve                          start a server with an example tool
+  $ sallyport call calculator --operation add '{"a":2,"b":3}'  make one call
+  $ sallyport run -- npm test                                  run a command isolated and show its changes
+  $ sallyport chat --model ollama/qwen3 --mode enabled         chat with a model that can use tools
+  $ sallyport tools list                                       list the tools
+  $ sallyport approvals list                                   list calls that wait for approval
+  $ sallyport audit verify                                     check the record`;
 
 const processIo = (): Io => ({
   stdin: process.stdin,
@@ -94,7 +94,7 @@ function withManners(command: Command, io: Io): Command {
   command
     .exitOverride()
     .showSuggestionAfterError()
-    .showHelpAfterError("(add --help to see how it is used)")
+    .showHelpAfterError("(add --help for usage)")
     .configureHelp({ optionDescription })
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),

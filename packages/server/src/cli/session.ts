@@ -23,7 +23,7 @@ export interface CommonOptions {
 export function withCommonOptions(command: Command): Command {
   return command
     .option("--config <file>", "configuration file (default: sallyport.yaml in this folder)")
-    .option("--state-dir <folder>", "where everything is kept (default: .sallyport beside the configuration)")
+    .option("--state-dir <folder>", "state folder (default: .sallyport next to the configuration)")
     .option("--json", "print one JSON document instead of text");
 }
 

@@ -28,7 +28,7 @@ const http = z
       .enum(["open", "token"])
       .default("open")
       .describe(
-        "open: whoever reaches the door is believed to be the agent it says it is; on loopback only. token: every call needs a capability token.",
+        "open: every caller is believed to be the agent it names; on loopback only. token: every call needs a capability token.",
       ),
     allowedHosts: z
       .array(z.string().min(1))

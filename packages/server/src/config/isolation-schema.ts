@@ -54,7 +54,7 @@ const sandbox = z
       .array(weaker)
       .default([])
       .describe(
-        "Tools that may run in less than LEVEL_2. Every other process tool is refused where it cannot be had.",
+        "Tools that may run in less than LEVEL_2. Every other process tool is refused where LEVEL_2 is not available.",
       ),
     user: z
       .strictObject({

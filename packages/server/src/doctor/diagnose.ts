@@ -249,7 +249,7 @@ function offered({ backend, level, available, missing, fix, facts }: SandboxOffe
   return {
     what,
     verdict: "note",
-    detail: `${level} cannot be had: ${missing.join("; ")}`,
+    detail: `${level} is not available: ${missing.join("; ")}`,
     ...(fix.length > 0 && { advice: fix.join("\n    → ") }),
   };
 }
@@ -257,7 +257,7 @@ function offered({ backend, level, available, missing, fix, facts }: SandboxOffe
 /** Nothing is broken without it: a tool that needs it is refused, never run weaker. */
 function summary(offers: readonly SandboxOffer[]): Finding[] {
   if (offers.some(({ available, level }) => available && level === "LEVEL_2")) return [];
-  const detail = "LEVEL_2 cannot be had on this host; command and script tools are refused (E3101)";
+  const detail = "LEVEL_2 is not available on this host; command and script tools are refused (E3101)";
   return [
     { what: "isolation", verdict: "note", detail, advice: "See the sandboxes above for what is missing." },
   ];

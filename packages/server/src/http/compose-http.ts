@@ -98,7 +98,7 @@ function guardOf({ config, tokens }: Runtime) {
   return { guard, sessions };
 }
 
-/** Keys that cannot be had check nothing. */
+/** Without keys no token is accepted. */
 function orNone<Keys>(keys: () => Keys): Keys | undefined {
   try {
     return keys();

@@ -268,7 +268,7 @@ describe("a reload that is refused", () => {
     });
     room.write("sallyport.yaml", "tools: [./none.mts, ./nor-this.mts]\n");
     const { message, issues } = await room.refusal();
-    expect(message).toBe("2 tools cannot be had.");
+    expect(message).toBe("2 tools cannot be loaded.");
     expect(issues?.map(({ reason }) => /none|nor-this/.exec(reason)?.[0])).toEqual(["none", "nor-this"]);
   });
 

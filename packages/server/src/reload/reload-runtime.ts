@@ -158,7 +158,7 @@ function refusalOf(problems: readonly Failure[]): SallyportError {
   if (problems.length === 1) return new SallyportError(first);
   const issues = problems.map(({ code, message }) => ({ path: code, reason: message }));
   return new SallyportError(
-    failure(first.code, { message: `${problems.length} tools cannot be had.`, issues }),
+    failure(first.code, { message: `${problems.length} tools cannot be loaded.`, issues }),
   );
 }
 

@@ -20,7 +20,7 @@ export interface OpenIsolation {
 
 const DAY_MS = 86_400_000;
 
-/** Makes ready; whether a sandbox can be had is found out when the first one is needed. */
+/** Makes ready; whether a sandbox is available is found out when the first one is needed. */
 export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation> {
   const { sandbox: settings, effects, stateFolder } = config;
   const root = workspaceRoot(config);

@@ -71,7 +71,7 @@ interface OpenOptions {
   instance?: string;
 }
 
-/** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it cannot be had. */
+/** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it fails. */
 export async function openRuntime({ config, ...options }: OpenOptions): Promise<Runtime> {
   const { grants, policies, project, hooks, errors, meter, tracer, instance } = options;
   const store = await openStore(config);

@@ -67,7 +67,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-/** An address that cannot be had is the one thing that whoever starts a server can put right on the spot. */
+/** A used address gets advice: whoever starts the server can fix it at once. */
 async function openDoor(runtime: Runtime, options: HttpOptions): Promise<Door> {
   try {
     return await openHttp(runtime, options);

@@ -130,7 +130,7 @@ function warningsOf(runtime: Runtime, { hasSample, isolation }: Looked): StartWa
       ? []
       : [
           {
-            message: "LEVEL_2 isolation cannot be had here; command and script tools are refused.",
+            message: "LEVEL_2 isolation is not available on this host; command and script tools are refused.",
             advice: "sallyport doctor says what is missing",
           },
         ]),
@@ -143,7 +143,7 @@ function toolWarnings({ engine }: Runtime, hasSample: boolean): StartWarning[] {
     return [{ message: "There are no tools.", advice }];
   }
   if (hasSample) return [];
-  const message = "No tool was found that somebody may call without being asked.";
+  const message = "No tool can be called without approval.";
   return [{ message, advice: "Give a grant under `grants`, or see: sallyport policy explain" }];
 }
 

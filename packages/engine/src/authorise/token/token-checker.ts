@@ -123,7 +123,7 @@ export class TokenChecker {
       return keys;
     } catch (error) {
       return failure("E3227", {
-        message: "The keys to check tokens with cannot be had.",
+        message: "The keys that tokens are checked with are not available.",
         details: { cause: error instanceof Error ? error.message : String(error) },
       });
     }

@@ -243,7 +243,7 @@ class ThreadPool {
     await Promise.all([...this.#threads].map((thread) => this.#end(thread)));
   }
 
-  /** Gives the call to a thread, and those right behind it in line too. False when no thread can be had now. */
+  /** Gives the call to a thread, and those right behind it in line too. False when no thread is free. */
   #place(call: ThreadCall): boolean {
     if (this.#hasTurnSoon(call)) return false;
     const thread = this.#idle.take(call.spec.key);

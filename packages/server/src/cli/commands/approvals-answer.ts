@@ -49,10 +49,13 @@ question of a higher tier, and never for a tool that itself requires approval. S
 
 export function approveCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("approve")
-    .description("say yes to exactly this call")
+    .description("approve exactly this call")
     .argument("<approval>", "id of the approval")
-    .option("--comment <text>", "goes on record", personWords)
-    .option("--digest <digest>", "of the question as you saw it; needed once somebody changed the arguments")
+    .option("--comment <text>", "comment to keep on record", personWords)
+    .option(
+      "--digest <digest>",
+      "digest of the question you saw; required once an approver changed the arguments",
+    )
     .option("--run", "run the call now and print its answer")
     .addOption(
       new Option("--always <arguments>", "and to every such call: same arguments, or any").choices([
@@ -120,7 +123,7 @@ function alwaysOf(options: ApproveOptions, session: Session): AlwaysAllow | unde
 
 export function denyCommand(io: Io): Command {
   const command = new Command("deny")
-    .description("say no: the call is denied at once")
+    .description("deny the call at once")
     .argument("<approval>", "id of the approval")
     .requiredOption("--reason <text>", "what is wrong with it; the caller is told", personWords)
     .option("--by <name>", "who answers (default: you)", personName);
@@ -138,7 +141,7 @@ export function denyCommand(io: Io): Command {
 
 export function editCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("edit")
-    .description("say yes to other arguments; they are checked and authorised like any others")
+    .description("approve with other arguments; they are validated and authorised again")
     .argument("<approval>", "id of the approval")
     .argument("<input>", "the whole new input as JSON, @file, or - for standard input")
     .option("--run", "run the call now and print its answer");

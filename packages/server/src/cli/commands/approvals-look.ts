@@ -20,11 +20,11 @@ interface ListOptions extends CommonOptions {
 
 export function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("what waits for an answer, or to be run after a yes, newest first")
-    .option("--all", "settled ones too")
-    .option("--tenant <id>", "only of this tenant")
-    .option("--before <approval>", "go on after this one, the last of the page before")
-    .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 50);
+    .description("list approvals that wait for an answer, or for their run, newest first")
+    .option("--all", "include settled approvals")
+    .option("--tenant <id>", "only approvals of this tenant")
+    .option("--before <approval>", "start after this approval: the last one of the previous page")
+    .option("--limit <rows>", `maximum number of rows, 1 to ${MAX_ROWS}`, rows, 50);
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
     const { tenant, before, limit, all } = options;
@@ -63,7 +63,7 @@ function listText(records: ApprovalRecord[], now: number): string {
 
 export function showCommand(io: Io): Command {
   const command = new Command("show")
-    .description("everything about one question")
+    .description("show everything about one approval")
     .argument("<approval>", "id of the approval");
   return withCommonOptions(command).action(async (approvalId: string, options: CommonOptions) => {
     const session = new Session(options, io);
@@ -151,7 +151,7 @@ export function watchCommand(io: Io): Command {
     .description(
       "show questions as they come in and are answered, until Ctrl-C; --json prints one document a line",
     )
-    .option("--tenant <id>", "only of this tenant");
+    .option("--tenant <id>", "only approvals of this tenant");
   return withCommonOptions(command).action(async (options: CommonOptions & { tenant?: string }) => {
     const session = new Session(options, io);
     const { signal, done } = interrupted(io.stdout);

@@ -6,7 +6,7 @@ import { listCommand, showCommand, watchCommand } from "./approvals-look.ts";
 const HELP = `
 A call that needs approval waits, durably, until a person answers; nothing runs and nothing times out silently.
   $ sallyport approvals list                       what waits
-  $ sallyport approvals show ID                    everything about one question
+  $ sallyport approvals show ID                    show everything about one approval
   $ sallyport approvals approve ID --run           say yes, and run the call now
   $ sallyport approvals approve ID --always exact  say yes to every call like this one from now on
   $ sallyport approvals deny ID --reason "wrong account"
@@ -16,7 +16,7 @@ A call that needs approval waits, durably, until a person answers; nothing runs 
 /** `sallyport approvals`: the questions to people, and their answers. */
 export function approvalsCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("approvals")
-    .description("answer the calls that wait for a person")
+    .description("list and answer calls that wait for approval")
     .addHelpText("after", HELP);
   command.addCommand(listCommand(io));
   command.addCommand(showCommand(io));

@@ -51,14 +51,17 @@ export function callCommand(io: Io, finish: (code: number) => void): Command {
       "answer a repeated request from the record instead of running it again",
     )
     .option("--call-id <id>", "id of the call (default: a new one)")
-    .option("--timeout-ms <ms>", "tighter deadline than the tool's own", milliseconds)
+    .option("--timeout-ms <ms>", "deadline in milliseconds, shorter than the tool's own", milliseconds)
     .option("--tenant <id>", "tenant to call for")
     .option("--agent <id>", "agent to call for")
     .option("--session <id>", "session the call belongs to")
     .option("--token <@file|->", "capability token, from a file or standard input (or SALLYPORT_TOKEN)")
     .option("--require-approval", "ask a person even where the policy would not")
-    .option("--preview", "where a person is asked: try the call out first and show what it would change")
-    .option("--dry-run", "run it without effect: no network, and what it changes is shown and dropped")
+    .option(
+      "--preview",
+      "if approval is needed, run the call first and show the approver what it would change",
+    )
+    .option("--dry-run", "run it without network, show its changes and drop them")
     .addOption(new Option("--on-approval <way>", "when a person has to be asked").choices(ON_APPROVAL))
     .addHelpText("after", EXAMPLES);
   return withCommonOptions(command).action(

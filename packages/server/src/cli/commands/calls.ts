@@ -36,7 +36,7 @@ interface ListOptions extends CommonOptions {
 
 function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("newest calls first; those a server runs that are not on record yet come before all others")
+    .description("list calls, newest first; calls that run and are not on record yet come first")
     .option("--tool <id>", "only calls of this tool")
     .option("--tenant <id>", "only calls of this tenant")
     .option("--agent <id>", "only calls of this agent")
@@ -50,8 +50,8 @@ function listCommand(io: Io): Command {
         "closed",
       ]),
     )
-    .option("--before <call>", "go on after this call, the last one of the page before")
-    .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 20);
+    .option("--before <call>", "start after this call: the last one of the previous page")
+    .option("--limit <rows>", `maximum number of rows, 1 to ${MAX_ROWS}`, rows, 20);
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
     const { config: _config, stateDir: _stateDir, json: _json, status, limit, ...rest } = options;
@@ -126,7 +126,7 @@ function listDocument(call: ListedCall) {
 
 function showCommand(io: Io): Command {
   const command = new Command("show")
-    .description("everything on record about one call")
+    .description("show everything on record about one call")
     .argument("<call>", "id of the call");
   return withCommonOptions(command).action(async (callId: string, options: CommonOptions) => {
     const session = new Session(options, io);
@@ -149,7 +149,7 @@ function recordDocument(record: CallRecord) {
 
 function resumeCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("resume")
-    .description("go on with a call that waited for approval")
+    .description("continue a call that waited for approval")
     .argument("<call>", "id of the call")
     .option("--wait", "wait until a person has answered");
   return withCommonOptions(command).action(
@@ -180,11 +180,11 @@ After a crash every call that was open gets a verdict. Nothing is ever run again
 
 function recoverCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("recover")
-    .description("verdicts on interrupted calls; closes one on your word")
+    .description("list verdicts on interrupted calls, or close one yourself")
     .argument("[call]", "the call to close")
     .addOption(new Option("--as <outcome>", "what you found out").choices(["completed", "rolled_back"]))
-    .option("--note <text>", "how you know; goes on record")
-    .option("--result <json>", "the result, where there was one (JSON, @file or -)")
+    .option("--note <text>", "how you know the outcome; kept on record")
+    .option("--result <json>", "the result, if there was one (JSON, @file or -)")
     .addHelpText("after", RECOVER_HELP);
   return withCommonOptions(command).action(async (callId: string | undefined, options: RecoverOptions) => {
     const session = new Session(options, io);

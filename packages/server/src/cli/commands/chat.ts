@@ -20,18 +20,18 @@ every event is a line of JSON; nobody is asked, and what needs a person is denie
 /** `sallyport chat`: a conversation with a model whose tool calls go through the passage. */
 export function chatCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("chat")
-    .description("talk with a model that may use tools, with you at the door")
+    .description("chat with a model that can use tools; you approve the risky calls")
     .option("--model <provider/model>", "model to talk with (default: models.default)")
     .option("--cwd <folder>", "folder its tools work in (default: this one)")
     .addOption(new Option("--mode <mode>", "what becomes of tool calls").choices(TOOLS_MODES))
-    .option("--resume <id>", "go on with an earlier conversation (its id may be shortened), or with the last")
+    .option("--resume <id>", "continue an earlier conversation, by id, start of id, or `last`")
     .addOption(
       new Option(
         "--recover <way>",
         "with --resume and --print: what to do with a batch that a crash interrupted",
       ).choices(["resume", "discard"]),
     )
-    .option("--print [text]", "one turn with JSON lines; the text, or standard input")
+    .option("--print [text]", "run one turn and print JSON lines; the text, or standard input")
     .option("--plain", "line by line, for screen readers and simple terminals")
     .option("--no-color", "without colours")
     .option("--list", "list earlier conversations")

@@ -13,7 +13,7 @@ import { originText, valueText } from "./config-values.ts";
 /** `sallyport config explain`: what a key means, what it may be and what it is. */
 export function explainCommand(io: Io): Command {
   const command = new Command("explain")
-    .description("say what a key means, what it may be, and what it is set to")
+    .description("explain a key: meaning, allowed values, current value")
     .argument("[key]", "such as http.port; without it every key is listed");
   return withCommonOptions(command).action((key: string | undefined, options: CommonOptions) => {
     const output = new Output(io, options.json === true);

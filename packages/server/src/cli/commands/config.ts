@@ -43,7 +43,7 @@ type RightReading = Extract<ConfigReading, { ok: true }>;
 /** `sallyport config check`: whether a start would accept the configuration, and what it says. */
 function checkCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("check")
-    .description("say whether the configuration is right, and what differs from the defaults")
+    .description("check the configuration and show what differs from the defaults")
     .option("--all", "every value, and where it comes from");
   return withCommonOptions(command).action((options: CheckOptions) => {
     const output = new Output(io, options.json === true);

@@ -32,7 +32,7 @@ const SECTIONS = {
 /** `sallyport conformance`: the compliance checklist, each box from a real check (R1-9). */
 export function conformanceCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("conformance")
-    .description("run the compliance checklist and say what was seen for each box")
+    .description("run the compliance checklist and print what each check saw")
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);

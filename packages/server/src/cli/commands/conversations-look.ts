@@ -21,9 +21,9 @@ interface ListOptions extends CommonOptions {
 /** `conversations list` */
 export function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("which conversations there are, the last used first")
-    .option("--limit <rows>", `rows at most, 1 to ${MAX_ROWS}`, rows, 20)
-    .option("--all", "every one");
+    .description("list conversations, last used first")
+    .option("--limit <rows>", `maximum number of rows, 1 to ${MAX_ROWS}`, rows, 20)
+    .option("--all", "no limit on rows");
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
     const limit = options.all ? EVERY_ONE : options.limit;
@@ -65,9 +65,9 @@ function shortened(title: string): string {
 /** `conversations show` */
 export function showCommand(io: Io): Command {
   const command = new Command("show")
-    .description("what was said in one, and what became of each tool call")
+    .description("show one conversation and the outcome of each tool call")
     .argument("<conversation>", "id, its beginning, or last")
-    .option("--full", "results whole, not their first lines");
+    .option("--full", "whole results, not only their first lines");
   return withCommonOptions(command).action(
     async (wanted: string, options: CommonOptions & { full?: boolean }) => {
       const session = new Session(options, io);

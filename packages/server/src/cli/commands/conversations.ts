@@ -40,9 +40,9 @@ interface PruneOptions extends CommonOptions {
 /** `conversations prune` */
 function pruneCommand(io: Io): Command {
   const command = new Command("prune")
-    .description("remove conversations not used for a while; never one with an open batch")
+    .description("remove conversations that were not used for a while, except those with an open batch")
     .requiredOption("--older-than <time>", "not used for so long, such as 30d or 12h", parseLength)
-    .option("--dry-run", "only say what would go");
+    .option("--dry-run", "only list what would be removed");
   return withCommonOptions(command).action(async (options: PruneOptions) => {
     const session = new Session(options, io);
     const before = Date.now() - options.olderThan;

@@ -23,7 +23,7 @@ Where to go next
   npx sallyport call calculator --operation add '{"a":2,"b":3}'   your own call
   npx sallyport call counter --operation increment '{"name":"n"}'  one with state: kill it at any moment, nothing is lost
   npx sallyport calls list                                         the journal
-  npx sallyport audit verify                                       is the record intact?
+  npx sallyport audit verify                                       check the record
   npx sallyport --help                                             everything else
   README.md, docs/lifecycle.md                                     how it works`;
 

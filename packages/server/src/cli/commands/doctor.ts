@@ -6,7 +6,7 @@ import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
 /** `sallyport doctor`: what this host can do, and what stands in the way. */
 export function doctorCommand(io: Io, finish: (code: number) => void): Command {
-  const command = new Command("doctor").description("say what this host can do and what is missing");
+  const command = new Command("doctor").description("check what this host supports and what is missing");
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
     const findings = await diagnose(session.config);

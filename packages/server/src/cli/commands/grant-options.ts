@@ -20,15 +20,15 @@ export interface GiveOptions extends CommonOptions {
 /** The flags that issuing and delegating share. */
 export function withGiveOptions(command: Command): Command {
   return command
-    .option("--tool <id>", "the tool that gets it")
-    .option("--user <name>", "the user on whose behalf any tool gets it")
-    .option("--role <name>", "the role whose holders' tools get it")
-    .option("--resource <glob>", "only on resources like this; repeat for more", collect, [])
-    .option("--action <name>", "only for this action; repeat for more", collect, [])
-    .option("--condition <type: expression>", "only while it holds; repeat for more", condition, [])
-    .option("--constraint <type=json>", "a limit; repeat for more", constraint, [])
+    .option("--tool <id>", "tool that gets the grant")
+    .option("--user <name>", "user on whose behalf any tool gets the grant")
+    .option("--role <name>", "role whose members' tools get the grant")
+    .option("--resource <glob>", "only for resources that match; repeatable", collect, [])
+    .option("--action <name>", "only for this action; repeatable", collect, [])
+    .option("--condition <type: expression>", "only while this condition holds; repeatable", condition, [])
+    .option("--constraint <type=json>", "limit on its use; repeatable", constraint, [])
     .option("--ttl <time>", "how long it lasts: 45s, 15m, 12h, 7d", parseLength)
-    .option("--delegatable", "may be passed on");
+    .option("--delegatable", "the holder may delegate it");
 }
 
 /** Whom the flags name; throws E3921 unless it is exactly one. */

@@ -19,7 +19,7 @@ Conditions and constraints: docs/grants.md`;
 
 export function issueCommand(io: Io): Command {
   const command = new Command("issue")
-    .description("give a capability")
+    .description("issue a grant of a capability")
     .requiredOption("--capability <id>", "which one, exactly: a parent gives none of its children")
     .option("--tenant <id>", "for which tenant (default: the configured one)")
     .addHelpText("after", ISSUE_HELP);
@@ -60,8 +60,8 @@ added. It ends before its parent, after 24 hours unless --ttl says otherwise, an
 
 export function delegateCommand(io: Io): Command {
   const command = new Command("delegate")
-    .description("pass a part of a grant on")
-    .argument("<grant>", "id of the grant it comes from")
+    .description("delegate part of a grant")
+    .argument("<grant>", "id of the grant to delegate from")
     .addHelpText("after", DELEGATE_HELP);
   return withCommonOptions(withGiveOptions(command)).action(
     async (parentId: string, options: GiveOptions) => {

@@ -18,7 +18,7 @@ policy's question beforehand. Neither beats a deny.
 /** `sallyport grants`: what is allowed beforehand, by whom, how far and until when. */
 export function grantsCommand(io: Io): Command {
   const command = new Command("grants")
-    .description("list, give, pass on and revoke grants")
+    .description("list, issue, delegate and revoke grants")
     .addHelpText("after", HELP);
   command.addCommand(listCommand(io));
   command.addCommand(showCommand(io));
@@ -35,9 +35,9 @@ interface ListOptions extends CommonOptions {
 
 function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("grants in force, oldest first")
+    .description("list grants in force, oldest first")
     .addOption(new Option("--kind <kind>", "only one kind").choices(["capability", "standing"]))
-    .option("--all", "revoked and expired ones too");
+    .option("--all", "include revoked and expired grants");
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
     const now = Date.now();
@@ -56,7 +56,7 @@ function listCommand(io: Io): Command {
 
 function showCommand(io: Io): Command {
   const command = new Command("show")
-    .description("everything about one grant")
+    .description("show everything about one grant")
     .argument("<grant>", "id of the grant");
   return withCommonOptions(command).action(async (grantId: string, options: CommonOptions) => {
     const session = new Session(options, io);
@@ -69,7 +69,7 @@ function showCommand(io: Io): Command {
 
 function revokeCommand(io: Io): Command {
   const command = new Command("revoke")
-    .description("take a grant back, with everything delegated from it; calls that rest on it end")
+    .description("revoke a grant and everything delegated from it; calls that depend on it end")
     .argument("<grant>", "id of the grant")
     .requiredOption("--reason <text>", "why; goes on record", personWords);
   return withCommonOptions(command).action(

@@ -13,10 +13,10 @@ interface InitOptions {
 /** `sallyport init`: a folder with a configuration, keys and an example tool, ready for `sallyport serve`. */
 export function initCommand(io: Io, _finish: (code: number) => void): Command {
   return new Command("init")
-    .description("make a configuration, keys and an example tool; overwrites nothing")
+    .description("create a configuration, keys and an example tool; overwrites nothing")
     .argument("[folder]", "where (default: this folder)", ".")
-    .option("--force", "write sallyport.yaml anew although there is one; nothing else is replaced")
-    .option("--state-dir <folder>", "where everything is kept (default: .sallyport beside the configuration)")
+    .option("--force", "replace an existing sallyport.yaml; nothing else is replaced")
+    .option("--state-dir <folder>", "state folder (default: .sallyport next to the configuration)")
     .option("--json", "print one JSON document instead of text")
     .action(async (folder: string, { force = false, stateDir, json = false }: InitOptions) => {
       const output = new Output(io, json);

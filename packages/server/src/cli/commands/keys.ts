@@ -26,7 +26,7 @@ whoever has to check this runtime's tokens.
 /** `sallyport keys`: what this server signs its tokens with. */
 export function keysCommand(io: Io, _finish: (code: number) => void): Command {
   const command = new Command("keys")
-    .description("make, rotate and list the keys that sign tokens")
+    .description("create, rotate and list the keys that sign tokens")
     .addHelpText("after", HELP);
   command.addCommand(initCommand(io));
   command.addCommand(rotateCommand(io));
@@ -35,7 +35,7 @@ export function keysCommand(io: Io, _finish: (code: number) => void): Command {
 }
 
 function initCommand(io: Io): Command {
-  const command = new Command("init").description("make the first keys; never overwrites any");
+  const command = new Command("init").description("create the first keys; overwrites nothing");
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
     const folder = keyFolder(session.config.stateFolder);
@@ -55,8 +55,8 @@ function initCommand(io: Io): Command {
 
 function rotateCommand(io: Io): Command {
   const command = new Command("rotate")
-    .description("sign with a new key from now on")
-    .option("--keep <n>", "earlier keys that go on being accepted (default: 2)", count);
+    .description("create a new signing key and use it from now on")
+    .option("--keep <n>", "how many earlier keys stay accepted (default: 2)", count);
   return withCommonOptions(command).action(async (options: CommonOptions & { keep?: number }) => {
     const session = new Session(options, io);
     const { keep } = options;
@@ -88,7 +88,7 @@ function rotatedText({ kid, previous = "none", kept, dropped }: KeyChange, maxLi
 }
 
 function listCommand(io: Io): Command {
-  const command = new Command("list").description("the keys tokens of this server are accepted from");
+  const command = new Command("list").description("list the keys that tokens are checked with");
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
     const folder = keyFolder(session.config.stateFolder);

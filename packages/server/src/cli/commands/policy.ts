@@ -93,15 +93,15 @@ is known; the flags go before it, so that "what if" can be asked:
 
 function explainCommand(io: Io): Command {
   const command = new Command("explain")
-    .description("say how the policy decides a call, and why")
+    .description("explain how the policy decides a call")
     .argument("<tool>", "id, or id@version")
     .argument("[input]", "input as JSON, @file, or - for standard input (default: {})")
     .option("--operation <name>", "which of the tool's operations")
-    .option("--agent <id>", "agent to ask for")
-    .option("--tenant <id>", "tenant to ask for")
-    .option("--user <id>", "user to ask for")
-    .option("--user-verified", "what if a token named the user")
-    .option("--session <id>", "session to ask for")
+    .option("--agent <id>", "agent that would call")
+    .option("--tenant <id>", "tenant that would call")
+    .option("--user <id>", "user the call would be for")
+    .option("--user-verified", "assume that a token proved the user")
+    .option("--session <id>", "session of the call")
     .option("--at <time>", "when (default: now)", moment)
     .addOption(new Option("--risk <risk>", "what if it had this risk").choices(RISKS))
     .addOption(new Option("--side-effects <kind>", "what if it had these").choices(SIDE_EFFECTS))
@@ -109,8 +109,8 @@ function explainCommand(io: Io): Command {
     .addOption(
       new Option("--isolation <level>", "what if it ran so (default: LEVEL_0)").choices(ISOLATION_LEVELS),
     )
-    .option("--tags <tags...>", "what if it had these tags")
-    .option("--capabilities <names...>", "what if it needed these capabilities")
+    .option("--tags <tags...>", "assume these tags on the tool")
+    .option("--capabilities <names...>", "assume that the tool needs these capabilities")
     .option("--file <files...>", "rules files (default: those of the configuration, and its preset)")
     .addHelpText("after", EXPLAIN_HELP);
   return withCommonOptions(command).action(
@@ -149,9 +149,9 @@ not asked) and by the candidate. Nothing is run and nothing is written.
 
 function backtestCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("backtest")
-    .description("try a rules file on recorded calls and list the decisions that change")
-    .argument("<file>", "the candidate")
-    .option("--limit <calls>", `newest calls to look at, 1 to ${MAX_CALLS}`, count, 1_000)
+    .description("apply a rules file to recorded calls and list the decisions that change")
+    .argument("<file>", "rules file to try")
+    .option("--limit <calls>", `how many of the newest calls to check, 1 to ${MAX_CALLS}`, count, 1_000)
     .option("--since <time>", "only calls since then: a time, or 30m, 24h, 7d ago", moment)
     .option("--fail-on-flip", "exit 1 when a decision changes")
     .addHelpText("after", BACKTEST_HELP);

@@ -50,7 +50,7 @@ Its output goes to stdout and stderr as it comes. Exit code: the command's own, 
 /** `sallyport run`: any command, isolated, with its effects staged. */
 export function runCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("run")
-    .description("run a command in the sandbox and see what it changes")
+    .description("run a command in the sandbox and show what it changes")
     .argument("<command...>", "program and arguments, after --")
     .option("--workspace <folder>", "folder it may change (default: this one)", ".")
     .option("--no-workspace", "give it no folder at all")

@@ -24,10 +24,10 @@ one ends them at once. SIGHUP applies a changed configuration; a wrong one chang
 /** `sallyport serve`: the server as a server. */
 export function serveCommand(io: Io, _finish: (code: number) => void): Command {
   const command = new Command("serve")
-    .description("open the HTTP door and stay")
+    .description("start the HTTP server")
     .option("--host <address>", "address to listen at (http.host)")
     .option("--port <number>", "port to listen at; 0: any that is free (http.port)")
-    .option("--log-level <level>", "the least that is worth a line (log.level)")
+    .option("--log-level <level>", "lowest level to log (log.level)")
     .option("--json-logs", "JSON lines on stderr, also at a terminal (log.format)")
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (options: ServeOptions) => {

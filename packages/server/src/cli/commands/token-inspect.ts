@@ -28,7 +28,7 @@ Exit code 0: nothing speaks against it. 1: a check fails. 3: it is no token at a
 /** `sallyport token inspect`: what a token says, and which checks it would pass. */
 export function inspectCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("inspect")
-    .description("show what a token says and which checks it passes")
+    .description("show a token's claims and which checks it passes")
     .argument("[token]", "@file, - for standard input, or the token itself", "-")
     .option("--agent <id>", "the agent that would call")
     .option("--tenant <id>", "its tenant")

@@ -34,10 +34,10 @@ A token has one mode for all its paths, and each of its ports is open on each of
 /** `sallyport token mint`: a token signed by this server. */
 export function mintCommand(io: Io): Command {
   const command = new Command("mint")
-    .description("make a capability token, signed by this server")
+    .description("create a capability token, signed by this server")
     .requiredOption("--agent <id>", "the agent that gets it")
     .requiredOption("--tenant <id>", "the agent's tenant")
-    .option("--user <id>", "the person it acts for; its calls cannot name another")
+    .option("--user <id>", "user it acts for; its calls cannot name another")
     .requiredOption("--tool <id>", "the tool it may call; `*` stands for any run of characters")
     .option("--tool-version <range>", "versions of the tool, as a SemVer range", "*")
     .option(
@@ -46,10 +46,10 @@ export function mintCommand(io: Io): Command {
       ttl,
       DEFAULT_TTL_MS,
     )
-    .option("--operations <list>", "what it allows, with commas between", names, ["execute"])
-    .option("--path <path:mode>", "a path the tool may use, ro or rw; repeat for more", path, [])
-    .option("--host <host:port>", "where the tool may connect to; repeat for more", host, [])
-    .option("--secret <name>", "a stored secret the tool may use; repeat for more", collect, [])
+    .option("--operations <list>", "allowed operations, separated by commas", names, ["execute"])
+    .option("--path <path:mode>", "path the tool may use, ro or rw; repeatable", path, [])
+    .option("--host <host:port>", "host the tool may connect to; repeatable", host, [])
+    .option("--secret <name>", "stored secret the tool may use; repeatable", collect, [])
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (options: MintOptions) => {
     const session = new Session(options, io);

@@ -24,10 +24,10 @@ a file or standard input.
 /** `sallyport token revoke`: ends a token before its time. */
 export function revokeCommand(io: Io): Command {
   const command = new Command("revoke")
-    .description("refuse a token from now on")
+    .description("revoke a token")
     .argument("<jti>", "its jti, or the token itself as @file or -")
     .requiredOption("--reason <text>", "why; goes on record", personWords)
-    .option("--by <name>", "who says so (default: your user name)", personName)
+    .option("--by <name>", "who revokes it (default: your user name)", personName)
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (given: string, options: RevokeOptions) => {
     const session = new Session(options, io);

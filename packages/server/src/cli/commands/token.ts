@@ -14,7 +14,7 @@ A capability token lets one agent call one tool for a short time. It is a secret
 /** `sallyport token`: make, look at and revoke capability tokens. */
 export function tokenCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("token")
-    .description("make, inspect and revoke capability tokens")
+    .description("create, inspect and revoke capability tokens")
     .addHelpText("after", HELP);
   command.addCommand(mintCommand(io));
   command.addCommand(inspectCommand(io, finish));

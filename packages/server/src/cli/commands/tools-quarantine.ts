@@ -14,7 +14,7 @@ interface QuarantineFlags extends CommonOptions {
 
 export function quarantineCommand(io: Io): Command {
   const command = new Command("quarantine")
-    .description("keep a tool from every caller until a person has looked at it")
+    .description("block a tool for every caller until a person releases it")
     .argument("<tool>", "id, or id@version; without a version all of them", reference)
     .option("--tool-version <version>", "only this version")
     .requiredOption("--reason <text>", "why; goes on record, callers are not told", personWords);
@@ -36,7 +36,7 @@ export function quarantineCommand(io: Io): Command {
 
 export function releaseCommand(io: Io): Command {
   const command = new Command("release")
-    .description("let a tool out of quarantine")
+    .description("release a tool from quarantine")
     .argument("<tool>", "id, or id@version; without a version all of them", reference)
     .option("--tool-version <version>", "only this version")
     .requiredOption("--note <text>", "what you found; goes on record", personWords);

@@ -29,8 +29,8 @@ export function toolsCommand(io: Io, finish: (code: number) => void): Command {
 
 function listCommand(io: Io): Command {
   const command = new Command("list")
-    .description("every tool and version")
-    .option("--all", "removed versions too");
+    .description("list every tool and version")
+    .option("--all", "include removed versions");
   return withCommonOptions(command).action(async (options: CommonOptions & { all?: boolean }) => {
     const session = new Session(options, io);
     const { records, unread } = await session.inCatalogue(async (tools, problems) => ({
@@ -95,7 +95,7 @@ function listText(records: ToolRecord[], unread: UnreadModule[], now: number): s
 
 function showCommand(io: Io): Command {
   const command = new Command("show")
-    .description("one tool's manifest")
+    .description("show one tool's manifest")
     .argument("<tool>", "id, or id@version or id@range", reference);
   return withCommonOptions(command).action(async (tool: Reference, options: CommonOptions) => {
     const session = new Session(options, io);
@@ -133,7 +133,7 @@ function alreadyConfigured(path: string): SallyportError {
 
 function addCommand(io: Io): Command {
   const command = new Command("add")
-    .description("register the tools of a module, to be loaded from now on")
+    .description("register the tools of a module and load them from now on")
     .argument("<module>", "path of a module that exports tools made with defineTool");
   return withCommonOptions(command).action(async (path: string, options: CommonOptions) => {
     const session = new Session(options, io);
@@ -178,11 +178,11 @@ interface DeprecateFlags extends CommonOptions {
 
 function deprecateCommand(io: Io): Command {
   const command = new Command("deprecate")
-    .description("announce that a version will go; callers are warned in every answer")
+    .description("deprecate a version; every answer warns its callers")
     .argument("<tool@version>", "exactly one version", exactReference)
     .option("--replacement <version>", "the version to move to")
     .option("--guidance <text>", "how to move")
-    .option("--days <n>", "days until ranges avoid it (default: 90)", days);
+    .option("--days <n>", "days until version ranges skip it (default: 90)", days);
   return withCommonOptions(command).action(
     async (tool: { id: string; version: string }, flags: DeprecateFlags) => {
       const session = new Session(flags, io);
@@ -208,9 +208,9 @@ function days(text: string): number {
 
 function removeCommand(io: Io): Command {
   const command = new Command("remove")
-    .description("end a version's life; refused while callers still have to be warned")
+    .description("remove a version; refused until callers were warned long enough")
     .argument("<tool@version>", "exactly one version", exactReference)
-    .option("--force", "although callers have not been warned in full");
+    .option("--force", "remove it although callers were not warned long enough");
   return withCommonOptions(command).action(
     async (tool: { id: string; version: string }, flags: CommonOptions & { force?: boolean }) => {
       const session = new Session(flags, io);

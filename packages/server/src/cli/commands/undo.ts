@@ -15,7 +15,7 @@ since are never overwritten: then nothing is undone, and the paths are named.
 /** `sallyport undo`: takes back what a committed call did to files. */
 export function undoCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("undo")
-    .description("take back what a committed call did to files")
+    .description("undo what a committed call did to files")
     .argument("<call>", "id of the call")
     .option("--diff", "show the differences")
     .addHelpText("after", HELP);

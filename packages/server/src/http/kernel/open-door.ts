@@ -18,7 +18,7 @@ export interface HttpDoor extends Closing {
 
 /**
  * Opens the HTTP door. Throws, with nothing left open, E3919 for a binding nobody may have, E3227 for TLS files that
- * cannot be used, E3943 when the address cannot be had.
+ * cannot be used, E3943 when the address cannot be used.
  */
 export async function openHttpDoor(options: DoorOptions): Promise<HttpDoor> {
   const { settings } = options;

@@ -20,8 +20,8 @@ const INTRO = html`<p>Requests and answers are JSON. What is refused is answered
 For programs: <a href="/openapi.json">OpenAPI 3.1</a>.</p>`;
 
 const WHO: Record<Access, string> = {
-  public: "Anybody who can reach the door.",
-  caller: "Callers: with a capability token as bearer token, unless the door is open; operators.",
+  public: "Anybody who can reach the server.",
+  caller: "Callers: with a capability token as bearer token, unless http.access is open; operators.",
   operator: "Operators: with the operator key or a session.",
   approver: "Operators, or the person whom the approval's token names.",
 };
