@@ -158,7 +158,10 @@ export const approveRequestField = optional(
     exampled(
       exactRecord({
         comment: optional(comment, "Goes on record."),
-        digest: optional(text, "Digest of the question that the approver saw; required once an approver changed the arguments."),
+        digest: optional(
+          text,
+          "Digest of the question that the approver saw; required once an approver changed the arguments.",
+        ),
         always: optional(always, "Say yes to calls like this one from now on, too."),
       }),
       { comment: "Looks right." },
