@@ -7,12 +7,11 @@ import type {
   CapabilityUse,
   Decision,
   Policy,
-  PolicyVerdict,
   Proof,
   TokenClaims,
 } from "../ports/authority.ts";
 import { type AgentProfile, exceedsAgent } from "./agent-profile.ts";
-import { type CallerRules, type ConfiguredGrant, ConfiguredRules } from "./configured-rules.ts";
+import { type ConfiguredGrant, ConfiguredRules } from "./configured-rules.ts";
 import { combine } from "./decision.ts";
 import { type GrantIndex, limitFailure } from "./grant/index.ts";
 import { askAll } from "./policy/index.ts";
@@ -37,10 +36,6 @@ export interface AuthorityOptions extends RuleOptions {
   grantIndex?: GrantIndex;
 }
 
-interface Rules extends RuleOptions {
-  configured: ConfiguredRules;
-}
-
 /**
  * Decides by the configuration, tokens and stored grants. In this order: the token says who asks and for what; the
  * agent's profile bounds it; the policies say allow, ask or deny, the strictest of them counts; grants give the
@@ -49,7 +44,7 @@ interface Rules extends RuleOptions {
 export class ConfiguredAuthority implements Authority {
   readonly #grantIndex: GrantIndex | undefined;
   readonly #tokens: AuthorityOptions["tokens"];
-  #rules: Rules;
+  #rules: RuleOptions & { configured: ConfiguredRules };
 
   constructor({ grantIndex, tokens, ...rules }: AuthorityOptions) {
     this.#grantIndex = grantIndex;
@@ -113,17 +108,24 @@ export class ConfiguredAuthority implements Authority {
     const caller = rules.configured.of(request.caller);
     const exceeded = exceedsAgent(request, { profile: caller.profile, claims });
     if (exceeded) return refusal(exceeded, rules);
-    const { policies = [], policyMs = 500, onProblem } = rules;
-    if (policies.length === 0) return this.#combine(request, { rules, caller, claims });
+    const { policies = [], policyMs = 500, onProblem, project, configured } = rules;
+    const found = {
+      claims,
+      caller,
+      grantIndex: this.#grantIndex,
+      project,
+      grantsVersion: configured.version,
+    };
+    if (policies.length === 0) return combine(request, found);
     const { callId: _callId, token: _token, verified: _verified, ...rest } = request;
     const asked = { ...rest, userVerified: claims?.user !== undefined };
     const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
-    if (!(verdict instanceof Promise)) return this.#combine(request, { rules, caller, claims, verdict });
+    if (!(verdict instanceof Promise)) return combine(request, { ...found, verdict });
     return verdict.then((late) => {
       // The token may have been revoked while the policy was asked.
       const gone = claims && this.#identify({ verified: claims }, request);
       if (gone && isFailure(gone)) return refusal(gone, rules);
-      return this.#combine(request, { rules, caller, claims, verdict: late });
+      return combine(request, { ...found, verdict: late });
     });
   }
 
@@ -136,9 +138,9 @@ export class ConfiguredAuthority implements Authority {
       if (kept.length === grants.length) return decision;
       return { ...decision, grants: kept, counted: grantIndex.counted(kept) };
     }
-    const { usedUp = "", retryAfterMs } = kept;
+    const { grantId = "", retryAfterMs } = kept;
     const freeAt = retryAfterMs === undefined ? undefined : call.at + retryAfterMs;
-    return limitFailure({ grantIds: [usedUp], freeAt }, call.at);
+    return limitFailure({ grantIds: [grantId], freeAt }, call.at);
   }
 
   release(grantIds: readonly string[], callId: string): void {
@@ -165,27 +167,12 @@ export class ConfiguredAuthority implements Authority {
       advice: "Call without a token, or make keys with `sallyport keys init` and get a token signed by them.",
     });
   }
-
-  #combine(
-    request: AuthorityRequest,
-    found: { rules: Rules; caller: CallerRules; claims: TokenClaims | undefined; verdict?: PolicyVerdict },
-  ): Decision {
-    const { configured, project } = found.rules;
-    const { profile, bounds } = found.caller;
-    const decision = combine(request, {
-      claims: found.claims,
-      roles: profile?.roles ?? [],
-      verdict: found.verdict,
-      covering: found.caller.covering(request),
-      grantIndex: this.#grantIndex,
-      project,
-      grantsVersion: configured.version,
-    });
-    return bounds ? { ...decision, bounds } : decision;
-  }
 }
 
-function refusal({ code, message, advice, details }: Failure, { configured }: Rules): Decision {
+function refusal(
+  { code, message, advice, details }: Failure,
+  { configured }: { configured: ConfiguredRules },
+): Decision {
   const retryAfterMs = details?.retryAfterMs;
   return {
     outcome: "deny",

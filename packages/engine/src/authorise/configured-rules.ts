@@ -17,10 +17,8 @@ export interface ConfiguredGrant {
   capabilities: string[];
 }
 
-/** Callers and tools whose rules are remembered; names of a request are its own word, so the memory is bounded. */
-const MAX_TENANTS = 100;
-const MAX_AGENTS = 100;
-const MAX_TOOLS = 100;
+/** Tenants, agents of each, and tools of each agent that are remembered: a request can name any number of them. */
+const MAX_NAMES = 100;
 
 /** A configured grant whose patterns are compiled. */
 interface CompiledGrant {
@@ -37,7 +35,7 @@ export class CallerRules {
   /** The bounds of its tools. */
   readonly bounds: AgentBounds | undefined;
   readonly #grants: readonly CompiledGrant[];
-  readonly #byTool = new LruMap<string, CompiledGrant[]>(MAX_TOOLS);
+  readonly #byTool = new LruMap<string, CompiledGrant[]>(MAX_NAMES);
 
   constructor(agent: string, profile: AgentProfile | undefined, grants: readonly CompiledGrant[]) {
     this.profile = profile;
@@ -67,7 +65,7 @@ export class ConfiguredRules {
   readonly version: string;
   readonly #grants: CompiledGrant[];
   readonly #profiles: { profile: AgentProfile; isFor(caller: Caller): boolean }[];
-  readonly #tenants = new LruMap<string, LruMap<string, CallerRules>>(MAX_TENANTS);
+  readonly #tenants = new LruMap<string, LruMap<string, CallerRules>>(MAX_NAMES);
 
   constructor(grants: readonly ConfiguredGrant[], agents: readonly AgentProfile[]) {
     const plain: JsonValue = JSON.parse(JSON.stringify({ agents, grants }));
@@ -82,7 +80,7 @@ export class ConfiguredRules {
   }
 
   of(caller: Caller): CallerRules {
-    const agents = this.#tenants.getOrAdd(caller.tenant, () => new LruMap(MAX_AGENTS));
+    const agents = this.#tenants.getOrAdd(caller.tenant, () => new LruMap(MAX_NAMES));
     return agents.getOrAdd(caller.agent, (agent) => {
       const profile = this.#profiles.find(({ isFor }) => isFor(caller))?.profile;
       const grants = this.#grants.filter(({ isFor }) => isFor(caller));
@@ -91,14 +89,8 @@ export class ConfiguredRules {
   }
 }
 
-function callersOf({
-  agents,
-  tenants,
-}: {
-  agents: string[];
-  tenants: string[];
-}): (caller: Caller) => boolean {
+function callersOf({ agents, tenants }: Pick<ConfiguredGrant, "agents" | "tenants">) {
   const isAgent = compilePatterns(agents);
   const isTenant = compilePatterns(tenants);
-  return ({ agent, tenant }) => isAgent(agent) && isTenant(tenant);
+  return ({ agent, tenant }: Caller) => isAgent(agent) && isTenant(tenant);
 }

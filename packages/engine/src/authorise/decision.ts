@@ -1,17 +1,15 @@
 import type { AuthorityRequest, Decision, PolicyVerdict, TokenClaims } from "../ports/authority.ts";
 import type { Tier } from "../ports/grants.ts";
-import type { ConfiguredGrant } from "./configured-rules.ts";
-import { type GrantIndex, type HeldCapabilities, limitReached } from "./grant/index.ts";
+import type { CallerRules, ConfiguredGrant } from "./configured-rules.ts";
+import { type GrantIndex, type HeldCapabilities, limitReached, NO_GRANT } from "./grant/index.ts";
 import { matchStanding } from "./standing-grant.ts";
 
 /** Everything that was found out about a request. */
 export interface Findings {
   claims: TokenClaims | undefined;
-  /** The roles of the agent. */
-  roles: readonly string[];
-  verdict: PolicyVerdict | undefined;
-  /** The configured grants that cover the call. */
-  covering: readonly ConfiguredGrant[];
+  /** What the configuration says about the caller. */
+  caller: CallerRules;
+  verdict?: PolicyVerdict;
   grantIndex: GrantIndex | undefined;
   project: string | undefined;
   grantsVersion: string;
@@ -22,19 +20,20 @@ type Base = Omit<Decision, "outcome" | "reason">;
 
 /** Decides, from the strictest finding on: a deny of a policy, no grant, a missing capability, an ask. */
 export function combine(request: AuthorityRequest, found: Findings): Decision {
-  const { claims, verdict, covering, grantIndex, grantsVersion } = found;
-  const required = request.requiredCapabilities;
-  const { held, missing } = storedCapabilities(request, found);
+  const { claims, caller, verdict, grantIndex, grantsVersion } = found;
+  const covering = caller.covering(request);
+  const { held, missing } = storedCapabilities(request, covering, found);
   const lacks = new Set(missing.map(({ capability }) => capability));
   const grantIds = [...new Set(held.map(({ grantId }) => grantId))];
   const rules = covering.map(({ id }) => id);
   const base: Base = {
     rules: verdict ? [...rules, ...verdict.rules] : rules,
-    capabilities: required.filter((capability) => !lacks.has(capability)),
+    capabilities: request.requiredCapabilities.filter((capability) => !lacks.has(capability)),
     missing: [...lacks],
     policyVersion: verdict ? `${grantsVersion}+${verdict.policyVersion}` : grantsVersion,
     ...(grantIds.length > 0 && { grants: grantIds, counted: grantIndex?.counted(grantIds) ?? [] }),
     ...(claims && { token: claims }),
+    ...(caller.bounds && { bounds: caller.bounds }),
   };
   if (verdict?.outcome === "deny") return denyByPolicy(base, verdict);
   if (covering.length === 0 && !claims) return denyNoGrant(base, request);
@@ -45,20 +44,18 @@ export function combine(request: AuthorityRequest, found: Findings): Decision {
 const NOTHING: HeldCapabilities = { held: [], missing: [] };
 
 /** Which capabilities stored grants give, of those that configured grants do not. */
-function storedCapabilities(asked: AuthorityRequest, { claims, covering, grantIndex, roles }: Findings) {
+function storedCapabilities(
+  asked: AuthorityRequest,
+  covering: readonly ConfiguredGrant[],
+  { claims, caller, grantIndex }: Findings,
+): HeldCapabilities {
   if (asked.requiredCapabilities.length === 0) return NOTHING;
   const given = new Set(covering.flatMap(({ capabilities }) => capabilities));
   const open = asked.requiredCapabilities.filter((capability) => !given.has(capability));
   if (open.length === 0) return NOTHING;
   const request = claims && claims.user === undefined ? withoutUser(asked) : asked;
-  const { callId } = request;
-  const stored = grantIndex?.capabilitiesFor(
-    { request, roles, ...(callId !== undefined && { callId }) },
-    open,
-  );
-  if (stored) return stored;
-  const missing = open.map((capability) => ({ capability, reason: "no grant found" as const }));
-  return { held: [], missing };
+  const stored = grantIndex?.capabilitiesFor({ request, roles: caller.profile?.roles ?? [] }, open);
+  return stored ?? { held: [], missing: open.map((capability) => ({ capability, ...NO_GRANT })) };
 }
 
 /** Grants to a user do not count for an agent whose token names no user: it could name anybody. */
@@ -68,18 +65,8 @@ function withoutUser(request: AuthorityRequest): AuthorityRequest {
 }
 
 function denyByPolicy(base: Base, verdict: PolicyVerdict): Decision {
-  const { reason, unlock, argument, nearest, tier, rules, code = "E3225" } = verdict;
-  return {
-    ...base,
-    outcome: "deny",
-    code,
-    reason,
-    rules,
-    tier,
-    ...(unlock !== undefined && { unlock }),
-    ...(argument !== undefined && { argument }),
-    ...(nearest !== undefined && { nearest }),
-  };
+  const { policyVersion: _version, cacheMs: _cacheMs, preview: _preview, ...words } = verdict;
+  return { ...base, code: "E3225", ...words };
 }
 
 function denyNoGrant(base: Base, { caller, tool, operation }: AuthorityRequest): Decision {

@@ -8,12 +8,18 @@ import {
   type JsonValue,
 } from "@sallyport/protocol";
 import { satisfies, validRange } from "semver";
-import { ABSENT, BLOCKED, lookUp, parsePointer } from "../match/document.ts";
+import { BLOCKED, lookUp, parsePointer } from "../match/document.ts";
 import { judgeReadings, speltUrl } from "../match/patterns.ts";
 import { YES } from "../match/truth.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { AuthorityRequest } from "../ports/authority.ts";
-import { type ArgumentPattern, type StandingGrant, TIERS, type Tier } from "../ports/grants.ts";
+import {
+  type ArgumentPattern,
+  type GrantCommon,
+  type StandingGrant,
+  TIERS,
+  type Tier,
+} from "../ports/grants.ts";
 import { redact } from "../redact/redact.ts";
 import {
   coversResource,
@@ -28,15 +34,7 @@ import {
 /** A standing grant before it is given an id, a date and a signature. */
 export type StandingDraft = Omit<
   StandingGrant,
-  | "grantId"
-  | "issuedAt"
-  | "signature"
-  | "uses"
-  | "lastUsedAt"
-  | "revision"
-  | "revokedAt"
-  | "revokedBy"
-  | "revokedBecause"
+  Exclude<keyof GrantCommon, "tenant" | "grantor" | "expiresAt">
 >;
 
 /** How far a person's "always" reaches. */
@@ -196,35 +194,46 @@ function patternsFor(chosen: StandingChoice["arguments"], input: JsonValue): Arg
   ];
 }
 
-type Test = (wanted: JsonValue, found: JsonValue) => boolean;
+/** One way to test an argument. */
+interface Test {
+  /** Whether it can be asked for with this value. */
+  fits(wanted: JsonValue): boolean;
+  holds(wanted: JsonValue, found: JsonValue): boolean;
+}
 
 /**
  * How an argument can be tested. The set is closed: a word that is not here never matches. It is stricter than the tests
  * of policies: lists are not judged by their entries, and a path with `..` lies nowhere.
  */
 const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
-  ["equals", (wanted, found) => canonicalJson(wanted) === canonicalJson(found)],
+  ["exists", { fits: (wanted) => typeof wanted === "boolean", holds: (wanted) => wanted === true }],
+  ["equals", { fits: () => true, holds: isEqual }],
   [
     "oneOf",
-    (wanted, found) =>
-      Array.isArray(wanted) && wanted.some((one) => canonicalJson(one) === canonicalJson(found)),
+    {
+      fits: (wanted) => Array.isArray(wanted) && wanted.length > 0,
+      holds: (wanted, found) => Array.isArray(wanted) && wanted.some((one) => isEqual(one, found)),
+    },
   ],
   ["glob", ofTexts((wanted, found) => coversResource([wanted], found))],
   ["prefix", ofTexts(beginsWith)],
   ["inside", ofTexts((wanted, found) => isInside([wanted], found))],
-  ["sha256", (wanted, found) => wanted === digestOf(found)],
+  ["sha256", { fits: isText, holds: (wanted, found) => wanted === digestOf(found) }],
 ]);
 
 /** Whether the input has what the pattern asks for at its pointer. A pattern that is not understood does not match. */
 export function matchesArgument({ pointer, match }: ArgumentPattern, input: JsonValue): boolean {
   const words = isJsonObject(match) ? Object.entries(match) : [];
-  const found = valueAt(input, pointer);
-  return words.length > 0 && words.every(([word, wanted]) => passes(word, wanted, found));
-}
-
-function passes(word: string, wanted: JsonValue, found: JsonValue | undefined): boolean {
-  if (word === "exists") return wanted === (found !== undefined);
-  return found !== undefined && TESTS.get(word)?.(wanted, found) === true;
+  const tokens = parsePointer(pointer);
+  const found = tokens && lookUp(input, tokens);
+  return (
+    words.length > 0 &&
+    words.every(([word, wanted]) =>
+      found === undefined || found === BLOCKED
+        ? word === "exists" && wanted === false
+        : TESTS.get(word)?.holds(wanted, found),
+    )
+  );
 }
 
 /** What is wrong with a pattern; undefined when it can match something. */
@@ -233,15 +242,16 @@ function patternProblem({ pointer, match }: ArgumentPattern): string | undefined
     return "its pointer is not a JSON Pointer";
   const words = isJsonObject(match) ? Object.entries(match) : [];
   if (words.length === 0) return "it says nothing about the argument";
-  const wrong = words.find(([word, wanted]) => !isUnderstood(word, wanted));
+  const wrong = words.find(([word, wanted]) => !TESTS.get(word)?.fits(wanted));
   return wrong && `${wrong[0]} is not a known test, or its value is of the wrong kind`;
 }
 
-function isUnderstood(word: string, wanted: JsonValue): boolean {
-  if (word === "exists") return typeof wanted === "boolean";
-  if (word === "equals") return true;
-  if (word === "oneOf") return Array.isArray(wanted) && wanted.length > 0;
-  return TESTS.has(word) && typeof wanted === "string" && wanted !== "";
+function isEqual(wanted: JsonValue, found: JsonValue): boolean {
+  return canonicalJson(wanted) === canonicalJson(found);
+}
+
+function isText(wanted: JsonValue): wanted is string {
+  return typeof wanted === "string" && wanted !== "";
 }
 
 /** Stands for a value that must not be kept itself. */
@@ -250,18 +260,14 @@ function digestOf(value: JsonValue): string {
 }
 
 function ofTexts(test: (wanted: string, found: string) => boolean): Test {
-  return (wanted, found) => typeof wanted === "string" && typeof found === "string" && test(wanted, found);
+  return {
+    fits: isText,
+    holds: (wanted, found) => isText(wanted) && typeof found === "string" && test(wanted, found),
+  };
 }
 
 /** The host of a URL without a path ends where the prefix does: `http://a.com` is no prefix of `a.com.evil.com`. */
 function beginsWith(prefix: string, found: string): boolean {
   const wanted = speltUrl(prefix) ?? prefix;
   return judgeReadings(found, (reading) => reading.startsWith(wanted)) === YES;
-}
-
-/** Undefined when there is no such place. */
-function valueAt(input: JsonValue, pointer: string): JsonValue | undefined {
-  const tokens = parsePointer(pointer);
-  const found = tokens === undefined ? ABSENT : lookUp(input, tokens);
-  return found === ABSENT || found === BLOCKED ? undefined : found;
 }

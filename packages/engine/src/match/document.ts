@@ -3,8 +3,6 @@ import { readHost, readPath } from "./locations.ts";
 
 const MAX_TOKENS = 32;
 
-/** The value has no member at this pointer. */
-export const ABSENT = Symbol("absent");
 /** The pointer leads through a value that has no members, such as a text. */
 export const BLOCKED = Symbol("blocked");
 
@@ -22,16 +20,13 @@ export function pointTo(pointer: string, key: string | number): string {
   return `${pointer}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** The value at a pointer. Only own members count, so that no pointer reaches a prototype. */
-export function lookUp(
-  value: JsonValue,
-  tokens: readonly string[],
-): JsonValue | typeof ABSENT | typeof BLOCKED {
+/** The value at a pointer; undefined when it is not there. Only own members count, so that no pointer reaches a prototype. */
+export function lookUp(value: JsonValue, tokens: readonly string[]): JsonValue | undefined | typeof BLOCKED {
   let at: JsonValue | undefined = value;
   for (const token of tokens) {
+    if (at === undefined) return undefined;
     if (typeof at !== "object" || at === null) return BLOCKED;
     at = Array.isArray(at) ? entryOf(at, token) : memberOf(at, token);
-    if (at === undefined) return ABSENT;
   }
   return at;
 }

@@ -28,7 +28,8 @@ export interface GrantConstraint {
   value: JsonValue;
 }
 
-interface GrantCommon {
+/** What every stored grant has. */
+export interface GrantCommon {
   grantId: string;
   tenant: string;
   grantor: string;

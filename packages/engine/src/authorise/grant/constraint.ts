@@ -14,12 +14,17 @@ export interface ConstraintFacts {
   use?: UseOf;
 }
 
-export interface ConstraintRefusal {
+/** Why a grant does not serve. */
+export interface GrantRefusal {
   reason: string;
-  /** Set when the limit of uses is reached. */
+  /** Revoked, expired, or out of its conditions: the grant does not count now, whatever it is used for. */
+  isOver?: true;
+  /** The limit of uses is reached. */
   isUsedUp?: true;
   /** Present when waiting helps. */
   retryAfterMs?: number;
+  /** The grant that refuses, where its constraints do. */
+  grantId?: string;
 }
 
 /** A constraint that is understood, or why it is not; one that is not refuses everything. */
@@ -29,7 +34,7 @@ export interface Constraint {
   readonly problem?: string;
   /** How often the grant may be used, where it limits that. */
   readonly limit?: UseLimit | undefined;
-  refuse(facts: ConstraintFacts): ConstraintRefusal | undefined;
+  refuse(facts: ConstraintFacts): GrantRefusal | undefined;
   /** Whether it is certainly at least as tight as another one of its type. */
   isWithin(outer: Constraint): boolean;
 }
@@ -44,7 +49,7 @@ const MAX_NAMES = 100;
 interface ConstraintKind<Read extends object | number> {
   /** The value it means, or why it means none. */
   read(value: JsonValue): Read | string;
-  refuse?(read: Read, facts: ConstraintFacts): ConstraintRefusal | undefined;
+  refuse?(read: Read, facts: ConstraintFacts): GrantRefusal | undefined;
   /** Why it does not allow one use, where it looks at the use alone. */
   refuseUse?(read: Read, use: UseOf): string | undefined;
   isWithin(inner: Read, outer: Read): boolean;

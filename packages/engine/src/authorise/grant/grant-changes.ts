@@ -124,14 +124,9 @@ export function delegateGrant(
   return newGrant(draft, terms, context);
 }
 
-type GrantTerms = Pick<
-  CapabilityGrant,
-  "tenant" | "capabilityId" | "scope" | "constraints" | "expiresAt" | "delegationDepth" | "parentGrantId"
->;
-
 function newGrant(
   { grantee, grantor, delegatable = false }: DelegationDraft,
-  terms: GrantTerms,
+  terms: Pick<CapabilityGrant, "tenant" | "capabilityId" | "scope" | "constraints" | "delegationDepth">,
   { ids, now, signer }: GrantContext,
 ): CapabilityGrant {
   return signGrant(
@@ -151,11 +146,6 @@ function newGrant(
   );
 }
 
-export interface RevocationOrder {
-  by: Grantor;
-  reason: string;
-}
-
 /** The grants that change, the named one first; none when all of them were revoked before. */
 export interface Cascade {
   grant: GrantRecord;
@@ -169,7 +159,7 @@ export interface Cascade {
  */
 export function revokeGrant(
   grantId: string,
-  { by, reason }: RevocationOrder,
+  { by, reason }: { by: Grantor; reason: string },
   context: GrantContext,
 ): Cascade | Failure {
   const grant = context.held.find((record) => record.grantId === grantId);

@@ -20,7 +20,7 @@ function indexOf(...records: GrantRecord[]): GrantIndex {
 function ask(
   index: GrantIndex,
   change: Partial<AuthorityRequest> = {},
-  more: { roles?: string[]; location?: Record<string, JsonValue>; callId?: string } = {},
+  more: { roles?: string[]; location?: Record<string, JsonValue> } = {},
 ): HeldCapabilities {
   return index.capabilitiesFor({ request: authorityRequest({ at: NOON, ...change }), ...more }, [READ]);
 }
@@ -270,7 +270,7 @@ describe("the grant index: each use while a tool runs", () => {
     expect(ask(index).held).toHaveLength(1);
     index.reserve([grant.grantId], { callId: "2", at: NOON });
     expect(ask(index).missing).toHaveLength(1);
-    expect(ask(index, {}, { callId: "2" }).held).toHaveLength(1);
+    expect(ask(index, { callId: "2" }).held).toHaveLength(1);
     index.load([{ ...grant, uses: 4 }]);
     expect(ask(index).missing).toHaveLength(1);
     expect(ask(indexOf({ ...grant, uses: 5 })).missing).toHaveLength(1);

@@ -7,9 +7,9 @@ import type {
   GrantRecord,
   StandingGrant,
 } from "../../ports/grants.ts";
+import type { GrantRefusal } from "./constraint.ts";
 import {
   type GrantQuery,
-  type GrantRefusal,
   type IndexedGrant,
   readGrant,
   refuseBeginning,
@@ -39,7 +39,7 @@ export interface HeldCapabilities {
 
 type Missing = Omit<MissingCapability, "capability">;
 
-const NO_GRANT: Missing = { reason: "no grant found" };
+export const NO_GRANT: Missing = { reason: "no grant found" };
 
 /**
  * The stored grants, in memory, for decisions. Only grants that the signer verifies count; without a signer none does. A
@@ -187,7 +187,7 @@ export class GrantIndex {
     const lines = given.map(({ record }) => this.#validLine(record, query.request.at));
     const valid = lines.filter((line) => Array.isArray(line));
     if (valid.length === 0) {
-      const invalid = lines.filter((line) => "kind" in line);
+      const invalid = lines.filter((line) => "reason" in line);
       return { reason: "no valid grant found", because: reasonsOf(invalid) };
     }
     const judged = valid.map((line) => ({ line, refused: refuseBeginning(line, query) }));
@@ -212,7 +212,7 @@ export class GrantIndex {
   #validLine(grant: CapabilityGrant, at: number): IndexedGrant[] | GrantRefusal {
     const { grantId } = grant;
     const reason = this.#stale.has(grantId) ? `${grantId} was changed` : invalidity(grant, this.#source, at);
-    return reason === undefined ? this.#line(grant) : { kind: "invalid", reason };
+    return reason === undefined ? this.#line(grant) : { isOver: true, reason };
   }
 
   #line(grant: CapabilityGrant): IndexedGrant[] {
@@ -227,7 +227,7 @@ export class GrantIndex {
 
   #vanished(grantIds: readonly string[]): GrantRefusal[] {
     const gone = grantIds.filter((grantId) => !this.#isKnown(grantId));
-    return gone.map((grantId) => ({ kind: "invalid", reason: `${grantId} is not stored any more` }));
+    return gone.map((grantId) => ({ isOver: true, reason: `${grantId} is not stored any more` }));
   }
 
   #isKnown(grantId: string): boolean {
@@ -268,7 +268,7 @@ function byAge({ record: a }: IndexedGrant, { record: b }: IndexedGrant): number
 
 function unmet(refusals: readonly GrantRefusal[]): Missing {
   const waits = refusals.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
-  const usedUp = [...new Set(refusals.flatMap((refusal) => refusal.usedUp ?? []))];
+  const usedUp = [...new Set(refusals.flatMap(({ isUsedUp, grantId }) => (isUsedUp && grantId) ?? []))];
   return {
     reason: "scope or constraints not satisfied",
     because: reasonsOf(refusals),

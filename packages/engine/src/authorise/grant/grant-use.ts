@@ -5,17 +5,20 @@ import type { CapabilityGrant, UseLimit } from "../../ports/grants.ts";
 import type { UseOf } from "../../ports/runner.ts";
 import { redactText } from "../../redact/redact.ts";
 import { type Condition, type ConditionFacts, readCondition } from "./condition.ts";
-import { type Constraint, type ConstraintFacts, readConstraint } from "./constraint.ts";
+import { type Constraint, type ConstraintFacts, type GrantRefusal, readConstraint } from "./constraint.ts";
 import { coversResource } from "./grant-scope.ts";
 
 const MAX_SHOWN_CHARS = 200;
 const REMEMBERED_CALLS = 256;
 
-/** Who asks for capabilities, and what a door or a directory knows of it beyond the request itself. */
+/**
+ * Who asks for capabilities, and what a door or a directory knows of it beyond the request itself. A call that is tried
+ * again is not counted twice.
+ */
 export interface GrantQuery {
   request: Pick<
     AuthorityRequest,
-    "caller" | "tool" | "version" | "operation" | "risk" | "sideEffects" | "at"
+    "callId" | "caller" | "tool" | "version" | "operation" | "risk" | "sideEffects" | "at"
   >;
   /** The roles of the caller. */
   roles?: readonly string[];
@@ -23,17 +26,6 @@ export interface GrantQuery {
   context?: Readonly<Record<string, JsonValue>>;
   /** Read as `location.NAME`. */
   location?: Readonly<Record<string, JsonValue>>;
-  /** The call that asks, so that trying it again is not counted twice. */
-  callId?: string;
-}
-
-/** Why a grant does not serve: it does not count any more, or it does not allow this. Only `rate` passes by waiting. */
-export interface GrantRefusal {
-  kind: "invalid" | "condition" | "scope" | "constraint" | "rate";
-  reason: string;
-  retryAfterMs?: number;
-  /** The grant whose limit of uses is reached. */
-  usedUp?: string;
 }
 
 /** A stored grant, read once so that a decision need not. */
@@ -47,9 +39,9 @@ export interface IndexedGrant {
   readonly tally: UseTally;
 }
 
-/** Reads a grant. Parts that are not understood will refuse. The tally of the same grant goes on. */
+/** Reads a grant; of one that is not genuine nothing counts. Parts that are not understood will refuse. The tally of the same grant goes on. */
 export function readGrant(record: CapabilityGrant, genuine: boolean, known?: UseTally): IndexedGrant {
-  const constraints = listOf(record.constraints).map(readConstraint);
+  const constraints = genuine ? record.constraints.map(readConstraint) : [];
   const limits = constraints.flatMap(({ limit }) => limit ?? []);
   const counts = limits.flatMap(({ maxUses }) => maxUses ?? []);
   const rates = limits.flatMap((limit) => limit.rates ?? []);
@@ -58,15 +50,11 @@ export function readGrant(record: CapabilityGrant, genuine: boolean, known?: Use
   return {
     record,
     genuine,
-    conditions: listOf(record.scope?.conditions).map(readCondition),
+    conditions: genuine ? record.scope.conditions.map(readCondition) : [],
     constraints,
     limit: { ...(counts.length > 0 && { maxUses: Math.min(...counts) }), ...(rates.length > 0 && { rates }) },
     tally,
   };
-}
-
-function listOf<Item>(items: Item[] | undefined): Item[] {
-  return Array.isArray(items) ? items : [];
 }
 
 /**
@@ -139,8 +127,8 @@ export class UseTally {
 
 /** Why a call may not begin on this grant; what it will be used on shows only later. `line`: itself, then its parents. */
 export function refuseBeginning(line: readonly IndexedGrant[], query: GrantQuery): GrantRefusal | undefined {
-  const { request, callId, context = {}, location = {} } = query;
-  const { caller, tool, version, operation, risk, sideEffects, at } = request;
+  const { request, context = {}, location = {} } = query;
+  const { caller, callId, tool, version, operation, risk, sideEffects, at } = request;
   const { tenant, agent, user, session } = caller;
   const own = { tool, version, operation, risk, sideEffects, tenant, agent, user, session };
   return (
@@ -172,7 +160,7 @@ export function refuseConditions(
     const holds = (only !== undefined && only !== type) || evaluate(facts);
     if (holds === true) continue;
     const why = holds === false ? "does not hold" : `cannot be told: ${holds}`;
-    return { kind: "condition", reason: `${type} ${expression} ${why}` };
+    return { isOver: true, reason: `${type} ${expression} ${why}` };
   }
   return undefined;
 }
@@ -186,11 +174,11 @@ export function refuseScope(
     const { actions, resources } = scope;
     if (actions.length > 0 && (action === undefined || !actions.includes(action))) {
       const named = shown(action, "an action without a name");
-      return { kind: "scope", reason: `${grantId} allows ${actions.join(", ")} and not ${named}` };
+      return { reason: `${grantId} allows ${actions.join(", ")} and not ${named}` };
     }
     if (!coversResource(resources, resource)) {
       const named = shown(resource, "a resource without a name");
-      return { kind: "scope", reason: `${grantId} does not cover ${named}` };
+      return { reason: `${grantId} does not cover ${named}` };
     }
   }
   return undefined;
@@ -217,14 +205,8 @@ export function refuseLimits(
     };
     for (const { refuse } of constraints) {
       const refused = refuse(facts);
-      if (!refused) continue;
-      const { reason, isUsedUp, retryAfterMs } = refused;
-      return {
-        kind: retryAfterMs === undefined ? "constraint" : "rate",
-        reason: `${record.grantId}: ${reason}`,
-        ...(retryAfterMs !== undefined && { retryAfterMs }),
-        ...(isUsedUp && { usedUp: record.grantId }),
-      };
+      if (refused)
+        return { ...refused, reason: `${record.grantId}: ${refused.reason}`, grantId: record.grantId };
     }
   }
   return undefined;
@@ -243,7 +225,7 @@ export function useFailure(use: CapabilityUse, refusals: readonly GrantRefusal[]
     return failure("E3224", { message: `${tool} may not use ${capability} for now: ${reason}.`, details });
   }
   const details = { capability };
-  if (refusals.every(({ kind }) => kind === "invalid" || kind === "condition"))
+  if (refusals.every(({ isOver }) => isOver))
     return failure("E3217", { message: `${tool} may no longer use ${capability}: ${reason}.`, details });
   return failure("E3212", {
     message: `${tool} used ${capability} beyond its grant: ${reason}.`,

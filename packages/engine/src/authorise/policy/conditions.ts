@@ -20,7 +20,7 @@ import {
   readHosts,
   readInside,
 } from "../../match/argument-test.ts";
-import { ABSENT, BLOCKED, type DocumentNode, lookUp, parsePointer } from "../../match/document.ts";
+import { BLOCKED, type DocumentNode, lookUp, parsePointer } from "../../match/document.ts";
 import { folderWithin, hostsWithin, readHostPattern, readPath } from "../../match/locations.ts";
 import { compilePatterns } from "../../match/patterns.ts";
 import { allAlike, anyOf, NO, type Truth, truthOf, UNSURE, YES } from "../../match/truth.ts";
@@ -223,8 +223,7 @@ function readPointer(pointer: string, node: DocumentNode): Pointer | undefined {
 /** What the test says of an argument; in doubt when its pointer leads through a value that has no members. */
 function judgeAt(input: JsonValue, { tokens }: Pointer, test: ArgumentTest): Truth {
   const found = lookUp(input, tokens);
-  if (found === BLOCKED) return UNSURE;
-  return test(found === ABSENT ? undefined : found);
+  return found === BLOCKED ? UNSURE : test(found);
 }
 
 /** Tests of arguments by JSON Pointer, each a condition of its own. */
@@ -244,7 +243,7 @@ function compileArguments(wanted: DocumentNode, ruleLength: number): Condition[]
     const judge = ({ input }: PolicyRequest) => judgeAt(input, pointer, test);
     const look = ({ input }: PolicyRequest) => {
       const found = lookUp(input, pointer.tokens);
-      return typeof found === "symbol" ? undefined : found;
+      return found === BLOCKED ? undefined : found;
     };
     return [{ path: node.path.slice(ruleLength), cost: COST.argument, judge, look, argument: name }];
   });
@@ -267,7 +266,8 @@ function reach(keys: string[], code: ErrorCode, compile: (wanted: DocumentNode) 
     if (!wanted.keys([...keys, "arguments"])) return undefined;
     const { test, permitted, look } = compile(wanted);
     const pointers = wanted.optional("arguments", readPointers, []);
-    const namedIn = (input: JsonValue) => pointers.filter(({ tokens }) => lookUp(input, tokens) !== ABSENT);
+    const namedIn = (input: JsonValue) =>
+      pointers.filter(({ tokens }) => lookUp(input, tokens) !== undefined);
     return {
       cost: COST.reach,
       judge: ({ input, permissions }) => {
@@ -276,8 +276,8 @@ function reach(keys: string[], code: ErrorCode, compile: (wanted: DocumentNode) 
         return allAlike(there, (pointer) => judgeAt(input, pointer, test));
       },
       look: ({ input, permissions }) => {
-        const found = namedIn(input).map(({ tokens }) => lookUp(input, tokens));
-        return found.length === 0 ? look(permissions) : found.filter((value) => typeof value !== "symbol");
+        const found = namedIn(input).map(({ tokens }) => lookUp(input, tokens) ?? BLOCKED);
+        return found.length === 0 ? look(permissions) : found.filter((value) => value !== BLOCKED);
       },
       code,
       ...(pointers[0] && { argument: pointers[0].pointer }),

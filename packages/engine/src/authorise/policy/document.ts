@@ -75,7 +75,19 @@ export function compilePolicy(document: unknown, options: CompileOptions): Compi
   const root = DocumentNode.of(document);
   const read = readDocument(root, examples);
   if (!read || root.issues.length > 0) return refused(name, root.issues);
-  return assemble(read, { name, version: hash("sha256", text).slice(0, 16) });
+  const { rules, ...source } = { ...read, name, version: hash("sha256", text).slice(0, 16) };
+  const index = new RuleIndex(rules);
+  const decide = (request: PolicyRequest) => verdictOf(index.match(request), request, source);
+  return {
+    ...source,
+    rules: rules.map(({ id, effect, words, examples }) => ({ id, effect, reason: words.reason, examples })),
+    decide,
+    explain: (request) => ({
+      verdict: decide(request),
+      rules: rules.map((rule) => explainRule(rule, request)),
+      default: source.defaultEffect,
+    }),
+  };
 }
 
 function canonicalText(document: unknown): string | Issue {
@@ -97,13 +109,7 @@ interface CheckedRule extends Rule {
   examples: RuleSummary["examples"];
 }
 
-interface ReadDocument {
-  tier: Tier;
-  defaultEffect: Effect;
-  rules: CheckedRule[];
-}
-
-function readDocument(root: DocumentNode, examples: "required" | "none"): ReadDocument | undefined {
+function readDocument(root: DocumentNode, examples: "required" | "none") {
   if (!root.keys(DOCUMENT_KEYS)) return undefined;
   const version = root.at("version");
   if (version.value !== 1) version.wrong("must be 1", "the only version of the language");
@@ -199,31 +205,7 @@ function checkExample(node: DocumentNode, rule: Rule, kind: "match" | "not"): tr
 }
 
 /** The policy, without its rules. */
-interface Source {
-  name: string;
-  version: string;
-  tier: Tier;
-  defaultEffect: Effect;
-}
-
-function assemble(
-  { rules, ...rest }: ReadDocument,
-  named: { name: string; version: string },
-): CompiledPolicy {
-  const index = new RuleIndex(rules);
-  const source = { ...named, ...rest };
-  const decide = (request: PolicyRequest) => verdictOf(index.match(request), request, source);
-  return {
-    ...source,
-    rules: rules.map(({ id, effect, words, examples }) => ({ id, effect, reason: words.reason, examples })),
-    decide,
-    explain: (request) => ({
-      verdict: decide(request),
-      rules: rules.map((rule) => explainRule(rule, request)),
-      default: source.defaultEffect,
-    }),
-  };
-}
+type Source = Pick<CompiledPolicy, "name" | "version" | "tier" | "defaultEffect">;
 
 /** The verdict of the rules that apply: the first of them gives the words. */
 function verdictOf({ rules, timed }: Matched, request: PolicyRequest, source: Source): PolicyVerdict {

@@ -13,85 +13,71 @@ import {
 import type { DocumentNode } from "../../match/document.ts";
 import type { PolicyRequest } from "../../ports/authority.ts";
 
-type Nested = "caller" | "requiredCapabilities" | "permissions";
-
 /** A call of which any part may be left out, as in the examples of a rule. */
-export type PartialCall = Partial<Omit<PolicyRequest, Nested> & Caller> & {
-  capabilities?: string[];
-  permissions?: Partial<Permissions>;
-};
-
-/** A Wednesday at noon. */
-const WORKING_HOURS = Date.UTC(2026, 0, 7, 12);
-
-/** The whole call: missing parts get harmless values. */
-export function completeCall(partial: PartialCall): PolicyRequest {
-  const {
-    tenant = "example",
-    agent = "example",
-    user,
-    session,
-    capabilities,
-    permissions,
-    ...said
-  } = partial;
-  return {
-    tool: "example",
-    version: "1.0.0",
-    operation: DEFAULT_OPERATION,
-    manifestHash: "",
-    category: "computation",
-    tags: [],
-    source: "native",
-    securityLevel: 0,
-    sideEffects: "none",
-    risk: "low",
-    isolation: "LEVEL_2",
-    input: {},
-    at: WORKING_HOURS,
-    ...said,
-    caller: { tenant, agent, ...(user !== undefined && { user }), ...(session !== undefined && { session }) },
-    requiredCapabilities: capabilities ?? [],
-    permissions: { filesystem: [], network: [], credentials: [], ...permissions },
-  };
-}
+export type PartialCall = Partial<
+  Omit<PolicyRequest, "caller" | "requiredCapabilities" | "permissions"> & Caller
+> & { capabilities?: string[]; permissions?: Partial<Permissions> };
 
 type Reader<Value> = (node: DocumentNode) => Value | undefined;
 
 const text: Reader<string> = (node) => node.text();
 const texts: Reader<string[]> = (node) => node.list(text);
 
-/** What an example may say of a call, and how it is read. */
-const READERS: {
-  [Key in Exclude<keyof PartialCall, "manifestHash" | "limits">]-?: Reader<PartialCall[Key]>;
+/** A Wednesday at noon. */
+const WORKING_HOURS = Date.UTC(2026, 0, 7, 12);
+
+/** What an example may say of a call: how it is read, and the harmless value of a part that is left out. */
+const PARTS: {
+  [Key in Exclude<keyof PartialCall, "manifestHash" | "limits">]-?: [
+    Reader<PartialCall[Key]>,
+    PartialCall[Key]?,
+  ];
 } = {
-  tool: text,
-  version: text,
-  operation: text,
-  input: ({ value }) => value,
-  tenant: text,
-  agent: text,
-  user: text,
-  userVerified: (node) => node.boolean(),
-  session: text,
-  category: (node) => node.word(TOOL_CATEGORIES),
-  tags: texts,
-  source: (node) => node.word(SOURCE_TYPES),
-  securityLevel: (node) => node.number(),
-  permissions: readPermissions,
-  capabilities: texts,
-  sideEffects: (node) => node.word(SIDE_EFFECTS),
-  risk: (node) => node.word(RISKS),
-  isolation: (node) => node.word(ISOLATION_LEVELS),
-  unheldLimits: (node) => node.words(LIMIT_NAMES),
-  at: readTime,
+  tool: [text, "example"],
+  version: [text, "1.0.0"],
+  operation: [text, DEFAULT_OPERATION],
+  input: [({ value }) => value, {}],
+  tenant: [text, "example"],
+  agent: [text, "example"],
+  user: [text],
+  userVerified: [(node) => node.boolean()],
+  session: [text],
+  category: [(node) => node.word(TOOL_CATEGORIES), "computation"],
+  tags: [texts, []],
+  source: [(node) => node.word(SOURCE_TYPES), "native"],
+  securityLevel: [(node) => node.number(), 0],
+  permissions: [readPermissions, {}],
+  capabilities: [texts, []],
+  sideEffects: [(node) => node.word(SIDE_EFFECTS), "none"],
+  risk: [(node) => node.word(RISKS), "low"],
+  isolation: [(node) => node.word(ISOLATION_LEVELS), "LEVEL_2"],
+  unheldLimits: [(node) => node.words(LIMIT_NAMES)],
+  at: [readTime, WORKING_HOURS],
 };
+
+const DEFAULTS = Object.fromEntries(
+  Object.entries(PARTS).flatMap(([key, [, value]]) => (value === undefined ? [] : [[key, value]])),
+) as Required<
+  Omit<PartialCall, "user" | "session" | "userVerified" | "unheldLimits" | "limits" | "manifestHash">
+>;
+
+/** The whole call: missing parts get harmless values. */
+export function completeCall(partial: PartialCall): PolicyRequest {
+  const { tenant, agent, user, session, capabilities, permissions, ...said } = { ...DEFAULTS, ...partial };
+  return {
+    manifestHash: "",
+    ...said,
+    caller: { tenant, agent, ...(user !== undefined && { user }), ...(session !== undefined && { session }) },
+    requiredCapabilities: capabilities,
+    permissions: { filesystem: [], network: [], credentials: [], ...permissions },
+  };
+}
 
 /** Reads a partial call from a document; a wrong part is noted and left out. */
 export function readPartialCall(node: DocumentNode): PartialCall {
-  const readers: Readonly<Record<string, Reader<unknown>>> = READERS;
-  const parts = (node.keys(Object.keys(readers)) ?? []).map((key) => [key, readers[key]?.(node.at(key))]);
-  return Object.fromEntries(parts.filter(([, part]) => part !== undefined));
+  const parts: Readonly<Record<string, [Reader<unknown>, unknown?]>> = PARTS;
+  const read = (node.keys(Object.keys(parts)) ?? []).map((key) => [key, parts[key]?.[0](node.at(key))]);
+  return Object.fromEntries(read.filter(([, part]) => part !== undefined));
 }
 
 function readTime(node: DocumentNode): number | undefined {

@@ -172,21 +172,9 @@ function freeze(claims: TokenClaims): TokenClaims {
   return Object.freeze(claims);
 }
 
-/** What a new capability token shall say. Times in milliseconds; the token has whole seconds. */
-export interface MintClaims {
-  jti: string;
-  issuer: string;
-  /** Tool id, or a pattern with `*`. */
-  tool: string;
-  /** SemVer range of the tool's versions. */
-  versions: string;
-  agent: string;
-  tenant: string;
-  /** The person the agent acts for; left out: the token names none. */
-  user?: string;
+/** What a new capability token shall say; the token has its times in whole seconds. */
+export interface MintClaims extends Omit<TokenClaims, "kid" | "operations" | "permissions"> {
   operations: readonly string[];
-  issuedAt: number;
-  expiresAt: number;
   /** One mode for all paths, because a token has no more. */
   filesystem?: { paths: readonly string[]; mode: "ro" | "rw" };
   /** Each port on each host. */
