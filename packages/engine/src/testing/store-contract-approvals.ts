@@ -1,12 +1,12 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import type { ApprovalFilter, ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,
+  approvedCall,
+  consuming,
   contentsOf,
-  failedClosing,
   moved,
-  ODD_TEXT,
   refusal,
   type StoreTest,
   sampleApproval,
@@ -18,59 +18,27 @@ import {
   unitOf,
 } from "./store-samples.ts";
 
-const CROWD = 20;
 const SCOPE = { tenant: "acme", tool: "calc" };
 
 /** A yes and the call it lets through become durable together: once, or not at all. */
 export function consentContract(it: StoreTest): void {
-  describe("a call and its approval", () => {
-    wholeTests(it);
-    raceTests(it);
-  });
-}
-
-/** A waiting call and its approved approval, as the store has them now. */
-async function asked(store: Store) {
-  const call = sampleIntent({ phase: "waiting" });
-  const record = sampleApproval({ callId: call.callId });
-  const approved = moved(record, "approved");
-  const unit = unitOf({ open: call, approvals: [{ record, order: "{}" }], events: ["{}"] });
-  await applied(store, unit);
-  await applied(store, unitOf({ approvals: [{ record: approved, expect: 1 }], events: ["{}"] }));
-  return { call, approved };
-}
-
-type Asked = Awaited<ReturnType<typeof asked>>;
-
-/** Consumes the approval and begins the call, with everything a unit may hold beside. */
-function running({ call, approved }: Asked, owner: string): UnitOfWork {
-  const record = moved(approved, "consumed");
-  return unitOf({
-    begin: { ...call, owner },
-    approvals: [{ record, expect: approved.revision, order: null }],
-    events: [`{"by":"${owner}"}`],
-    outbox: [{ callId: call.callId, type: "tool.invoked" }],
-  });
-}
-
-function wholeTests(it: StoreTest): void {
   it("go on together [FR-APR-03]", async ({ store }) => {
-    const both = await asked(store);
-    await applied(store, running(both, "run-2"));
+    const both = await approvedCall(store);
+    await applied(store, consuming(both, "run-2"));
     expect(await store.calls.get(both.call.callId)).toMatchObject({ phase: "executing", owner: "run-2" });
     expect(await store.approvals.ofCall(both.call.callId)).toEqual(moved(both.approved, "consumed"));
     expect(await store.approvals.order(both.approved.approvalId)).toBeUndefined();
   });
 
   it("stay as they are when any part of the unit is refused", async ({ store }) => {
-    const both = await asked(store);
+    const both = await approvedCall(store);
     const known = sampleStandingGrant();
     const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
     await applied(store, unitOf({ grants: [{ record: known }], state }));
     const before = await contentsOf(store);
     const callback = sampleCallback({ attempts: 3 });
     const unit: UnitOfWork = {
-      ...running(both, "run-2"),
+      ...consuming(both, "run-2"),
       tools: [{ record: sampleTool("calc", "1.0.0") }],
       grants: [{ record: sampleStandingGrant() }],
       grantUses: [{ grantId: known.grantId, at: 5 }],
@@ -110,11 +78,11 @@ function wholeTests(it: StoreTest): void {
   it("name the conflict of the call before the approval's, the grant's, the callback's, the state's", async ({
     store,
   }) => {
-    const both = await asked(store);
+    const both = await approvedCall(store);
     const grant = sampleStandingGrant();
     const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
     const callbacks = [{ callback: sampleCallback() }];
-    const unit = { ...running(both, "run-2"), grants: [{ record: grant }], callbacks, state };
+    const unit = { ...consuming(both, "run-2"), grants: [{ record: grant }], callbacks, state };
     await applied(store, unit);
     const kinds: string[] = [];
     const { begin: _, approvals: __, grants: ___, callbacks: ____, ...rest } = unit;
@@ -132,83 +100,6 @@ function wholeTests(it: StoreTest): void {
   });
 }
 
-function raceTests(it: StoreTest): void {
-  it("let one of many begin, and the others leave nothing [FR-APR-03]", async ({ store }) => {
-    const both = await asked(store);
-    const owners = Array.from({ length: CROWD }, (_, index) => `racer-${index}`);
-    const results = await Promise.all(owners.map((owner) => store.commit(running(both, owner))));
-    const winners = owners.filter((_, index) => results[index]?.ok);
-    expect(winners).toHaveLength(1);
-    for (const result of results) if (!result.ok) expect(result.conflict).toEqual({ kind: "not_waiting" });
-    expect(await store.calls.get(both.call.callId)).toMatchObject({ owner: winners[0] });
-    expect(await store.approvals.get(both.approved.approvalId)).toEqual(moved(both.approved, "consumed"));
-    const events = await store.audit.read("acme", { after: 2, limit: 99 });
-    expect(events.map(({ body }) => body)).toEqual([`{"by":"${winners[0]}"}`]);
-    expect(await store.outbox.pending(99)).toHaveLength(1);
-  });
-
-  it("let one of many reserve an approval", async ({ store }) => {
-    const { approved } = await asked(store);
-    const results = await Promise.all(
-      Array.from({ length: CROWD }, (_, index) => {
-        const standing = { state: "reserved", owner: `racer-${index}`, until: 9 } as const;
-        const record = { ...approved, standing, revision: 3 };
-        return store.commit(unitOf({ approvals: [{ record, expect: 2 }], events: ["{}"] }));
-      }),
-    );
-    const winner = results.findIndex(({ ok }) => ok);
-    const conflict = { kind: "approval", approvalId: approved.approvalId };
-    expect(results.filter((result) => !result.ok).map(({ conflict }) => conflict)).toEqual(
-      Array.from({ length: CROWD - 1 }, () => conflict),
-    );
-    const kept = await store.approvals.get(approved.approvalId);
-    expect(kept?.standing).toMatchObject({ owner: `racer-${winner}` });
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 3 });
-  });
-
-  it("end one way when many begin and many withdraw", async ({ store }) => {
-    const both = await asked(store);
-    const withdrawal = unitOf({
-      close: { callId: both.call.callId, phase: "closed", closing: failedClosing(both.call.callId, "error") },
-      approvals: [{ record: moved(both.approved, "withdrawn"), expect: 2, order: null }],
-      events: ['{"by":"nobody"}'],
-    });
-    const units = Array.from({ length: CROWD }, (_, index) =>
-      index % 2 === 0 ? withdrawal : running(both, "run-2"),
-    );
-    const results = await Promise.all(units.map((unit) => store.commit(unit)));
-    const winners = results.flatMap(({ ok }, index) => (ok ? [index % 2] : []));
-    expect(winners).toHaveLength(1);
-    const phase = (await store.calls.get(both.call.callId))?.phase;
-    const state = (await store.approvals.get(both.approved.approvalId))?.standing.state;
-    expect([phase, state]).toEqual(winners[0] === 0 ? ["closed", "withdrawn"] : ["executing", "consumed"]);
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 3 });
-  });
-
-  it("count every use of a grant, although it is changed meanwhile", async ({ store }) => {
-    const grant = sampleStandingGrant();
-    await applied(store, unitOf({ grants: [{ record: grant }] }));
-    const change = { ...grant, revokedAt: 9, revision: 2 };
-    const units = Array.from({ length: CROWD }, (_, index) =>
-      unitOf({
-        grantUses: [{ grantId: grant.grantId, at: CROWD - index }],
-        ...(index === 5 && { grants: [{ record: change, expect: 1 }] }),
-      }),
-    );
-    await Promise.all(units.map((unit) => applied(store, unit)));
-    expect(await store.grants.get(grant.grantId)).toEqual({ ...change, uses: CROWD, lastUsedAt: CROWD });
-  });
-}
-
-/** Approvals change only by a write made on their newest revision; their orders are kept apart and can be forgotten. */
-export function approvalsContract(it: StoreTest): void {
-  describe("approvals", () => {
-    keepingTests(it);
-    orderTests(it);
-    readingTests(it);
-  });
-}
-
 /** Writes approvals in one unit, with one event. */
 const asking = (...approvals: ApprovalWrite[]): UnitOfWork => unitOf({ approvals, events: ["{}"] });
 
@@ -218,7 +109,8 @@ const change = (record: ApprovalRecord, more: Partial<ApprovalWrite> = {}): Appr
   ...more,
 });
 
-function keepingTests(it: StoreTest): void {
+/** Approvals change only by a write made on their newest revision; their orders are kept apart and can be forgotten. */
+export function approvalsContract(it: StoreTest): void {
   it("are unknown until they are written", async ({ store }) => {
     expect(await store.approvals.get("nobody")).toBeUndefined();
     expect(await store.approvals.ofCall("nobody")).toBeUndefined();
@@ -226,23 +118,6 @@ function keepingTests(it: StoreTest): void {
     expect(await store.approvals.list({ limit: 9 })).toEqual([]);
   });
 
-  it("are kept whole, odd text included, and only what they have [FR-APR-03]", async ({ store }) => {
-    const odd = `${ODD_TEXT} \ud800`;
-    const plain = sampleApproval();
-    const full = sampleApproval({
-      user: odd,
-      session: odd,
-      input: { [odd]: [1e308, null, odd] },
-      effects: { files: [odd] },
-      votes: [{ by: odd, level: 1, at: 5, digest: "d", comment: odd }],
-    });
-    await applied(store, asking({ record: plain }, { record: full }));
-    expect(await store.approvals.get(plain.approvalId)).toEqual(plain);
-    expect(await store.approvals.get(full.approvalId)).toEqual(full);
-  });
-}
-
-function orderTests(it: StoreTest): void {
   it("keep the order apart from the record, until it is replaced or forgotten", async ({ store }) => {
     const first = sampleApproval();
     const order = '{"secret":"hunter2 \\u0000 \u0000 \u{1f600}"}';
@@ -275,9 +150,7 @@ function orderTests(it: StoreTest): void {
     await applied(store, asking(change(moved(none, "edited"), { order: "{}" })));
     expect(await store.approvals.order(none.approvalId)).toBe("{}");
   });
-}
 
-function readingTests(it: StoreTest): void {
   it("are listed newest first, by tenant and state, page after page", async ({ store }) => {
     const ids = await fill(store);
     const list = async (filter: Omit<ApprovalFilter, "limit">, limit = 10) =>

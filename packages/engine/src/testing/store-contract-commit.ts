@@ -1,18 +1,20 @@
 import type { CallAnswer, JsonValue } from "@sallyport/protocol";
-import { describe, expect } from "vitest";
-import { GENESIS, linkAll } from "../audit/index.ts";
+import { expect } from "vitest";
 import type { Store } from "../ports/store.ts";
 import {
   applied,
   contentsOf,
-  crowd,
   failedClosing,
+  ODD_TEXT,
   opening,
+  placeOf,
+  queueing,
   refusal,
   type StoreTest,
   sampleApproval,
   sampleCall,
   sampleCallback,
+  sampleCapabilityGrant,
   sampleClosing,
   sampleIntent,
   sampleRevocation,
@@ -22,87 +24,8 @@ import {
   writing,
 } from "./store-samples.ts";
 
-const CROWD = 100;
-
-/** What holds when many commit at once. */
-export function raceContract(it: StoreTest): void {
-  describe("many units at once", () => {
-    it("give each tenant one contiguous chain and each event its own link [R1-8.1]", async ({ store }) => {
-      const units = crowd(CROWD, () => unitOf({ open: sampleCall(), events: ['{"a":1}', '{"b":2}'] }));
-      const done = await Promise.all(units.map((unit) => applied(store, unit)));
-      const entries = await store.audit.read("acme", { after: 0, limit: 1000 });
-      expect(entries).toEqual(
-        linkAll(
-          GENESIS,
-          entries.map(({ body }) => body),
-        ),
-      );
-      expect(entries).toHaveLength(2 * CROWD);
-      const links = done
-        .flatMap(({ link }) => link ?? [])
-        .sort((one, other) => one.sequence - other.sequence);
-      const lastOfUnits = entries.filter((_, index) => index % 2 === 1);
-      expect(links).toEqual(lastOfUnits.map(({ sequence, hash }) => ({ sequence, hash })));
-    });
-
-    it("let one of those with the same idempotency key through, and show it to the others", async ({
-      store,
-    }) => {
-      const units = crowd(CROWD, () => opening(sampleCall({ idempotencyKey: "once" })));
-      const results = await Promise.all(units.map((unit) => store.commit(unit)));
-      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
-      const winner = await store.calls.byIdempotencyKey({ tenant: "acme", agent: "agent-1", key: "once" });
-      const shown = results.flatMap((result) => (result.ok ? [] : [result.conflict]));
-      for (const conflict of shown) expect(conflict).toEqual({ kind: "idempotency", existing: winner });
-    });
-
-    it("close a call once", async ({ store }) => {
-      const call = sampleIntent();
-      await applied(store, opening(call));
-      const close = { callId: call.callId, phase: "closed", closing: sampleClosing(call.callId) } as const;
-      const results = await Promise.all(crowd(CROWD, () => store.commit(unitOf({ close, events: ["{}"] }))));
-      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
-      expect(await store.audit.head("acme")).toMatchObject({ sequence: 2 });
-    });
-
-    it("lose no update of a shared counter [R1-4.3]", async ({ store }) => {
-      const scope = { tenant: "acme", tool: "counter" };
-      const increment = async (): Promise<void> => {
-        const snapshot = await store.state.open(scope);
-        const entry = await store.state.get(snapshot, "n");
-        const next = Number(entry?.value ?? 0) + 1;
-        const result = await store.commit(writing(scope, snapshot, { n: next }));
-        store.state.release(snapshot);
-        if (!result.ok) await increment();
-      };
-      await Promise.all(Array.from({ length: 20 }, increment));
-      expect((await store.state.get(await store.state.open(scope), "n"))?.value).toBe(20);
-    });
-
-    it("do not disturb each other when some conflict", async ({ store }) => {
-      const known = sampleCall();
-      await applied(store, opening(known));
-      const units = crowd(CROWD, (index) => opening(index % 2 === 0 ? sampleCall() : known));
-      const results = await Promise.all(units.map((unit) => store.commit(unit)));
-      expect(results.map(({ ok }) => ok)).toEqual(crowd(CROWD, (index) => index % 2 === 0));
-      expect(await store.audit.head("acme")).toMatchObject({ sequence: 1 + CROWD / 2 });
-    });
-  });
-}
-
 /** A unit is applied whole or not at all, and a call moves only along its phases. */
 export function commitContract(it: StoreTest): void {
-  describe("a unit of work", () => {
-    guardTests(it);
-    repeatTests(it);
-    phaseTests(it);
-    receiptTests(it);
-    contentTests(it);
-    answerTests(it);
-  });
-}
-
-function guardTests(it: StoreTest): void {
   it("is refused when its call id is known, and nothing of it is kept", async ({ store }) => {
     const call = sampleCall();
     await applied(store, opening(call));
@@ -131,26 +54,6 @@ function guardTests(it: StoreTest): void {
     ).toBeUndefined();
   });
 
-  it("reports the call's conflict before the state's, and leaves the state alone [R1-4.3]", async ({
-    store,
-  }) => {
-    const scope = { tenant: "acme", tool: "calc" };
-    const write = (value: number) => ({
-      scope,
-      callId: "c",
-      snapshotVersion: 0,
-      writes: [{ key: "n", value }],
-    });
-    const call = sampleIntent();
-    await applied(store, { ...opening(call), state: write(1) });
-    expect(await refusal(store, { ...opening(call), state: write(2) })).toEqual({ kind: "duplicate_call" });
-    const fresh = opening(sampleIntent());
-    expect(await refusal(store, { ...fresh, state: write(3) })).toEqual({ kind: "state", keys: ["n"] });
-    expect(await counts(store)).toEqual({ calls: 1, events: 1, messages: 0 });
-  });
-}
-
-function repeatTests(it: StoreTest): void {
   it("with an id is applied once, and answered the same when it is sent again", async ({ store }) => {
     const call = sampleCall();
     const outbox = [{ callId: call.callId, type: "tool.invoked" as const }];
@@ -184,9 +87,7 @@ function repeatTests(it: StoreTest): void {
     await applied(store, opening(call));
     expect((await applied(store, unit)).link?.sequence).toBe(2);
   });
-}
 
-function phaseTests(it: StoreTest): void {
   it("closes a call that is executing, and only once", async ({ store }) => {
     const call = sampleIntent();
     const closing = sampleClosing(call.callId);
@@ -221,9 +122,7 @@ function phaseTests(it: StoreTest): void {
     const close = { callId: "nobody", phase: "closed", closing: sampleClosing("nobody") } as const;
     expect(await refusal(store, unitOf({ close }))).toEqual({ kind: "not_open" });
   });
-}
 
-function receiptTests(it: StoreTest): void {
   it("makes its last event the receipt of the call it opens or closes [R1-8.1]", async ({ store }) => {
     const call = sampleCall();
     const { link } = await applied(store, unitOf({ open: call, events: ["{}", '{"last":true}'] }));
@@ -260,25 +159,7 @@ function receiptTests(it: StoreTest): void {
     const receipt = { tenant: "acme", ...link, inputHash: intent.inputHash };
     expect((await store.calls.get(callId))?.closing?.answer.receipt).toEqual(receipt);
   });
-}
 
-function contentTests(it: StoreTest): void {
-  it.for<[string, JsonValue]>([
-    ["text with NUL and every kind of plane", "a\u0000b \uffff \u{1f600} \u2028"],
-    ["large and small numbers", [1e308, 5e-324, 2 ** 60, -1.5]],
-    ["nothing at all", null],
-    ["deep structure", { a: [{ b: { "": [] } }], __proto_: {} }],
-  ])("keeps %s exactly", async ([, result], { store }) => {
-    const text = "odd \u0000 text";
-    const call = sampleCall({ input: JSON.stringify(result), user: text, session: text, agent: text });
-    await applied(store, opening({ ...call, closing: sampleClosing(call.callId, result) }));
-    const kept = await store.calls.get(call.callId);
-    expect(kept).toMatchObject({ input: JSON.stringify(result), user: text, session: text, agent: text });
-    expect(kept?.closing?.answer).toMatchObject({ result });
-  });
-}
-
-function answerTests(it: StoreTest): void {
   it("is the store's own: a later change of what was given or read changes nothing", async ({ store }) => {
     const record = sampleApproval();
     const scope = { tenant: "acme", tool: "calc" };
@@ -297,6 +178,88 @@ function answerTests(it: StoreTest): void {
     spoil(unit);
     spoil(await contentsOf(store));
     expect(await contentsOf(store)).toEqual(before);
+  });
+
+  it("keeps every field of every record, odd text included, and only what is there [FR-APR-03] [L3-PRM-1]", async ({
+    store,
+  }) => {
+    const odd = `${ODD_TEXT} \ud800`;
+    const call = sampleIntent({
+      phase: "queued",
+      user: ODD_TEXT,
+      session: ODD_TEXT,
+      agent: ODD_TEXT,
+      idempotencyKey: "k",
+      attempt: 3,
+      callbackUrl: "https://example.com/done?a=\u0000",
+      asyncMode: true,
+      priority: "high",
+    });
+    const approvals = [
+      sampleApproval(),
+      sampleApproval({
+        user: odd,
+        session: odd,
+        input: { [odd]: [1e308, null, odd] },
+        effects: { files: [odd] },
+        votes: [{ by: odd, level: 1, at: 5, digest: "d", comment: odd }],
+      }),
+    ];
+    const grants = [
+      sampleCapabilityGrant({ delegationDepth: 1, parentGrantId: odd, expiresAt: 9, grantor: odd }),
+      sampleStandingGrant({ session: odd, project: odd, approvalId: "a", uses: 3, lastUsedAt: 7 }),
+      sampleCapabilityGrant({ tenant: "other" }),
+    ];
+    const revocations = [sampleRevocation(), sampleRevocation({ by: "odd \u0000", reason: "\ud800" })];
+    const callback = sampleCallback({ tenant: "other", problem: ODD_TEXT, attempts: 3 });
+    const tools = [
+      sampleTool("calc", "1.0.0"),
+      { ...sampleTool("zip", "0.1.0"), module: "/tools/zip.ts" },
+      sampleTool("calc", "1.1.0"),
+    ];
+    const values = {
+      "": null,
+      "\u0000": "a\u0000b",
+      "\u{1f600}": [5e-324, { deep: ["\uffff"] }],
+      'q"\\\n': false,
+    };
+    const { state } = writing({ tenant: "acme", tool: "calc" }, { version: 0 }, values);
+    const unit = {
+      ...queueing(call),
+      approvals: approvals.map((record) => ({ record })),
+      grants: grants.map((record) => ({ record })),
+      revocations,
+      callbacks: [{ callback }],
+      tools: tools.map((record) => ({ record })),
+      ...(state && { state }),
+    };
+    await applied(store, unit);
+    const { events: _, messages: __, orders: ___, state: kept, ...rest } = await contentsOf(store);
+    expect(rest).toEqual({
+      calls: [call],
+      queue: [placeOf(call)],
+      approvals: approvals.toReversed(),
+      grants,
+      revocations,
+      callbacks: [callback],
+      tools,
+    });
+    expect(Object.fromEntries(kept.map(([key, entry]) => [key, entry?.value]))).toEqual(values);
+    for (const record of grants) expect(await store.grants.get(record.grantId)).toEqual(record);
+    for (const record of approvals) expect(await store.approvals.get(record.approvalId)).toEqual(record);
+    expect(await store.callbacks.ofCall(callback.callId)).toEqual(callback);
+  });
+
+  it.for<[string, JsonValue]>([
+    ["text with NUL and every kind of plane", "a\u0000b \uffff \u{1f600} \u2028"],
+    ["large and small numbers", [1e308, 5e-324, 2 ** 60, -1.5]],
+    ["nothing at all", null],
+    ["deep structure", { a: [{ b: { "": [] } }], __proto_: {} }],
+  ])("keeps an input and an output of %s exactly", async ([, result], { store }) => {
+    const call = sampleCall({ input: JSON.stringify(result) });
+    await applied(store, opening({ ...call, closing: sampleClosing(call.callId, result) }));
+    const kept = await store.calls.get(call.callId);
+    expect(kept).toMatchObject({ input: JSON.stringify(result), closing: { answer: { result } } });
   });
 
   it("keeps every part of an answer", async ({ store }) => {

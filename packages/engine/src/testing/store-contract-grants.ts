@@ -18,51 +18,34 @@ import {
 
 /** A revoked token stays revoked, as it first was. */
 export function revocationsContract(it: StoreTest): void {
-  describe("revoked tokens", () => {
-    it("are kept whole [L3-PRM-1]", async ({ store }) => {
-      expect(await store.revocations.all()).toEqual([]);
-      const revocations = [sampleRevocation(), sampleRevocation({ by: "odd \u0000", reason: "\ud800" })];
-      await applied(store, unitOf({ revocations }));
-      expect(await store.revocations.all()).toEqual(revocations);
-    });
-
-    it("stay as they were first revoked, and revoking again is no conflict [L3-PRM-1]", async ({ store }) => {
-      const first = sampleRevocation();
-      const again = { ...first, reason: "Again.", forgetAt: 0 };
-      await applied(store, unitOf({ revocations: [first, again] }));
-      const done = await applied(store, unitOf({ revocations: [again], events: ["{}"] }));
-      expect(done.link).toMatchObject({ sequence: 1 });
-      expect(await store.revocations.all()).toEqual([first]);
-    });
-
-    it("are told apart by every character of their names, those no encoding knows included [L3-PRM-1]", async ({
-      store,
-    }) => {
-      const names = [
-        "a",
-        "A",
-        "a ",
-        "a\u0000",
-        "a\u0000b",
-        "\ud800",
-        "\udfff",
-        "\ufffd",
-        '"\\ud800"',
-        "e\u0301",
-        "é",
-      ];
-      const revocations = names.map((jti) => sampleRevocation({ jti }));
-      for (const revocation of revocations) await applied(store, unitOf({ revocations: [revocation] }));
-      expect(await store.revocations.all()).toEqual(revocations);
-    });
+  it("stay as they were first revoked, and revoking again is no conflict [L3-PRM-1]", async ({ store }) => {
+    const first = sampleRevocation();
+    const again = { ...first, reason: "Again.", forgetAt: 0 };
+    await applied(store, unitOf({ revocations: [first, again] }));
+    const done = await applied(store, unitOf({ revocations: [again], events: ["{}"] }));
+    expect(done.link).toMatchObject({ sequence: 1 });
+    expect(await store.revocations.all()).toEqual([first]);
   });
-}
 
-/** Grants change only by a write made on their newest revision; counting a use needs none, and is refused only beyond its limit. */
-export function grantsContract(it: StoreTest): void {
-  describe("grants", () => {
-    keepingTests(it);
-    useTests(it);
+  it("are told apart by every character of their names, those no encoding knows included [L3-PRM-1]", async ({
+    store,
+  }) => {
+    const names = [
+      "a",
+      "A",
+      "a ",
+      "a\u0000",
+      "a\u0000b",
+      "\ud800",
+      "\udfff",
+      "\ufffd",
+      '"\\ud800"',
+      "e\u0301",
+      "é",
+    ];
+    const revocations = names.map((jti) => sampleRevocation({ jti }));
+    for (const revocation of revocations) await applied(store, unitOf({ revocations: [revocation] }));
+    expect(await store.revocations.all()).toEqual(revocations);
   });
 }
 
@@ -79,7 +62,8 @@ const revoked = <Grant extends GrantRecord>(grant: Grant, fields: Partial<Grant>
   ...fields,
 });
 
-function keepingTests(it: StoreTest): void {
+/** Grants change only by a write made on their newest revision; counting a use needs none, and is refused only beyond its limit. */
+export function grantsContract(it: StoreTest): void {
   it("are kept whole, of both kinds, oldest first, and keep their place when they change", async ({
     store,
   }) => {
@@ -101,9 +85,7 @@ function keepingTests(it: StoreTest): void {
     await applied(store, granting({ record: gone, expect: 1 }));
     expect(await store.grants.all()).toEqual([gone, ...others]);
   });
-}
 
-function useTests(it: StoreTest): void {
   it("count their uses and know the latest, whatever order they come in", async ({ store }) => {
     const [used, idle] = [sampleStandingGrant(), sampleStandingGrant()];
     await applied(store, granting({ record: used }, { record: idle }));

@@ -1,4 +1,5 @@
-import { describe, expect, type TestContext } from "vitest";
+import { expect, type TestContext } from "vitest";
+import { type Method, mapMethods } from "../map-methods.ts";
 import type { Store } from "../ports/store.ts";
 import {
   applied,
@@ -24,54 +25,57 @@ const SCOPE = { tenant: "acme", tool: "calc" };
 
 /** After `close` everything rejects; what was acknowledged is there when the store is opened again. */
 export function lifetimeContract(it: StoreTest): void {
-  describe("closing and opening again", () => {
-    it("makes every later use reject with E3914", async ({ store }) => {
-      const snapshot = await store.state.open(SCOPE);
-      await store.close();
-      await store.close();
-      expect(() => store.state.release(snapshot)).not.toThrow();
-      for (const [name, use] of Object.entries(usesOf(store))) {
-        await expect(use(), name).rejects.toMatchObject({ failure: { code: "E3914" } });
-      }
-    });
+  it("makes every later use reject with E3914", async ({ store }) => {
+    const snapshot = await store.state.open(SCOPE);
+    await store.close();
+    await store.close();
+    expect(() => store.state.release(snapshot)).not.toThrow();
+    // Suits every method.
+    const page = { tenant: "a", agent: "a", key: "a", prefix: "", after: 0, limit: 1 };
+    const anything = { ...unitOf({}), ...page, tool: "a", scope: SCOPE, version: 0 };
+    const uses = usesOf(store);
+    expect(uses.size).toBeGreaterThan(20);
+    for (const [path, use] of uses) {
+      await expect(use(anything, anything), path).rejects.toMatchObject({ failure: { code: "E3914" } });
+    }
+  });
 
-    it("finishes what was under way when it was closed", async ({ store }) => {
-      const units = Array.from({ length: 50 }, () => store.commit(opening(sampleCall())));
-      const closed = store.close();
-      expect((await Promise.all(units)).every(({ ok }) => ok)).toBe(true);
-      await closed;
-    });
+  it("finishes what was under way when it was closed", async ({ store }) => {
+    const units = Array.from({ length: 50 }, () => store.commit(opening(sampleCall())));
+    const closed = store.close();
+    expect((await Promise.all(units)).every(({ ok }) => ok)).toBe(true);
+    await closed;
+  });
 
-    it("finds everything that was acknowledged, and goes on with approvals [FR-APR-03]", async ({
-      fixture,
-      skip,
-    }) => {
-      const before = await fill(fixture.store);
-      const store = await reopened(fixture, skip);
-      expect(await contentsOf(store)).toEqual(before);
-      expect(before).toMatchObject({
-        orders: ["hunter2"],
-        grants: [{ uses: 1 }],
-        revocations: [{ by: "ada" }],
-        queue: [{ priority: "normal" }],
-        callbacks: [{ attempts: 1, problem: "no answer" }],
-      });
-      await settle(store, before);
-      await takeUp(store, before);
+  it("finds everything that was acknowledged, and goes on with approvals [FR-APR-03]", async ({
+    fixture,
+    skip,
+  }) => {
+    const before = await fill(fixture.store);
+    const store = await reopened(fixture, skip);
+    expect(await contentsOf(store)).toEqual(before);
+    expect(before).toMatchObject({
+      orders: ["hunter2"],
+      grants: [{ uses: 1 }],
+      revocations: [{ by: "ada" }],
+      queue: [{ priority: "normal" }],
+      callbacks: [{ attempts: 1, problem: "no answer" }],
     });
+    await settle(store, before);
+    await takeUp(store, before);
+  });
 
-    it("goes on with chain, outbox, versions and keys where they stood", async ({ fixture, skip }) => {
-      const { length } = (await fill(fixture.store)).events;
-      const last = (await fixture.store.outbox.pending(10)).at(-1)?.position ?? 0;
-      await fixture.store.outbox.delivered(last);
-      const store = await reopened(fixture, skip);
-      const next = unitOf({ events: ["{}"], outbox: [{ callId: "x", type: "tool.failed" }] });
-      expect((await applied(store, next)).link?.sequence).toBe(length + 1);
-      expect((await store.outbox.pending(10))[0]?.position).toBeGreaterThan(last);
-      expect((await store.state.open(SCOPE)).version).toBe(2);
-      const again = opening(sampleCall({ idempotencyKey: "kept" }));
-      expect((await refusal(store, again)).kind).toBe("idempotency");
-    });
+  it("goes on with chain, outbox, versions and keys where they stood", async ({ fixture, skip }) => {
+    const { length } = (await fill(fixture.store)).events;
+    const last = (await fixture.store.outbox.pending(10)).at(-1)?.position ?? 0;
+    await fixture.store.outbox.delivered(last);
+    const store = await reopened(fixture, skip);
+    const next = unitOf({ events: ["{}"], outbox: [{ callId: "x", type: "tool.failed" }] });
+    expect((await applied(store, next)).link?.sequence).toBe(length + 1);
+    expect((await store.outbox.pending(10))[0]?.position).toBeGreaterThan(last);
+    expect((await store.state.open(SCOPE)).version).toBe(2);
+    const again = opening(sampleCall({ idempotencyKey: "kept" }));
+    expect((await refusal(store, again)).kind).toBe("idempotency");
   });
 }
 
@@ -137,33 +141,13 @@ async function takeUp(store: Store, { calls, queue }: Awaited<ReturnType<typeof 
   expect(after.map(({ callId }) => callId)).toEqual([next.callId]);
 }
 
-function usesOf(store: Store): Record<string, () => Promise<unknown>> {
-  const snapshot = { scope: SCOPE, version: 0 };
-  return {
-    commit: () => store.commit(unitOf({})),
-    "calls.get": () => store.calls.get("a"),
-    "calls.byIdempotencyKey": () => store.calls.byIdempotencyKey({ tenant: "a", agent: "a", key: "a" }),
-    "calls.list": () => store.calls.list({ limit: 1 }),
-    "state.open": () => store.state.open(SCOPE),
-    "state.get": () => store.state.get(snapshot, "a"),
-    "state.keys": () => store.state.keys(snapshot, { prefix: "", limit: 1 }),
-    "state.writtenBy": () => store.state.writtenBy(SCOPE, "a"),
-    "audit.tenants": () => store.audit.tenants(),
-    "audit.head": () => store.audit.head("a"),
-    "audit.read": () => store.audit.read("a", { after: 0, limit: 1 }),
-    "outbox.pending": () => store.outbox.pending(1),
-    "outbox.delivered": () => store.outbox.delivered(1),
-    "tools.all": () => store.tools.all(),
-    "approvals.get": () => store.approvals.get("a"),
-    "approvals.ofCall": () => store.approvals.ofCall("a"),
-    "approvals.list": () => store.approvals.list({ limit: 1 }),
-    "approvals.order": () => store.approvals.order("a"),
-    "grants.get": () => store.grants.get("a"),
-    "grants.all": () => store.grants.all(),
-    "revocations.all": () => store.revocations.all(),
-    "queue.list": () => store.queue.list({ limit: 1 }),
-    "queue.order": () => store.queue.order("a"),
-    "callbacks.due": () => store.callbacks.due(1, 1),
-    "callbacks.ofCall": () => store.callbacks.ofCall("a"),
-  };
+/** Every method that must not be used after `close`, by its path. */
+function usesOf(store: Store): Map<string, Method> {
+  const uses = new Map<string, Method>();
+  mapMethods(store, (method, path) => {
+    uses.set(path, method);
+    return method;
+  });
+  for (const path of ["close", "probe", "state.release"]) uses.delete(path);
+  return uses;
 }

@@ -1,13 +1,16 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import { GENESIS, linkAll } from "../audit/index.ts";
-import type { CallFilter } from "../ports/calls.ts";
+import type { Callback, CallbackWrite, CallFilter } from "../ports/calls.ts";
 import type { OutboxMessage, Store } from "../ports/store.ts";
 import {
   applied,
   failedClosing,
   opening,
+  refusal,
   type StoreTest,
   sampleCall,
+  sampleCallback,
+  sampleClosing,
   sampleIntent,
   sampleTool,
   unitOf,
@@ -15,56 +18,39 @@ import {
 
 /** The journal is read by id, by key, and newest first through filters. */
 export function callsContract(it: StoreTest): void {
-  describe("the journal", () => {
-    it("knows nothing of a call that never was", async ({ store }) => {
-      expect(await store.calls.get("nobody")).toBeUndefined();
-      expect(await store.calls.list({ limit: 10 })).toEqual([]);
-    });
+  it("knows nothing of a call that never was", async ({ store }) => {
+    expect(await store.calls.get("nobody")).toBeUndefined();
+    expect(await store.calls.list({ limit: 10 })).toEqual([]);
+  });
 
-    it("keeps every field of a record, and only those it has", async ({ store }) => {
-      const full = sampleIntent({
-        user: "ada",
-        session: "s",
-        idempotencyKey: "k",
-        attempt: 3,
-        owner: "run-9",
-        callbackUrl: "https://example.com/done?a=\u0000",
-        asyncMode: true,
-        priority: "high",
-      });
-      await applied(store, opening(full));
-      expect(await store.calls.get(full.callId)).toEqual(full);
-    });
-
-    it("lists newest first, filtered, within the limit, page after page", async ({ store }) => {
-      const ids = await fill(store);
-      const list = async (filter: Omit<CallFilter, "limit">, limit = 10) =>
-        (await store.calls.list({ ...filter, limit })).map(({ callId }) => ids.indexOf(callId));
-      expect(await list({})).toEqual([5, 4, 3, 2, 1, 0]);
-      expect(await list({}, 2)).toEqual([5, 4]);
-      expect(await list({ before: ids[4] ?? "" }, 2)).toEqual([3, 2]);
-      expect(await list({ before: "nobody" })).toEqual([]);
-      expect(await list({}, 0)).toEqual([]);
-      expect(await list({ tenant: "other" })).toEqual([5, 3]);
-      expect(await list({ tenant: "acme", agent: "agent-2" })).toEqual([4, 2]);
-      expect(await list({ tenant: "acme", agent: "agent-2", before: ids[4] ?? "" })).toEqual([2]);
-      expect(await list({ tenant: "acme", agent: "agent-2", tool: "files" }, 1)).toEqual([4]);
-      expect(await list({ tenant: "acme", agent: "agent-2", phase: "executing" })).toEqual([2]);
-      expect(await list({ tenant: "acme", agent: "agent-2", status: "timeout" })).toEqual([]);
-      expect(await list({ tenant: "other", agent: "agent-2" })).toEqual([3]);
-      expect(await list({ agent: "agent-2" })).toEqual([4, 3, 2]);
-      expect(await list({ agent: "agent-2", tool: "calc" })).toEqual([2]);
-      expect(await list({ agent: "nobody", tenant: "acme" })).toEqual([]);
-      expect(await list({ tool: "files" })).toEqual([4, 3]);
-      expect(await list({ tool: "files", tenant: "other" })).toEqual([3]);
-      expect(await list({ phase: "executing" })).toEqual([2]);
-      expect(await list({ phase: "executing", tenant: "other" })).toEqual([]);
-      expect(await list({ phase: "closed" }, 2)).toEqual([5, 4]);
-      expect(await list({ status: "timeout" })).toEqual([5, 1]);
-      expect(await list({ status: "timeout", tenant: "acme", before: ids[5] ?? "" })).toEqual([1]);
-      expect(await list({ status: "success" })).toEqual([4, 3, 0]);
-      expect(await list({ status: "success", phase: "closed", tool: "calc" })).toEqual([0]);
-    });
+  it("lists newest first, filtered, within the limit, page after page", async ({ store }) => {
+    const ids = await fill(store);
+    const list = async (filter: Omit<CallFilter, "limit">, limit = 10) =>
+      (await store.calls.list({ ...filter, limit })).map(({ callId }) => ids.indexOf(callId));
+    expect(await list({})).toEqual([5, 4, 3, 2, 1, 0]);
+    expect(await list({}, 2)).toEqual([5, 4]);
+    expect(await list({ before: ids[4] ?? "" }, 2)).toEqual([3, 2]);
+    expect(await list({ before: "nobody" })).toEqual([]);
+    expect(await list({}, 0)).toEqual([]);
+    expect(await list({ tenant: "other" })).toEqual([5, 3]);
+    expect(await list({ tenant: "acme", agent: "agent-2" })).toEqual([4, 2]);
+    expect(await list({ tenant: "acme", agent: "agent-2", before: ids[4] ?? "" })).toEqual([2]);
+    expect(await list({ tenant: "acme", agent: "agent-2", tool: "files" }, 1)).toEqual([4]);
+    expect(await list({ tenant: "acme", agent: "agent-2", phase: "executing" })).toEqual([2]);
+    expect(await list({ tenant: "acme", agent: "agent-2", status: "timeout" })).toEqual([]);
+    expect(await list({ tenant: "other", agent: "agent-2" })).toEqual([3]);
+    expect(await list({ agent: "agent-2" })).toEqual([4, 3, 2]);
+    expect(await list({ agent: "agent-2", tool: "calc" })).toEqual([2]);
+    expect(await list({ agent: "nobody", tenant: "acme" })).toEqual([]);
+    expect(await list({ tool: "files" })).toEqual([4, 3]);
+    expect(await list({ tool: "files", tenant: "other" })).toEqual([3]);
+    expect(await list({ phase: "executing" })).toEqual([2]);
+    expect(await list({ phase: "executing", tenant: "other" })).toEqual([]);
+    expect(await list({ phase: "closed" }, 2)).toEqual([5, 4]);
+    expect(await list({ status: "timeout" })).toEqual([5, 1]);
+    expect(await list({ status: "timeout", tenant: "acme", before: ids[5] ?? "" })).toEqual([1]);
+    expect(await list({ status: "success" })).toEqual([4, 3, 0]);
+    expect(await list({ status: "success", phase: "closed", tool: "calc" })).toEqual([0]);
   });
 }
 
@@ -90,41 +76,39 @@ const bodies = (count: number, from = 0) =>
 
 /** Events form one chain per tenant, numbered from 1. */
 export function auditContract(it: StoreTest): void {
-  describe("the audit record", () => {
-    it("links events to their tenant's chain, in order, from 1 [R1-8.1]", async ({ store }) => {
-      const first = await applied(store, unitOf({ events: bodies(3) }));
-      const second = await applied(store, unitOf({ events: bodies(2, 3) }));
-      const expected = linkAll(GENESIS, bodies(5));
-      expect(await store.audit.read("acme", { after: 0, limit: 10 })).toEqual(expected);
-      const links = expected.map(({ sequence, hash }) => ({ sequence, hash }));
-      expect([first.link, second.link]).toEqual([links[2], links[4]]);
-      expect(await store.audit.head("acme")).toEqual(links[4]);
-    });
+  it("links events to their tenant's chain, in order, from 1 [R1-8.1]", async ({ store }) => {
+    const first = await applied(store, unitOf({ events: bodies(3) }));
+    const second = await applied(store, unitOf({ events: bodies(2, 3) }));
+    const expected = linkAll(GENESIS, bodies(5));
+    expect(await store.audit.read("acme", { after: 0, limit: 10 })).toEqual(expected);
+    const links = expected.map(({ sequence, hash }) => ({ sequence, hash }));
+    expect([first.link, second.link]).toEqual([links[2], links[4]]);
+    expect(await store.audit.head("acme")).toEqual(links[4]);
+  });
 
-    it("keeps tenants apart", async ({ store }) => {
-      await applied(store, unitOf({ events: bodies(2) }));
-      await applied(store, unitOf({ tenant: "other", events: bodies(1) }));
-      expect((await store.audit.tenants()).toSorted()).toEqual(["acme", "other"]);
-      expect(await store.audit.head("other")).toMatchObject({ sequence: 1 });
-      expect(await store.audit.head("nobody")).toBeUndefined();
-      expect(await store.audit.read("nobody", { after: 0, limit: 10 })).toEqual([]);
-    });
+  it("keeps tenants apart", async ({ store }) => {
+    await applied(store, unitOf({ events: bodies(2) }));
+    await applied(store, unitOf({ tenant: "other", events: bodies(1) }));
+    expect((await store.audit.tenants()).toSorted()).toEqual(["acme", "other"]);
+    expect(await store.audit.head("other")).toMatchObject({ sequence: 1 });
+    expect(await store.audit.head("nobody")).toBeUndefined();
+    expect(await store.audit.read("nobody", { after: 0, limit: 10 })).toEqual([]);
+  });
 
-    it("is read from any sequence on, at most as many as asked for", async ({ store }) => {
-      for (const from of [0, 3, 6]) await applied(store, unitOf({ events: bodies(3, from) }));
-      const read = async (after: number, limit: number) =>
-        (await store.audit.read("acme", { after, limit })).map(({ sequence }) => sequence);
-      expect(await read(0, 4)).toEqual([1, 2, 3, 4]);
-      expect(await read(4, 2)).toEqual([5, 6]);
-      expect(await read(8, 100)).toEqual([9]);
-      expect(await read(9, 100)).toEqual([]);
-      expect(await read(0, 0)).toEqual([]);
-    });
+  it("is read from any sequence on, at most as many as asked for", async ({ store }) => {
+    for (const from of [0, 3, 6]) await applied(store, unitOf({ events: bodies(3, from) }));
+    const read = async (after: number, limit: number) =>
+      (await store.audit.read("acme", { after, limit })).map(({ sequence }) => sequence);
+    expect(await read(0, 4)).toEqual([1, 2, 3, 4]);
+    expect(await read(4, 2)).toEqual([5, 6]);
+    expect(await read(8, 100)).toEqual([9]);
+    expect(await read(9, 100)).toEqual([]);
+    expect(await read(0, 0)).toEqual([]);
+  });
 
-    it("gives no link to a unit without events, and no chain to its tenant", async ({ store }) => {
-      expect(await applied(store, unitOf({}))).toEqual({ ok: true });
-      expect(await store.audit.tenants()).toEqual([]);
-    });
+  it("gives no link to a unit without events, and no chain to its tenant", async ({ store }) => {
+    expect(await applied(store, unitOf({}))).toEqual({ ok: true });
+    expect(await store.audit.tenants()).toEqual([]);
   });
 }
 
@@ -133,85 +117,176 @@ const succeeded = (callId: string): OutboxMessage => ({ callId, type: "tool.succ
 
 /** Messages wait, oldest first, until they are said to be delivered. */
 export function outboxContract(it: StoreTest): void {
-  describe("the outbox", () => {
-    it("keeps messages in order until they are delivered [L3-AUD-1]", async ({ store }) => {
-      await applied(store, unitOf({ outbox: [invoked("a"), succeeded("a b\u0000")] }));
-      await applied(store, unitOf({ outbox: [invoked("c")] }));
-      const pending = await store.outbox.pending(10);
-      expect(pending.map(({ callId, type }) => ({ callId, type }))).toEqual([
-        invoked("a"),
-        succeeded("a b\u0000"),
-        invoked("c"),
-      ]);
-      const positions = pending.map(({ position }) => position);
-      expect(positions).toEqual(positions.toSorted((one, other) => one - other));
-      expect(new Set(positions).size).toBe(3);
-    });
+  it("keeps messages in order until they are delivered [L3-AUD-1]", async ({ store }) => {
+    await applied(store, unitOf({ outbox: [invoked("a"), succeeded("a b\u0000")] }));
+    await applied(store, unitOf({ outbox: [invoked("c")] }));
+    const pending = await store.outbox.pending(10);
+    expect(pending.map(({ callId, type }) => ({ callId, type }))).toEqual([
+      invoked("a"),
+      succeeded("a b\u0000"),
+      invoked("c"),
+    ]);
+    const positions = pending.map(({ position }) => position);
+    expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+    expect(new Set(positions).size).toBe(3);
+  });
 
-    it("forgets up to a position and no further, wherever it falls", async ({ store }) => {
-      const ids = ["a", "b", "c", "d", "e"];
-      await applied(store, unitOf({ outbox: ids.slice(0, 3).map(invoked) }));
-      await applied(store, unitOf({ outbox: ids.slice(3).map(invoked) }));
-      for (const [index, { position }] of (await store.outbox.pending(10)).entries()) {
-        await store.outbox.delivered(position);
-        const left = (await store.outbox.pending(10)).map(({ callId }) => callId);
-        expect(left).toEqual(ids.slice(index + 1));
-      }
-    });
+  it("forgets up to a position and no further, wherever it falls", async ({ store }) => {
+    const ids = ["a", "b", "c", "d", "e"];
+    await applied(store, unitOf({ outbox: ids.slice(0, 3).map(invoked) }));
+    await applied(store, unitOf({ outbox: ids.slice(3).map(invoked) }));
+    for (const [index, { position }] of (await store.outbox.pending(10)).entries()) {
+      await store.outbox.delivered(position);
+      const left = (await store.outbox.pending(10)).map(({ callId }) => callId);
+      expect(left).toEqual(ids.slice(index + 1));
+    }
+  });
 
-    it("never gives a position twice, and takes an old position for nothing new", async ({ store }) => {
-      await applied(store, unitOf({ outbox: [invoked("a"), invoked("b")] }));
-      const last = (await store.outbox.pending(10)).at(-1)?.position ?? 0;
-      await store.outbox.delivered(last);
-      await applied(store, unitOf({ outbox: [invoked("c")] }));
-      await store.outbox.delivered(last);
-      const [left, ...more] = await store.outbox.pending(10);
-      expect(left).toMatchObject(invoked("c"));
-      expect(left?.position).toBeGreaterThan(last);
-      expect(more).toEqual([]);
-    });
+  it("never gives a position twice, and takes an old position for nothing new", async ({ store }) => {
+    await applied(store, unitOf({ outbox: [invoked("a"), invoked("b")] }));
+    const last = (await store.outbox.pending(10)).at(-1)?.position ?? 0;
+    await store.outbox.delivered(last);
+    await applied(store, unitOf({ outbox: [invoked("c")] }));
+    await store.outbox.delivered(last);
+    const [left, ...more] = await store.outbox.pending(10);
+    expect(left).toMatchObject(invoked("c"));
+    expect(left?.position).toBeGreaterThan(last);
+    expect(more).toEqual([]);
+  });
 
-    it("gives at most as many as asked for", async ({ store }) => {
-      await applied(store, unitOf({ outbox: ["a", "b", "c"].map(invoked) }));
-      expect((await store.outbox.pending(2)).map(({ callId }) => callId)).toEqual(["a", "b"]);
-      expect(await store.outbox.pending(0)).toEqual([]);
-    });
+  it("gives at most as many as asked for", async ({ store }) => {
+    await applied(store, unitOf({ outbox: ["a", "b", "c"].map(invoked) }));
+    expect((await store.outbox.pending(2)).map(({ callId }) => callId)).toEqual(["a", "b"]);
+    expect(await store.outbox.pending(0)).toEqual([]);
   });
 }
 
 /** Tool versions are put once; afterwards only how they leave can change. */
 export function toolsContract(it: StoreTest): void {
-  describe("tool versions", () => {
-    it("are kept whole, in the order they were registered", async ({ store }) => {
-      const records = [
-        sampleTool("calc", "1.0.0"),
-        { ...sampleTool("zip", "0.1.0"), module: "/tools/zip.ts" },
-        sampleTool("calc", "1.1.0"),
-      ];
-      await applied(store, unitOf({ tools: records.slice(0, 2).map((record) => ({ record })) }));
-      await applied(store, unitOf({ tools: records.slice(2).map((record) => ({ record })) }));
-      expect(await store.tools.all()).toEqual(records);
-    });
+  it("take new retirement dates and keep the manifest they came with", async ({ store }) => {
+    const record = sampleTool("calc", "1.0.0");
+    await applied(store, unitOf({ tools: [{ record }] }));
+    const retirement = { deprecatedAt: 5, replacement: "2.0.0", guidance: "Use 2.\u0000" };
+    const manifest = { ...record.manifest, description: "Rewritten history" };
+    await applied(store, unitOf({ tools: [{ record: { ...record, manifest, retirement } }] }));
+    expect(await store.tools.all()).toEqual([{ ...record, retirement }]);
+  });
 
-    it("take new retirement dates and keep the manifest they came with", async ({ store }) => {
-      const record = sampleTool("calc", "1.0.0");
-      await applied(store, unitOf({ tools: [{ record }] }));
-      const retirement = { deprecatedAt: 5, replacement: "2.0.0", guidance: "Use 2.\u0000" };
-      const manifest = { ...record.manifest, description: "Rewritten history" };
-      await applied(store, unitOf({ tools: [{ record: { ...record, manifest, retirement } }] }));
-      expect(await store.tools.all()).toEqual([{ ...record, retirement }]);
-    });
+  it("are put into quarantine and released, together with their retirement dates", async ({ store }) => {
+    const quarantine = { at: 5, reason: "odd \u0000 \ud800", by: "sallyport", callId: "c" };
+    const record = { ...sampleTool("calc", "1.0.0"), retirement: { deprecatedAt: 4 }, module: "/calc.ts" };
+    const other = { ...sampleTool("zip", "1.0.0"), quarantine: { at: 1, reason: "No.", by: "ada" } };
+    await applied(store, unitOf({ tools: [{ record }, { record: other }] }));
+    const held = { ...record, quarantine, retirement: {} };
+    await applied(store, unitOf({ tools: [{ record: held }] }));
+    expect(await store.tools.all()).toEqual([held, other]);
+    await applied(store, unitOf({ tools: [{ record }] }));
+    expect(await store.tools.all()).toEqual([record, other]);
+  });
+}
 
-    it("are put into quarantine and released, together with their retirement dates", async ({ store }) => {
-      const quarantine = { at: 5, reason: "odd \u0000 \ud800", by: "sallyport", callId: "c" };
-      const record = { ...sampleTool("calc", "1.0.0"), retirement: { deprecatedAt: 4 }, module: "/calc.ts" };
-      const other = { ...sampleTool("zip", "1.0.0"), quarantine: { at: 1, reason: "No.", by: "ada" } };
-      await applied(store, unitOf({ tools: [{ record }, { record: other }] }));
-      const held = { ...record, quarantine, retirement: {} };
-      await applied(store, unitOf({ tools: [{ record: held }] }));
-      expect(await store.tools.all()).toEqual([held, other]);
-      await applied(store, unitOf({ tools: [{ record }] }));
-      expect(await store.tools.all()).toEqual([record, other]);
-    });
+const telling = (...callbacks: CallbackWrite[]) => unitOf({ callbacks, events: ["{}"] });
+
+/** The next delivery of it is under way. */
+function tried(callback: Callback, fields: Partial<Callback> = {}): CallbackWrite {
+  const { attempts } = callback;
+  return { callback: { ...callback, attempts: attempts + 1, ...fields }, expect: attempts };
+}
+
+/** Whatever comes of a delivery is written on the attempt that made it. */
+function settled(callback: Callback, fields: Partial<Callback>): CallbackWrite {
+  return { callback: { ...callback, ...fields }, expect: callback.attempts };
+}
+
+const dueIds = async (store: Store, by: number, limit = 99) =>
+  (await store.callbacks.due(by, limit)).map(({ callId }) => callId);
+
+/** Somebody is to be told how a call ended: each step of that is counted, and what is settled stays so. */
+export function callbacksContract(it: StoreTest): void {
+  it("is written together with the end of its call", async ({ store }) => {
+    const call = sampleIntent({ callbackUrl: "https://example.com/done" });
+    await applied(store, opening(call));
+    const callback = sampleCallback({ callId: call.callId });
+    const close = { callId: call.callId, phase: "closed", closing: sampleClosing(call.callId) } as const;
+    await applied(store, unitOf({ close, callbacks: [{ callback }] }));
+    expect(await store.calls.get(call.callId)).toMatchObject({ phase: "closed", callbackUrl: callback.url });
+    expect(await store.callbacks.ofCall(call.callId)).toEqual(callback);
+    expect(await store.callbacks.ofCall("nobody")).toBeUndefined();
+  });
+
+  it("moves on from the attempts its writer knows", async ({ store }) => {
+    const callback = sampleCallback();
+    await applied(store, telling({ callback }));
+    const first = tried(callback, { dueAt: callback.dueAt + 1 });
+    await applied(store, telling(first));
+    const failed = settled(first.callback, { problem: "no answer", dueAt: callback.dueAt + 2 });
+    await applied(store, telling(failed));
+    expect(await store.callbacks.ofCall(callback.callId)).toEqual(failed.callback);
+    const second = tried(failed.callback);
+    const done = { ...second.callback, state: "delivered" as const };
+    delete done.problem;
+    await applied(store, telling(second, { callback: done, expect: 2 }));
+    expect(await store.callbacks.ofCall(callback.callId)).toEqual(done);
+  });
+
+  it("is refused when it is there already, is not there, or has moved on, with all of the unit", async ({
+    store,
+  }) => {
+    const [callback, other] = [sampleCallback(), sampleCallback()];
+    await applied(store, telling({ callback }));
+    const first = tried(callback);
+    await applied(store, telling(first));
+    const conflict = { kind: "callback", callId: callback.callId };
+    expect(await refusal(store, telling({ callback: other }, { callback }))).toEqual(conflict);
+    expect(await refusal(store, telling({ callback: other }, tried(callback)))).toEqual(conflict);
+    const early = tried({ ...callback, attempts: 2 });
+    expect(await refusal(store, { ...opening(sampleIntent()), callbacks: [early] })).toEqual(conflict);
+    const never = { kind: "callback", callId: other.callId };
+    expect(await refusal(store, telling(tried(other)))).toEqual(never);
+    expect(await refusal(store, telling({ callback: other }, { callback: other }))).toEqual(never);
+    expect(await store.callbacks.ofCall(callback.callId)).toEqual(first.callback);
+    expect(await store.callbacks.ofCall(other.callId)).toBeUndefined();
+    expect(await store.calls.list({ limit: 9 })).toEqual([]);
+    expect(await store.audit.head("acme")).toMatchObject({ sequence: 2 });
+  });
+
+  it.for(["delivered", "given_up"] as const)(
+    "is not taken up again once it is %s",
+    async (state, { store }) => {
+      const callback = sampleCallback({ attempts: 1 });
+      await applied(store, telling({ callback }));
+      const over = settled(callback, { state });
+      await applied(store, telling(over));
+      const conflict = { kind: "callback", callId: callback.callId };
+      expect(await refusal(store, telling(tried(callback)))).toEqual(conflict);
+      expect(await refusal(store, telling(over))).toEqual(conflict);
+      expect(await store.callbacks.ofCall(callback.callId)).toEqual(over.callback);
+    },
+  );
+
+  it("is a mistake when it counts backwards, and nothing of the unit is kept", async ({ store }) => {
+    const callback = sampleCallback({ attempts: 2 });
+    await applied(store, telling({ callback }));
+    const back = { callback: { ...callback, attempts: 1 }, expect: 2 };
+    await expect(store.commit(telling(back))).rejects.toThrow(/attempts/);
+    const below = { callback: sampleCallback({ attempts: -1 }) };
+    await expect(store.commit(telling(below))).rejects.toThrow(/attempts/);
+    expect(await store.callbacks.ofCall(callback.callId)).toEqual(callback);
+    expect(await store.audit.head("acme")).toMatchObject({ sequence: 1 });
+  });
+
+  it("is due from its time on, the longest overdue first, until it is settled", async ({ store }) => {
+    const [late, early, twin, future, done] = [30, 10, 30, 50, 5].map((dueAt) => sampleCallback({ dueAt }));
+    if (!late || !early || !twin || !future || !done) return expect.unreachable();
+    for (const callback of [late, early, twin, future, done]) await applied(store, telling({ callback }));
+    await applied(store, telling(settled(done, { state: "given_up" })));
+    expect(await dueIds(store, 9)).toEqual([]);
+    expect(await dueIds(store, 10)).toEqual([early.callId]);
+    expect(await dueIds(store, 49)).toEqual([early.callId, late.callId, twin.callId]);
+    expect(await dueIds(store, 99, 2)).toEqual([early.callId, late.callId]);
+    expect([await dueIds(store, 99, 0), await dueIds(store, 99, -1)]).toEqual([[], []]);
+    await applied(store, telling(tried(early, { dueAt: 60 })));
+    await applied(store, telling(settled(late, { state: "delivered" })));
+    expect(await dueIds(store, 99)).toEqual([twin.callId, future.callId, early.callId]);
   });
 }

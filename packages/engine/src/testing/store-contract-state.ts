@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import type { StateScope, StateSnapshot } from "../ports/state.ts";
 import type { Store } from "../ports/store.ts";
 import { applied, newCallId, put, refusal, type StoreTest, type Writes, writing } from "./store-samples.ts";
@@ -7,15 +7,6 @@ const SCOPE: StateScope = { tenant: "acme", tool: "calc" };
 
 /** State is multi-version: a snapshot never changes, and writing over somebody else's change is a conflict. */
 export function stateContract(it: StoreTest): void {
-  describe("transactional state", () => {
-    snapshotTests(it);
-    conflictTests(it);
-    keyTests(it);
-    pruningTests(it);
-  });
-}
-
-function snapshotTests(it: StoreTest): void {
   it("is empty, at version 0, where nobody has written", async ({ store }) => {
     const snapshot = await store.state.open(SCOPE);
     expect(snapshot.version).toBe(0);
@@ -54,19 +45,6 @@ function snapshotTests(it: StoreTest): void {
     for (const scope of others) expect((await store.state.open(scope)).version).toBe(0);
   });
 
-  it("keeps any JSON value, null included, under any key", async ({ store }) => {
-    const writes = {
-      "": null,
-      "\u0000": "a\u0000b",
-      "\u{1f600}": [1e300, { deep: ["\uffff"] }],
-      'q"\\\n': false,
-    };
-    await put(store, SCOPE, writes);
-    expect(await contents(store, await store.state.open(SCOPE))).toEqual(writes);
-  });
-}
-
-function conflictTests(it: StoreTest): void {
   it("refuses a unit that writes keys changed since its snapshot, naming all of them [R1-4.3]", async ({
     store,
   }) => {
@@ -119,9 +97,7 @@ function conflictTests(it: StoreTest): void {
     expect(await store.state.writtenBy(SCOPE, refused)).toBe(0);
     expect(await store.state.writtenBy({ tenant: "acme", tool: "other" }, callId)).toBe(0);
   });
-}
 
-function keyTests(it: StoreTest): void {
   it("lists keys by prefix, in code point order, within the limit, without the deleted", async ({
     store,
   }) => {
@@ -148,9 +124,7 @@ function keyTests(it: StoreTest): void {
     expect(await keys("", 0)).toEqual([]);
     expect(await keys("%")).toEqual([]);
   });
-}
 
-function pruningTests(it: StoreTest): void {
   it("forgets what no snapshot can see once the key has been written again", async ({ store }) => {
     const first = await put(store, SCOPE, { a: 1 });
     for (const a of [2, 3, 4]) await put(store, SCOPE, { a });

@@ -1,11 +1,10 @@
-import { describe, expect } from "vitest";
-import type { CallPhase, CallRecord } from "../ports/calls.ts";
+import { expect } from "vitest";
+import type { CallRecord } from "../ports/calls.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,
   beginning,
   contentsOf,
-  crowd,
   ending,
   failedClosing,
   ODD_TEXT,
@@ -18,26 +17,6 @@ import {
   sampleIntent,
   unitOf,
 } from "./store-samples.ts";
-
-const CROWD = 20;
-
-/** A call may wait in the journal before it runs, for a person or for room: it runs once, or is closed without having run. */
-export function suspendedContract(it: StoreTest): void {
-  describe.for(["waiting", "queued"] as const)("a call that is %s", (phase) => {
-    openTests(it, phase);
-    beginTests(it, phase);
-    keyTests(it, phase);
-    refusalTests(it, phase);
-    closeTests(it, phase);
-  });
-  describe("the queue", () => {
-    queueTests(it);
-    listTests(it);
-    raceTests(it);
-  });
-}
-
-type Suspended = "waiting" | "queued";
 
 /** Opens a call in the phase, with its place when it is queued. */
 function suspending(call: CallRecord): UnitOfWork {
@@ -76,16 +55,11 @@ function intentOf({ callId, tenant, agent }: CallRecord, fields: Partial<CallRec
   return { ...intent, ...fields };
 }
 
-/** As `ending`, only while the call is in the phase. */
-function endingFrom(from: CallPhase, call: CallRecord): UnitOfWork {
-  const { close, ...rest } = ending(call);
-  return { ...rest, ...(close && { close: { ...close, from } }) };
-}
-
 const held = (store: Store, key: string, agent = "agent-1") =>
   store.calls.byIdempotencyKey({ tenant: "acme", agent, key });
 
-function openTests(it: StoreTest, phase: Suspended): void {
+/** A call may wait in the journal before it runs, for a person or for room: it runs once, or is closed without having run. */
+export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): void {
   it("is in the journal with everything it was asked with [FR-APR-03] [L3-EXE-5]", async ({ store }) => {
     const asked = { user: "ada", session: "s", idempotencyKey: "k", callbackUrl: "https://example.com/done" };
     const call = await suspended(store, { phase, ...asked });
@@ -109,9 +83,7 @@ function openTests(it: StoreTest, phase: Suspended): void {
     }
     expect(await contentsOf(store)).toEqual(before);
   });
-}
 
-function beginTests(it: StoreTest, phase: Suspended): void {
   it("becomes the intent to run as it is known now, and keeps its place, key, digest and callback", async ({
     store,
   }) => {
@@ -163,9 +135,7 @@ function beginTests(it: StoreTest, phase: Suspended): void {
     expect(await receiptOf(silent)).toMatchObject({ ...first.link, inputHash: "j".repeat(64) });
     expect(await receiptOf(loud)).toMatchObject({ ...begun.link, inputHash: "j".repeat(64) });
   });
-}
 
-function keyTests(it: StoreTest, phase: Suspended): void {
   it("takes the key, digest and callback that the intent brings, and lets go of the old key", async ({
     store,
   }) => {
@@ -198,23 +168,6 @@ function keyTests(it: StoreTest, phase: Suspended): void {
     expect(await held(store, "mine")).toEqual(call);
     await applied(store, beginning(intentOf(call, { idempotencyKey: "mine" })));
   });
-}
-
-function refusalTests(it: StoreTest, phase: Suspended): void {
-  it("begins once, however many try at once, and ends like any other call", async ({ store }) => {
-    const call = await suspended(store, { phase });
-    const owners = crowd(CROWD, (index) => `racer-${index}`);
-    const results = await Promise.all(
-      owners.map((owner) => store.commit(beginning(intentOf(call, { owner })))),
-    );
-    const winners = owners.filter((_, index) => results[index]?.ok);
-    expect(winners).toHaveLength(1);
-    for (const result of results) if (!result.ok) expect(result.conflict).toEqual({ kind: "not_waiting" });
-    expect(await store.calls.get(call.callId)).toMatchObject({ phase: "executing", owner: winners[0] });
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 2 });
-    await applied(store, ending(call));
-    expect(await store.calls.get(call.callId)).toMatchObject({ phase: "closed", owner: winners[0] });
-  });
 
   it.for(["executing", "unknown", "closed"] as const)(
     "does not begin when it is %s",
@@ -241,9 +194,7 @@ function refusalTests(it: StoreTest, phase: Suspended): void {
     expect(await refusal(store, { ...beginning(intentOf(call)), close })).toEqual({ kind: "not_open" });
     expect(await contentsOf(store)).toEqual(before);
   });
-}
 
-function closeTests(it: StoreTest, phase: Suspended): void {
   it("may be closed without having run, and then neither begins nor ends any more", async ({ store }) => {
     const call = await suspended(store, { phase, idempotencyKey: "k" });
     const { answer, ...closing } = failedClosing(call.callId, "error");
@@ -263,15 +214,15 @@ function closeTests(it: StoreTest, phase: Suspended): void {
     const before = await contentsOf(store);
     for (const from of ["waiting", "queued", "executing", "unknown", "closed"] as const) {
       if (from === phase) continue;
-      expect(await refusal(store, endingFrom(from, call))).toEqual({ kind: "not_open" });
+      expect(await refusal(store, ending(call, from))).toEqual({ kind: "not_open" });
     }
     expect(await contentsOf(store)).toEqual(before);
     await applied(store, beginning(call));
-    expect(await refusal(store, endingFrom(phase, call))).toEqual({ kind: "not_open" });
+    expect(await refusal(store, ending(call, phase))).toEqual({ kind: "not_open" });
     await applied(store, unitOf({ close: { callId: call.callId, phase: "unknown", from: "executing" } }));
-    expect(await refusal(store, endingFrom("executing", call))).toEqual({ kind: "not_open" });
-    await applied(store, endingFrom("unknown", call));
-    expect(await refusal(store, endingFrom("closed", call))).toEqual({ kind: "not_open" });
+    expect(await refusal(store, ending(call, "executing"))).toEqual({ kind: "not_open" });
+    await applied(store, ending(call, "unknown"));
+    expect(await refusal(store, ending(call, "closed"))).toEqual({ kind: "not_open" });
   });
 
   it("has no unknown outcome, because nothing has run", async ({ store }) => {
@@ -283,7 +234,13 @@ function closeTests(it: StoreTest, phase: Suspended): void {
   });
 }
 
-function queueTests(it: StoreTest): void {
+async function idsAfter(store: Store, after: string | undefined, limit = 99): Promise<string[]> {
+  const page = await store.queue.list({ limit, ...(after !== undefined && { after }) });
+  return page.map(({ callId }) => callId);
+}
+
+/** Accepted calls wait in the order of the journal until they begin or end. */
+export function queueContract(it: StoreTest): void {
   it("has a call with everything it takes to run it, until the call begins or ends [L3-EXE-5]", async ({
     store,
   }) => {
@@ -325,14 +282,7 @@ function queueTests(it: StoreTest): void {
     for (const mistake of mistakes) await expect(store.commit(mistake)).rejects.toThrow(/queue/);
     expect(await contentsOf(store)).toEqual(before);
   });
-}
 
-async function idsAfter(store: Store, after: string | undefined, limit = 99): Promise<string[]> {
-  const page = await store.queue.list({ limit, ...(after !== undefined && { after }) });
-  return page.map(({ callId }) => callId);
-}
-
-function listTests(it: StoreTest): void {
   it("lists calls in the order of acceptance, whatever their priority and their time", async ({ store }) => {
     const calls = [3, 1, 2].map((startedAt) => sampleIntent({ phase: "queued", startedAt }));
     const priorities = ["low", "high", "normal"] as const;
@@ -363,41 +313,5 @@ function listTests(it: StoreTest): void {
     for (const page of [{ limit: 0 }, { limit: -1 }, { after: "nobody", limit: 9 }]) {
       expect(await store.queue.list(page)).toEqual([]);
     }
-  });
-}
-
-function raceTests(it: StoreTest): void {
-  it.for([undefined, "queued"] as const)(
-    "lets a call go once when beginning races with cancelling from %s",
-    async (from, { store }) => {
-      const calls = await accepted(store, CROWD);
-      const races = calls.map(async (call, index) => {
-        const begin = () => store.commit(beginning({ ...call, owner: "racer" }));
-        const end = () => store.commit(from ? endingFrom(from, call) : ending(call));
-        const [first, second] = await Promise.all(index % 2 === 0 ? [begin(), end()] : [end(), begin()]);
-        return index % 2 === 0
-          ? { call, begun: first, ended: second }
-          : { call, begun: second, ended: first };
-      });
-      for (const { call, begun, ended } of await Promise.all(races)) {
-        // A call that may be cancelled only while it is queued begins or is cancelled, never both.
-        expect(ended.ok).toBe(from === undefined || !begun.ok);
-        if (!begun.ok) expect(begun.conflict).toEqual({ kind: "not_waiting" });
-        const phase = ended.ok ? "closed" : "executing";
-        const owner = begun.ok ? "racer" : call.owner;
-        expect(await store.calls.get(call.callId)).toMatchObject({ phase, owner });
-      }
-      expect(await store.queue.list({ limit: 99 })).toEqual([]);
-    },
-  );
-
-  it("accepts one call however many bring the same key at once", async ({ store }) => {
-    const calls = crowd(CROWD, () => sampleIntent({ phase: "queued", idempotencyKey: "once" }));
-    const results = await Promise.all(calls.map((call) => store.commit(queueing(call))));
-    const winners = calls.filter((_, index) => results[index]?.ok);
-    expect(winners).toHaveLength(1);
-    expect(await store.queue.list({ limit: 99 })).toEqual(winners.map(placeOf));
-    const shown = results.flatMap((result) => (result.ok ? [] : [result.conflict]));
-    for (const conflict of shown) expect(conflict).toEqual({ kind: "idempotency", existing: winners[0] });
   });
 }

@@ -1,38 +1,46 @@
 import { describe } from "vitest";
 import { approvalsContract, consentContract } from "./store-contract-approvals.ts";
-import { callbacksContract } from "./store-contract-callbacks.ts";
-import { commitContract, raceContract } from "./store-contract-commit.ts";
+import { commitContract } from "./store-contract-commit.ts";
 import { grantsContract, revisionContract, revocationsContract } from "./store-contract-grants.ts";
 import { lifetimeContract } from "./store-contract-lifetime.ts";
 import { oracleContract } from "./store-contract-oracle.ts";
-import { auditContract, callsContract, outboxContract, toolsContract } from "./store-contract-reads.ts";
-import { stateContract } from "./store-contract-state.ts";
-import { suspendedContract } from "./store-contract-suspended.ts";
-import { type StoreFixture, storeTest } from "./store-samples.ts";
-
-const PARTS = [
-  commitContract,
-  raceContract,
-  callsContract,
-  suspendedContract,
-  callbacksContract,
-  approvalsContract,
-  consentContract,
-  grantsContract,
-  revocationsContract,
-  revisionContract,
-  stateContract,
+import { raceContract } from "./store-contract-races.ts";
+import {
   auditContract,
+  callbacksContract,
+  callsContract,
   outboxContract,
   toolsContract,
-  lifetimeContract,
-  oracleContract,
-];
+} from "./store-contract-reads.ts";
+import { stateContract } from "./store-contract-state.ts";
+import { queueContract, suspendedContract } from "./store-contract-suspended.ts";
+import { type StoreFixture, type StoreTest, storeTest } from "./store-samples.ts";
+
+const PARTS: Record<string, (it: StoreTest) => void> = {
+  "a unit of work": commitContract,
+  "of many units at once": raceContract,
+  "the journal": callsContract,
+  "a call that is waiting": (it) => suspendedContract(it, "waiting"),
+  "a call that is queued": (it) => suspendedContract(it, "queued"),
+  "the queue": queueContract,
+  "a callback": callbacksContract,
+  approvals: approvalsContract,
+  "a call and its approval": consentContract,
+  grants: grantsContract,
+  "revoked tokens": revocationsContract,
+  revisions: revisionContract,
+  "transactional state": stateContract,
+  "the audit record": auditContract,
+  "the outbox": outboxContract,
+  "tool versions": toolsContract,
+  "closing and opening again": lifetimeContract,
+  "a store beside the oracle": oracleContract,
+};
 
 /** What every store must do, as one suite: registers tests under `name` for stores that `make` makes. */
 export function storeContract(name: string, make: () => Promise<StoreFixture>): void {
   describe(`${name} keeps the store contract`, () => {
     const it = storeTest(make);
-    for (const part of PARTS) part(it);
+    for (const [what, part] of Object.entries(PARTS)) describe(what, () => part(it));
   });
 }

@@ -2,7 +2,7 @@ import { type CallAnswer, failure, type JsonValue } from "@sallyport/protocol";
 import fc from "fast-check";
 import { test } from "vitest";
 import type { ApprovalRecord, ApprovalStanding, ApprovalState } from "../ports/approvals.ts";
-import type { Callback, CallRecord, ClosedWith, QueuedCall } from "../ports/calls.ts";
+import type { Callback, CallPhase, CallRecord, ClosedWith, QueuedCall } from "../ports/calls.ts";
 import type { CapabilityGrant, Revocation, StandingGrant } from "../ports/grants.ts";
 import type { StateScope, StateSnapshot } from "../ports/state.ts";
 import type { CommitResult, Conflict, Store, UnitOfWork } from "../ports/store.ts";
@@ -129,12 +129,8 @@ export function opening(call: CallRecord): UnitOfWork {
 
 /** Opens the call as queued, with one event, its place in the queue and its order. */
 export function queueing(call: CallRecord, place: Partial<UnitOfWork["enqueue"]> = {}): UnitOfWork {
-  const { callId, tenant, agent, tool, startedAt } = call;
-  const enqueue = { callId, tenant, agent, tool, priority: "normal" as const, queuedAt: startedAt };
-  return {
-    ...opening({ ...call, phase: "queued" }),
-    enqueue: { ...enqueue, order: `order of ${callId}`, ...place },
-  };
+  const enqueue = { ...placeOf(call), order: `order of ${call.callId}`, ...place };
+  return { ...opening({ ...call, phase: "queued" }), enqueue };
 }
 
 /** A callback nobody has tried to deliver yet. */
@@ -145,7 +141,7 @@ export function sampleCallback(fields: Partial<Callback> = {}): Callback {
     url: "https://example.com/done",
     state: "due",
     attempts: 0,
-    dueAt: 1_767_225_600_000,
+    dueAt: STARTED_AT,
     ...fields,
   };
 }
@@ -214,7 +210,7 @@ export function sampleTool(id: string, version: string): ToolRecord {
       risk: "low",
     },
     manifestHash: `hash of ${id} ${version}`,
-    registeredAt: 1_767_225_600_000,
+    registeredAt: STARTED_AT,
     retirement: {},
   };
 }
@@ -244,7 +240,7 @@ export function sampleApproval(fields: Partial<ApprovalRecord> = {}): ApprovalRe
     round: 1,
     quorum: 1,
     votes: [],
-    createdAt: 1_767_225_600_000,
+    createdAt: STARTED_AT,
     expiresAt: 1_767_225_660_000,
     standing: { state: "pending" },
     revision: 1,
@@ -269,16 +265,20 @@ export function moved(record: ApprovalRecord, state: ApprovalState): ApprovalRec
   return { ...record, standing: STANDINGS[state], revision: record.revision + 1 };
 }
 
+const commonGrant = () => ({
+  grantId: `grant-${newCallId()}`,
+  tenant: "acme",
+  grantor: "ada",
+  issuedAt: STARTED_AT,
+  signature: "s".repeat(64),
+  uses: 0,
+  revision: 1,
+});
+
 export function sampleCapabilityGrant(fields: Partial<CapabilityGrant> = {}): CapabilityGrant {
   return {
+    ...commonGrant(),
     kind: "capability",
-    grantId: `grant-${newCallId()}`,
-    tenant: "acme",
-    grantor: "ada",
-    issuedAt: 1_767_225_600_000,
-    signature: "s".repeat(64),
-    uses: 0,
-    revision: 1,
     capabilityId: "filesystem.read",
     grantee: { type: "TOOL", id: "calc" },
     scope: { resources: ["/data/**"], actions: [], conditions: [{ type: "time", expression: "day" }] },
@@ -291,14 +291,8 @@ export function sampleCapabilityGrant(fields: Partial<CapabilityGrant> = {}): Ca
 
 export function sampleStandingGrant(fields: Partial<StandingGrant> = {}): StandingGrant {
   return {
+    ...commonGrant(),
     kind: "standing",
-    grantId: `grant-${newCallId()}`,
-    tenant: "acme",
-    grantor: "ada",
-    issuedAt: 1_767_225_600_000,
-    signature: "s".repeat(64),
-    uses: 0,
-    revision: 1,
     tier: "user",
     tool: "calc",
     versions: "^1.0.0",
@@ -310,24 +304,42 @@ export function sampleStandingGrant(fields: Partial<StandingGrant> = {}): Standi
 }
 
 export function sampleRevocation(fields: Partial<Revocation> = {}): Revocation {
-  return {
-    jti: newCallId(),
-    revokedAt: 5,
-    by: "ada",
-    reason: "Lost.",
-    forgetAt: 1_767_229_200_000,
-    ...fields,
-  };
+  const forgetAt = 1_767_229_200_000;
+  return { jti: newCallId(), revokedAt: 5, by: "ada", reason: "Lost.", forgetAt, ...fields };
 }
 
 /** Begins the call as it is, with one event. */
 export const beginning = ({ phase: _, ...begin }: CallRecord) =>
   unitOf({ tenant: begin.tenant, begin, events: ["{}"] });
 
-/** Closes the call without an output, with one event. */
-export function ending({ callId, tenant }: CallRecord): UnitOfWork {
+/** Closes the call without an output, with one event; with `from` only while the call is in that phase. */
+export function ending({ callId, tenant }: CallRecord, from?: CallPhase): UnitOfWork {
   const close = { callId, phase: "closed", closing: failedClosing(callId, "error") } as const;
-  return unitOf({ tenant, close, events: ["{}"] });
+  return unitOf({ tenant, close: { ...close, ...(from && { from }) }, events: ["{}"] });
+}
+
+/** A waiting call and its approved approval, as the store has them now. */
+export async function approvedCall(store: Store) {
+  const call = sampleIntent({ phase: "waiting" });
+  const record = sampleApproval({ callId: call.callId });
+  const approved = moved(record, "approved");
+  await applied(store, unitOf({ open: call, approvals: [{ record, order: "{}" }], events: ["{}"] }));
+  await applied(store, unitOf({ approvals: [{ record: approved, expect: 1 }], events: ["{}"] }));
+  return { call, approved };
+}
+
+/** Consumes the approval and begins the call. */
+export function consuming(
+  { call, approved }: Awaited<ReturnType<typeof approvedCall>>,
+  owner: string,
+): UnitOfWork {
+  const record = moved(approved, "consumed");
+  return unitOf({
+    begin: { ...call, owner },
+    approvals: [{ record, expect: approved.revision, order: null }],
+    events: [`{"by":"${owner}"}`],
+    outbox: [{ callId: call.callId, type: "tool.invoked" }],
+  });
 }
 
 /** The call's place as `queueing` gives it. */
