@@ -129,12 +129,13 @@ async function deny(
   return { kind: "denied", message: why ? `${MESSAGES.deniedByUser}: ${why}` : MESSAGES.deniedByUser };
 }
 
-async function edit(input: JsonValue, { question, call }: OpenQuestion, context: BatchContext) {
+async function edit(input: JsonValue, { question, digest, call }: OpenQuestion, context: BatchContext) {
   const unfit = await call.tool.preflight?.(input, context.conversationId);
   if (unfit) return unfit;
   const effects = await effectsOf(call, input, context);
   if (effects && isFailure(effects)) return effects;
-  return await context.engine.approvals.edit(question.approvalId, { by: nameOf(context), input });
+  const edited = { by: nameOf(context), input, digest };
+  return await context.engine.approvals.edit(question.approvalId, edited);
 }
 
 /** What is allowed for good is allowed in this folder, unless the person names another. */

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import type { EngineOptions } from "../admin/compose.ts";
 import { ConfiguredAuthority } from "../authorise/authority.ts";
 import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
 import { keySetOf, mintToken, TokenChecker } from "../authorise/token/index.ts";
+import { createMemoryStore } from "../memory/index.ts";
 import type { Policy, PolicyVerdict } from "../ports/authority.ts";
 import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 import { signingKey } from "../testing/samples.ts";
@@ -42,7 +44,7 @@ const token = mintToken(
   key,
 );
 
-interface Setting {
+interface Setting extends Partial<Pick<EngineOptions, "hooks" | "store">> {
   decide?: Policy["decide"];
   quorum?: number;
   withTokens?: boolean;
@@ -51,7 +53,8 @@ interface Setting {
   forever?: boolean;
 }
 
-async function context({ decide = () => ASK, quorum = 1, withTokens = false, now, forever }: Setting = {}) {
+async function context(setting: Setting = {}) {
+  const { decide = () => ASK, quorum = 1, withTokens = false, now, forever, ...options } = setting;
   const signer = hmacSigner(randomBytes(32));
   const grantIndex = new GrantIndex(signer);
   const authority = new ConfiguredAuthority({
@@ -67,9 +70,10 @@ async function context({ decide = () => ASK, quorum = 1, withTokens = false, now
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
   const clock = now && { clock: { now } };
-  const fixture = await fixtureEngine({ authority, signer, grantIndex, approvals: { quorum }, ...clock }, [
-    { id: "pay", run, conduct: { sideEffects: "external" } },
-  ]);
+  const fixture = await fixtureEngine(
+    { authority, signer, grantIndex, approvals: { quorum }, ...clock, ...options },
+    [{ id: "pay", run, conduct: { sideEffects: "external" } }],
+  );
   return { ...fixture, ran };
 }
 
@@ -97,6 +101,86 @@ describe("an approval under attack", () => {
     expect(await engine.approvals.approve(seen, { by: "ada", digest: now })).toMatchObject({
       standing: { state: "edited" },
     });
+  });
+
+  it("does not take a second change for one of arguments that its author has not seen", async () => {
+    const { call, engine, store } = await context({ quorum: 2 });
+    const id = (await call("pay", { api_key: "k-first", n: 1 })).approval?.approvalId ?? "";
+    const seen = await engine.approvals.get(id);
+    const change = { ...Object(seen?.input), n: 2 };
+    await engine.approvals.edit(id, { by: "mallory", input: { api_key: "k-second", n: 1 } });
+    for (const stale of [{}, { digest: seen?.digest ?? "" }]) {
+      const said = await engine.approvals.edit(id, { by: "ada", input: change, ...stale });
+      expect(said).toMatchObject({ code: "E3216" });
+    }
+    const { digest = "" } = (await engine.approvals.get(id)) ?? {};
+    const edited = await engine.approvals.edit(id, { by: "ada", input: change, digest });
+    expect(edited).toMatchObject({ editedBy: "ada", votes: [{ by: "ada" }] });
+    expect(await store.approvals.order(id)).toContain("k-second");
+  });
+
+  it("that expires while its call waits to begin is not used", async () => {
+    let at = Date.UTC(2026, 0, 1);
+    const slow = {
+      name: "slow",
+      before: () => {
+        at += 40 * 3_600_000;
+      },
+    };
+    const { call, engine, ran } = await context({ now: () => at, hooks: [slow] });
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    await engine.approvals.approve(id, { by: "ada" });
+    expect(await engine.resume("c1")).toMatchObject({ error: { code: "E3222" } });
+    expect(await engine.resume("c1")).toMatchObject({ error: { code: "E3215" } });
+    expect(ran).toEqual([]);
+  });
+
+  it("is used by one of two engines, also when the other's policy has stopped asking", async () => {
+    const store = createMemoryStore();
+    const one = await context({ store });
+    const other = await context({ store, decide: () => ({ ...ASK, outcome: "allow" }) });
+    const id = (await one.call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    await one.engine.approvals.approve(id, { by: "ada" });
+    const answers = await Promise.all([one.engine.resume("c1"), other.engine.resume("c1")]);
+    const statuses = answers.map((answer) => (isFailure(answer) ? answer.code : answer.status));
+    expect(statuses.toSorted()).toEqual(["pending_approval", "success"]);
+    expect([...one.ran, ...other.ran]).toEqual([{ n: 1 }]);
+  });
+
+  it("waits while its tool's version is kept apart, and does not reach another version", async () => {
+    const { call, add, engine, ran } = await context();
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    await engine.approvals.approve(id, { by: "ada" });
+    await add({
+      id: "pay",
+      version: "1.1.0",
+      run: () => ran.push("new"),
+      conduct: { sideEffects: "external" },
+    });
+    await engine.tools.quarantine("pay", "1.0.0", { by: "ada", reason: "look" });
+    expect(await engine.resume("c1")).toMatchObject({ error: { code: "E3219" } });
+    await engine.tools.release("pay", "1.0.0", { by: "ada", note: "fine" });
+    expect(await engine.resume("c1")).toMatchObject({ status: "success", version: "1.0.0" });
+    const removed =
+      (await call("pay", { n: 2 }, { callId: "c2", version: "1.0.0" })).approval?.approvalId ?? "";
+    await engine.approvals.approve(removed, { by: "ada" });
+    await engine.tools.remove("pay", "1.0.0", { force: true });
+    expect(await engine.resume("c2")).toMatchObject({ error: { code: "E3004" } });
+    expect(await engine.approvals.edit(removed, { by: "ada", input: {} })).toMatchObject({ code: "E3004" });
+    expect(ran).toEqual([{ n: 1 }]);
+  });
+
+  it("keeps a bounded part of what people say, whatever they say", async () => {
+    const { call, engine, store } = await context();
+    const words = `\ud800${"x".repeat(5_000_000)}`;
+    const ask = async () => (await call("pay", { n: 1 })).approval?.approvalId ?? "";
+    const yes = await engine.approvals.approve(await ask(), { by: "ada", comment: words });
+    const no = await engine.approvals.deny(await ask(), { by: "ada", reason: words });
+    for (const said of [yes, no, await auditOf(store)]) {
+      const text = JSON.stringify(said);
+      expect(text).toContain("\ufffdxxx");
+      expect(text.length).toBeLessThan(20_000);
+    }
   });
 
   it("is not spent, and no recorded answer given, for somebody without the token", async () => {
@@ -218,7 +302,8 @@ describe("an approval under attack", () => {
   it("is given only by somebody with a name", async () => {
     const { call, engine } = await context();
     const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
-    for (const by of ["", "  ", "\ud800", 5, {}, undefined]) {
+    const hostile = ["ada\u202e", "ada\u2066", "ada\u2028", "x".repeat(257)];
+    for (const by of ["", "  ", "\ud800", 5, {}, undefined, ...hostile]) {
       const said = await engine.approvals.approve(id, { by: by as string });
       expect(said).toMatchObject({ code: "E3226" });
     }

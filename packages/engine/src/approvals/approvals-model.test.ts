@@ -159,7 +159,7 @@ async function check({ store, runs }: World): Promise<void> {
     const [approval] = spent;
     if (!approval) continue;
     const inputHash = hash("sha256", canonicalJson(input));
-    const digest = approvalDigest({ ...approval, inputHash, caller: CALLER });
+    const digest = approvalDigest({ ...approval, ...CALLER, inputHash });
     expect(approval.digest).toBe(digest);
     expect(approval.policyVersion.split(/\W/)).toContain(policyVersion);
     expect(approval.votes).toMatchObject([{ by: "ada", digest }]);

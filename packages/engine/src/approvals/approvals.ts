@@ -1,28 +1,26 @@
-import { type Failure, failure, isFailure, isJsonObject, type JsonValue } from "@sallyport/protocol";
-import type { EventKind } from "../audit/index.ts";
-import { grantEventBody } from "../audit/index.ts";
+import { defined, type Failure, failure, isFailure, isJsonObject, type JsonValue } from "@sallyport/protocol";
+import { type EventKind, grantEventBody } from "../audit/index.ts";
 import { draftStanding, issueStanding, type StandingChoice } from "../authorise/standing-grant.ts";
 import type { EngineContext } from "../context.ts";
 import { approvalEvent } from "../journal/unit.ts";
 import { readAll } from "../pages.ts";
 import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
 import type { StandingGrant } from "../ports/grants.ts";
-import { forDecision } from "../redact/redact.ts";
 import { evaluateCall } from "./evaluate.ts";
 import { decodeOrder, type WaitingOrder } from "./order.ts";
 import {
   type ApprovalChange,
-  approvalDigest,
   approve,
   deny,
-  type EditedQuestion,
   edit,
   isUnspent,
   onNewest,
+  type QuestionContent,
   standingAt,
   unknownApproval,
+  wordsOf,
 } from "./record.ts";
-import { summarise } from "./summary.ts";
+import { contentOf } from "./stage.ts";
 import { closeWithApproval, expireQuestion } from "./suspended.ts";
 
 /** What a person says to a question. */
@@ -58,58 +56,49 @@ export class Approvals {
    */
   async approve(
     approvalId: string,
-    { by, comment, always, digest }: PersonDecision & { always?: AlwaysAllow; digest?: string },
+    { by, comment: given, always, digest }: PersonDecision & { always?: AlwaysAllow; digest?: string },
   ): Promise<ApprovalRecord | Failure> {
-    const grant = always && (await this.#standingGrant(approvalId, { ...always, by }));
-    if (grant && isFailure(grant)) return grant;
-    const change = (record: ApprovalRecord, at: number) =>
-      wasSeen(record, digest) ? approve(record, { by, at, comment }) : changedSinceSeen(record);
-    return await this.#change(approvalId, { by, note: comment, change, grant });
+    const comment = given === undefined ? undefined : wordsOf(given);
+    return await this.#answer(approvalId, { by, digest, note: comment }, async (record) => {
+      const grant = always && (await this.#standingGrant(record, { ...always, by }));
+      if (grant && isFailure(grant)) return grant;
+      return { change: (at) => approve(record, { by, at, comment }), ...(grant && { grant }) };
+    });
   }
 
   /** A no: the call that waits is denied at once, with the person's reason. */
   async deny(
     approvalId: string,
-    { by, reason }: { by: string; reason: string },
+    { by, reason: given }: { by: string; reason: string },
   ): Promise<ApprovalRecord | Failure> {
     const { store, clock } = this.#context;
+    const reason = wordsOf(given);
     const details = { approvalId, by, reason };
     const error = failure("E3214", { message: `${by} denied it: ${reason}`, details });
-    const closing = { kind: "APPROVAL_DENIED", states: ["DENIED"], error, by } as const;
-    return await onNewest(approvalId, store.approvals, async (record) => {
-      const after = deny(record, { by, at: clock.now(), reason });
+    return await onNewest(approvalId, store.approvals, async (before) => {
+      const after = deny(before, { by, at: clock.now(), reason });
       if (isFailure(after)) return after;
-      return (await closeWithApproval(record, after, closing, this.#context)) && after;
+      return (await closeWithApproval({ before, after, error }, this.#context)) && after;
     });
   }
 
   /**
    * A yes to other arguments, which are validated and authorised like any others first. What is left as it was shown,
-   * redacted, means what it was.
+   * redacted, means what it was; so `digest` has to be given once somebody else has changed the arguments.
    */
   async edit(
     approvalId: string,
-    { by, input }: { by: string; input: JsonValue },
+    { by, input, digest }: { by: string; input: JsonValue; digest?: string },
   ): Promise<ApprovalRecord | Failure> {
-    const record = await this.get(approvalId);
-    if (!record) return unknownApproval(approvalId);
-    const text = await this.#context.store.approvals.order(approvalId);
-    if (text === undefined) {
-      return failure("E3222", { message: `Approval ${approvalId} is ${record.standing.state}.` });
-    }
-    const order = decodeOrder(text);
-    if (order.held) return shownEffects(approvalId);
-    const edited: WaitingOrder = {
-      ...order,
-      input: unredacted(input, { real: order.input, shown: record.input }),
-    };
-    const question = await this.#evaluate(record, edited);
-    if (isFailure(question)) return question;
-    return await this.#change(approvalId, {
-      by,
-      note: "the arguments were changed",
-      change: (latest, at) => edit(latest, { ...question, by, at }),
-      order: JSON.stringify(edited),
+    const note = "the arguments were changed";
+    return await this.#answer(approvalId, { by, digest, note }, async (record) => {
+      const kept = await this.#orderOf(record);
+      if (isFailure(kept)) return kept;
+      if (kept.held) return shownEffects(approvalId);
+      const order = { ...kept, input: unredacted(input, { real: kept.input, shown: record.input }) };
+      const content = await this.#evaluate(record, order);
+      if (isFailure(content)) return content;
+      return { change: (at) => edit(record, { by, at, content }), order: JSON.stringify(order) };
     });
   }
 
@@ -130,42 +119,42 @@ export class Approvals {
     return { ...record, standing: standingAt(record, this.#context.clock.now()) };
   }
 
-  /** The question about the call with other arguments. */
-  async #evaluate(
-    record: ApprovalRecord,
-    { attempts: _made, startedAt: _first, verified, held: _shown, ...request }: WaitingOrder,
-  ): Promise<EditedQuestion | Failure> {
+  /** What is asked about the call with other arguments. */
+  async #evaluate(record: ApprovalRecord, order: WaitingOrder): Promise<QuestionContent | Failure> {
+    const { attempts: _made, startedAt: _first, verified, held: _none, ...request } = order;
     const { callId, approvalId } = record;
     const waits = { for: "approval" as const, approvalId, verified };
     const authorised = await evaluateCall({ request, callId, waits }, this.#context);
-    if (isFailure(authorised)) return authorised;
-    const { tool, progress, decision, life } = authorised;
-    const summary = summarise(tool, life.input);
-    if (typeof summary !== "string") return summary;
-    const { inputHash } = progress;
-    const { manifestHash } = tool.record;
-    const { policyVersion } = decision;
-    const call = { inputHash, manifestHash, policyVersion };
-    const digest = approvalDigest({ ...record, ...call, caller: request.caller });
-    return { ...call, digest, summary, input: forDecision.redact(life.input) };
+    return isFailure(authorised) ? authorised : contentOf(authorised);
   }
 
-  /** Makes a change on the newest revision, again when somebody else was faster. */
-  async #change(
+  /** The call as it is kept to be run, in full. Nothing is kept of one that is settled. */
+  async #orderOf({ approvalId, standing }: ApprovalRecord): Promise<WaitingOrder | Failure> {
+    const text = await this.#context.store.approvals.order(approvalId);
+    if (text !== undefined) return decodeOrder(text);
+    return failure("E3222", { message: `Approval ${approvalId} is ${standing.state}.` });
+  }
+
+  /** Puts an answer on record that the newest revision was asked for; again when somebody else was faster. */
+  async #answer(
     approvalId: string,
-    { by, note, change, order, grant }: Change,
+    { by, note, digest }: { by: string; note: string | undefined; digest: string | undefined },
+    answer: (record: ApprovalRecord) => Promise<Answered | Failure>,
   ): Promise<ApprovalRecord | Failure> {
     const { store, clock, bus, grantIndex } = this.#context;
     return await onNewest(approvalId, store.approvals, async (before) => {
       const call = await store.calls.get(before.callId);
       if (!call) return unknownApproval(approvalId);
+      const answered = await answer(before);
+      if (isFailure(answered)) return answered;
+      const { change, order, grant } = answered;
       const at = clock.now();
-      const after = change(before, at);
+      const after = wasSeen(before, digest) ? change(at) : changedSinceSeen(before);
       if (isFailure(after)) return after;
       const event = approvalEvent(kindOf(after), after, { call, by, at, note });
       const result = await store.commit({
         tenant: before.tenant,
-        approvals: [{ record: after, expect: before.revision, ...(order !== undefined && { order }) }],
+        approvals: [{ record: after, expect: before.revision, ...defined({ order }) }],
         ...(grant && { grants: [{ record: grant.record }] }),
         events: grant ? [event, grant.event] : [event],
         outbox: [],
@@ -181,10 +170,8 @@ export class Approvals {
   }
 
   /** Makes a grant of a person's "always". Refused where no grant could answer: only a policy's question can be. */
-  async #standingGrant(approvalId: string, choice: StandingChoice): Promise<SignedGrant | Failure> {
-    const { signer, clock, ids, store } = this.#context;
-    const approval = await this.get(approvalId);
-    if (!approval) return unknownApproval(approvalId);
+  async #standingGrant(approval: ApprovalRecord, choice: StandingChoice): Promise<SignedGrant | Failure> {
+    const { signer, clock, ids } = this.#context;
     if (!signer) return failure("E3227", { message: "There is no key to sign a grant with." });
     const reason = mustBeAskedEachTime(approval);
     if (reason !== undefined) {
@@ -193,9 +180,8 @@ export class Approvals {
         advice: "Approve this one call, without always.",
       });
     }
-    const order = await store.approvals.order(approvalId);
-    if (order === undefined) return failure("E3222", { message: `Approval ${approvalId} is settled.` });
-    const draft = draftStanding(approval, decodeOrder(order).input, choice);
+    const order = await this.#orderOf(approval);
+    const draft = isFailure(order) ? order : draftStanding(approval, order.input, choice);
     if (isFailure(draft)) return draft;
     const now = clock.now();
     const record = issueStanding(draft, { now, ids, signer });
@@ -210,13 +196,12 @@ interface SignedGrant {
   event: string;
 }
 
-interface Change {
-  by: string;
-  note: string | undefined;
-  change(record: ApprovalRecord, at: number): ApprovalChange;
+/** What an answer changes. */
+interface Answered {
+  change(at: number): ApprovalChange;
   /** Replaces the kept order. */
   order?: string;
-  grant?: SignedGrant | undefined;
+  grant?: SignedGrant;
 }
 
 /** Why one person cannot allow such calls for good; undefined when they can. */
@@ -241,7 +226,7 @@ function shownEffects(approvalId: string): Failure {
 function changedSinceSeen({ approvalId, editedBy, digest }: ApprovalRecord): Failure {
   return failure("E3216", {
     message: `The arguments of ${approvalId} were changed${editedBy === undefined ? "" : ` by ${editedBy}`} since.`,
-    advice: `Look at it again (\`sallyport approvals show ${approvalId}\`), then approve with its digest.`,
+    advice: `Look at it again (\`sallyport approvals show ${approvalId}\`), then answer with its digest.`,
     details: { approvalId, digest },
   });
 }

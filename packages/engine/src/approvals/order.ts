@@ -18,26 +18,25 @@ export interface PreviewedRun {
 }
 
 /** What is kept of a request. Of its token only what it said is kept, in the order. */
-type KeptRequest = Pick<
-  CallRequest,
-  | "tool"
-  | "caller"
-  | "priority"
-  | "limits"
-  | "permissions"
-  | "requireApproval"
-  | "dryRun"
-  | "preview"
-  | "onApproval"
-  | "asyncMode"
-  | "unattended"
-  | "callbackUrl"
-  | "trace"
-  | "idempotencyKey"
->;
+const KEPT = [
+  "tool",
+  "caller",
+  "priority",
+  "limits",
+  "permissions",
+  "requireApproval",
+  "dryRun",
+  "preview",
+  "onApproval",
+  "asyncMode",
+  "unattended",
+  "callbackUrl",
+  "trace",
+  "idempotencyKey",
+] as const satisfies (keyof CallRequest)[];
 
 /** A call that is queued or waits for a person, with everything it takes to run it later. Kept only while it may run. */
-export interface WaitingOrder extends KeptRequest {
+export interface WaitingOrder extends Pick<CallRequest, (typeof KEPT)[number]> {
   version: string;
   operation: string;
   input: JsonValue;
@@ -49,7 +48,6 @@ export interface WaitingOrder extends KeptRequest {
   startedAt: number;
 }
 
-/** What of an attempt goes into its order. */
 interface Suspending {
   request: CallRequest;
   waits: { verified?: TokenClaims | undefined } | undefined;
@@ -71,32 +69,19 @@ export function encodeOrder(
   { request, waits }: Suspending,
   { progress: { startedAt, decision, held }, tool, input, attempts }: Known,
 ): string {
-  const { caller, priority, limits, permissions, onApproval, callbackUrl, trace, idempotencyKey } = request;
-  const { requireApproval, dryRun, preview, asyncMode, unattended } = request;
   // Members that are undefined are left out of the text.
   return JSON.stringify({
+    ...Object.fromEntries(KEPT.map((name) => [name, request[name]])),
     tool: tool.manifest.id,
     version: tool.manifest.version,
     operation: tool.operationName,
     input,
-    caller,
-    priority,
-    limits,
-    permissions,
-    onApproval,
-    callbackUrl,
-    trace,
-    idempotencyKey,
     verified: decision?.token ?? waits?.verified,
     held,
-    requireApproval: requireApproval || undefined,
-    dryRun: dryRun || undefined,
-    preview: preview || undefined,
-    asyncMode: asyncMode || undefined,
-    unattended: unattended || asyncMode || undefined,
+    unattended: request.unattended || request.asyncMode || undefined,
     attempts,
     startedAt,
-  } satisfies { [Key in keyof WaitingOrder]: WaitingOrder[Key] | undefined });
+  });
 }
 
 export function decodeOrder(text: string): WaitingOrder {

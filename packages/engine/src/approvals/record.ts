@@ -1,13 +1,5 @@
 import { hash } from "node:crypto";
-import {
-  type Caller,
-  canonicalJson,
-  defined,
-  type Failure,
-  failure,
-  type JsonValue,
-  type Risk,
-} from "@sallyport/protocol";
+import { canonicalJson, defined, type Failure, failure, type JsonValue } from "@sallyport/protocol";
 import { matchesAny } from "../match/patterns.ts";
 import type {
   ApprovalCause,
@@ -18,6 +10,7 @@ import type {
   ApprovalState,
 } from "../ports/approvals.ts";
 import type { Decision } from "../ports/authority.ts";
+import type { CallIdentity } from "../ports/calls.ts";
 
 /*
  * The approval record: how a question is put, who may answer it, and every change it can go through, as pure functions
@@ -47,36 +40,32 @@ export const DEFAULT_LEVELS: readonly ApprovalLevel[] = [
 export const DEFAULT_RULES: ApprovalRules = { levels: DEFAULT_LEVELS, quorum: 1, leaseMs: 60_000 };
 
 /** Everything an approval is an approval of. */
-export interface Approved {
-  tool: string;
-  version: string;
-  operation: string;
-  /** Digest of the canonical arguments. */
-  inputHash: string;
-  manifestHash: string;
-  policyVersion: string;
-  caller: Caller;
-  /** Digest of the changes that were shown, when the call was previewed. */
-  shown?: string | undefined;
-}
+export type Approved = Omit<CallIdentity, "callId"> &
+  Pick<ApprovalRecord, "inputHash" | "manifestHash" | "policyVersion"> & {
+    /** Digest of the changes that were shown, when the call was previewed. */
+    shown?: string | undefined;
+  };
 
 /** Identifies exactly this call: other arguments, another manifest, policy or caller give another digest. */
-export function approvalDigest({ caller, shown, ...approved }: Approved): string {
-  const { tool, version, operation, inputHash, manifestHash, policyVersion } = approved;
-  const { tenant, agent, user = null, session = null } = caller;
+export function approvalDigest(approved: Approved): string {
+  const { tool, version, operation, inputHash, manifestHash, policyVersion, shown } = approved;
+  const { tenant, agent, user = null, session = null } = approved;
   const call = { tool, version, operation, inputHash, manifestHash, policyVersion };
   return hash("sha256", canonicalJson({ ...call, tenant, agent, user, session, ...defined({ shown }) }));
 }
 
-export interface Question extends Approved {
+/** What a person is told of the call itself, and the digest of it. */
+export type QuestionContent = CallIdentity &
+  Pick<
+    ApprovalRecord,
+    "inputHash" | "manifestHash" | "policyVersion" | "digest" | "summary" | "risk" | "input"
+  >;
+
+interface Question {
   approvalId: string;
-  callId: string;
+  content: QuestionContent;
   because: ApprovalCause;
-  decision: Decision;
-  risk: Risk;
-  summary: string;
-  /** Redacted. */
-  input: JsonValue;
+  decision: Pick<Decision, "reason" | "rules" | "tier">;
   /** What the call would change, redacted. */
   effects?: JsonValue | undefined;
   /** Which question about this call it is, from 1. */
@@ -91,16 +80,15 @@ const REASON: Partial<Record<ApprovalCause, string>> = {
 
 /** Puts a question to the people of the first level. */
 export function ask(question: Question, { levels, quorum }: ApprovalRules): ApprovalRecord {
-  const { caller, decision, at, shown: _inDigest, effects, ...asked } = question;
-  const { tenant, agent, user, session } = caller;
-  const tier = question.because === "policy" ? decision.tier : undefined;
+  const { approvalId, content, because, decision, effects, round, at } = question;
+  const tier = because === "policy" ? decision.tier : undefined;
   return {
-    ...asked,
-    tenant,
-    agent,
-    ...defined({ user, session, tier, effects }),
-    digest: approvalDigest(question),
-    reason: REASON[question.because] ?? decision.reason,
+    approvalId,
+    ...content,
+    because,
+    round,
+    ...defined({ tier, effects }),
+    reason: REASON[because] ?? decision.reason,
     rules: decision.rules,
     levels: [...levels],
     quorum,
@@ -144,27 +132,40 @@ function personOf(name: string): string {
   return seen.toLowerCase().toUpperCase().toLowerCase().normalize("NFKC").replace(UNSEEN, "");
 }
 
-/** Whether a text can be a person's name: something of it can be seen, nothing moves a cursor or has no agreed form. */
+/** Characters no name has: they move a cursor, turn the direction of writing, or have no agreed form. */
+const NOT_OF_A_NAME = /[\p{Cc}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+const MAX_NAME_CHARS = 256;
+
+/** Whether a text can be a person's name: it is no longer than a name is, and something of it can be seen. */
 function isName(name: unknown): name is string {
   return (
     typeof name === "string" &&
+    name.length <= MAX_NAME_CHARS &&
     name.isWellFormed() &&
-    !/[\p{Cc}\p{Co}\p{Cn}]/u.test(name) &&
+    !NOT_OF_A_NAME.test(name) &&
     personOf(name) !== ""
   );
 }
 
-/** Why somebody may not answer. Escalation adds people and removes nobody. An agent never answers for its own call. */
-function mayNotAnswer(record: ApprovalRecord, by: string, now: number): Failure | undefined {
+const MAX_WORDS_CHARS = 2_000;
+
+/** What a person says beside yes or no, as it is kept: cut where it is longer than anybody reads. */
+export function wordsOf(text: string): string {
+  return String(text).slice(0, MAX_WORDS_CHARS).toWellFormed();
+}
+
+/** Why nobody may answer any more, or not this person. Escalation adds people. An agent never answers for itself. */
+function mayNotAnswer(record: ApprovalRecord, { by, at }: Answer): Failure | undefined {
+  const standing = standingAt(record, at);
+  if (standing.state !== "pending") return settledAlready(record, standing);
   if (!isName(by)) {
-    const message =
-      "An answer needs the name of the person who gives it: visible text without control characters.";
+    const message = `An answer needs the name of the person who gives it: visible text of at most ${MAX_NAME_CHARS} characters, without control characters.`;
     return failure("E3226", { message });
   }
   if (personOf(by) === personOf(record.agent)) {
     return failure("E3226", { message: `${by} made this call and cannot answer for it.` });
   }
-  const present = levelAt(record, now);
+  const present = levelAt(record, at);
   const approvers = record.levels.flatMap(({ level, approvers }) => (level <= present ? approvers : []));
   if (matchesAny(approvers, by)) return undefined;
   return failure("E3226", {
@@ -208,17 +209,18 @@ export function approve(
   record: ApprovalRecord,
   { by, at, comment }: Answer & { comment?: string | undefined },
 ): ApprovalChange {
-  const refused = mustBePending(record, at) ?? mayNotAnswer(record, by, at);
+  const refused = mayNotAnswer(record, { by, at });
   if (refused) return refused;
+  const { digest, quorum } = record;
   if (record.votes.some((vote) => personOf(vote.by) === personOf(by))) {
     return failure("E3222", {
-      message: `${by} has approved ${record.approvalId} already; ${record.quorum} different people have to.`,
+      message: `${by} has approved ${record.approvalId} already; ${quorum} different people have to.`,
     });
   }
-  const vote = { by, at, level: levelAt(record, at), digest: record.digest, ...(comment && { comment }) };
+  const vote = { by, at, level: levelAt(record, at), digest, ...(comment && { comment }) };
   const votes = [...record.votes, vote];
-  const standing = enough(record, votes) ? yes(record, at) : record.standing;
-  return next(record, { votes, standing });
+  const people = new Set(votes.filter((one) => one.digest === digest).map((one) => personOf(one.by)));
+  return next(record, { votes, standing: people.size >= quorum ? yes(record, at) : record.standing });
 }
 
 /** A no, by one person; nobody overrules it. */
@@ -226,26 +228,15 @@ export function deny(
   record: ApprovalRecord,
   { by, at, reason }: Answer & { reason: string },
 ): ApprovalChange {
-  const refused = mustBePending(record, at) ?? mayNotAnswer(record, by, at);
-  return refused ?? next(record, { standing: { state: "denied", at, by, reason } });
+  return mayNotAnswer(record, { by, at }) ?? next(record, { standing: { state: "denied", at, by, reason } });
 }
-
-/** What a change of the arguments changes in the record; the input is redacted. */
-export type EditedQuestion = Pick<
-  ApprovalRecord,
-  "digest" | "inputHash" | "policyVersion" | "manifestHash" | "summary" | "input"
->;
 
 /** A yes to other arguments. Earlier votes were about the old ones and do not count. */
 export function edit(
   record: ApprovalRecord,
-  { by, at, ...changed }: Answer & EditedQuestion,
+  { by, at, content }: Answer & { content: QuestionContent },
 ): ApprovalChange {
-  const refused = mustBePending(record, at) ?? mayNotAnswer(record, by, at);
-  if (refused) return refused;
-  const votes = [{ by, at, level: levelAt(record, at), digest: changed.digest }];
-  const edited = { ...record, ...changed, editedBy: by };
-  return next(edited, { votes, standing: enough(edited, votes) ? yes(edited, at) : record.standing });
+  return approve({ ...record, ...content, editedBy: by, votes: [] }, { by, at });
 }
 
 /** Holds it for one executor that is about to run exactly what was approved. */
@@ -255,18 +246,23 @@ export function reserve(
 ): ApprovalChange {
   const standing = standingAt(record, at);
   if (!isUnspent(standing)) return settledAlready(record, standing);
-  if (digest !== record.digest) return changedSince(record);
+  if (digest !== record.digest) {
+    const { approvalId } = record;
+    const message = `Approval ${approvalId} is for other arguments, another tool version, policy or caller than this call has now.`;
+    return failure("E3216", { message, details: { approvalId } });
+  }
   return next(record, { standing: { state: "reserved", owner, until: at + leaseMs } });
 }
 
-/** Spends it, in the same unit of work as the intent to run. */
+/** Spends it, in the same unit of work as the intent to run. A reservation that outlived its lease may have expired. */
 export function consume(
   record: ApprovalRecord,
   { owner, at }: { owner: string; at: number },
 ): ApprovalChange {
   const { standing } = record;
-  if (standing.state !== "reserved" || standing.owner !== owner) return settledAlready(record, standing);
-  return next(record, { standing: { state: "consumed", at } });
+  const present = standingAt(record, at);
+  const isOurs = standing.state === "reserved" && standing.owner === owner && !isFinal(present.state);
+  return isOurs ? next(record, { standing: { state: "consumed", at } }) : settledAlready(record, present);
 }
 
 /** Gives a reservation back: nothing has run by it. */
@@ -275,20 +271,16 @@ export function release(record: ApprovalRecord, at: number): ApprovalRecord {
   return next(record, { standing: yes(record, at) });
 }
 
-/** The caller no longer wants the call. */
-export function withdraw(
+/**
+ * Ends it unused. `withdrawn`: the caller no longer wants the call. `void`: the call differs from what was approved, or
+ * must not run any more.
+ */
+export function end(
   record: ApprovalRecord,
-  { at, reason }: { at: number; reason: string },
+  standing: Extract<ApprovalStanding, { state: "withdrawn" | "void" }>,
 ): ApprovalChange {
-  return end(record, { state: "withdrawn", at, reason });
-}
-
-/** The call differs from what was approved, or must not run any more. */
-export function voided(
-  record: ApprovalRecord,
-  { at, reason }: { at: number; reason: string },
-): ApprovalChange {
-  return end(record, { state: "void", at, reason });
+  const present = standingAt(record, standing.at);
+  return isFinal(present.state) ? settledAlready(record, present) : next(record, { standing });
 }
 
 /** Puts on record that nobody answered in time, or that a yes was not used in time. */
@@ -320,23 +312,6 @@ export function unknownApproval(approvalId: string): Failure {
   return failure("E3221", { message: `There is no approval ${approvalId}.` });
 }
 
-function end(record: ApprovalRecord, standing: ApprovalStanding & { at: number }): ApprovalChange {
-  const present = standingAt(record, standing.at);
-  return isFinal(present.state) ? settledAlready(record, present) : next(record, { standing });
-}
-
-function changedSince({ approvalId }: ApprovalRecord): Failure {
-  return failure("E3216", {
-    message: `Approval ${approvalId} is for other arguments, another tool version, policy or caller than this call has now.`,
-    details: { approvalId },
-  });
-}
-
-function mustBePending(record: ApprovalRecord, now: number): Failure | undefined {
-  const standing = standingAt(record, now);
-  return standing.state === "pending" ? undefined : settledAlready(record, standing);
-}
-
 function settledAlready({ approvalId, callId }: ApprovalRecord, standing: ApprovalStanding): Failure {
   const { state } = standing;
   return failure("E3222", {
@@ -344,10 +319,6 @@ function settledAlready({ approvalId, callId }: ApprovalRecord, standing: Approv
     details: { approvalId, state },
     ...(isUnspent(standing) && { advice: `Run the call by it: \`sallyport calls resume ${callId}\`.` }),
   });
-}
-
-function enough({ quorum, digest }: ApprovalRecord, votes: ApprovalRecord["votes"]): boolean {
-  return new Set(votes.filter((vote) => vote.digest === digest).map(({ by }) => personOf(by))).size >= quorum;
 }
 
 function yes({ editedBy }: ApprovalRecord, at: number): ApprovalStanding {

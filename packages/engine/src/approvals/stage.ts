@@ -1,4 +1,4 @@
-import { type Failure, failure, isFailure, type JsonValue } from "@sallyport/protocol";
+import { defined, type Failure, failure, isFailure, type JsonValue } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import { conflictFailure } from "../journal/conflicts.ts";
 import { intentOf } from "../journal/unit.ts";
@@ -10,7 +10,17 @@ import type { Conflict, UnitOfWork } from "../ports/store.ts";
 import { forDecision } from "../redact/redact.ts";
 import { encodeOrder } from "./order.ts";
 import { discardPreview, previewEffects } from "./preview.ts";
-import { approvalDigest, ask, isFinal, isUnspent, onNewest, reserve, standingAt, voided } from "./record.ts";
+import {
+  approvalDigest,
+  ask,
+  end,
+  isFinal,
+  isUnspent,
+  onNewest,
+  type QuestionContent,
+  reserve,
+  standingAt,
+} from "./record.ts";
 import { summarise } from "./summary.ts";
 
 type Next = Allowed | ApprovalPending | Ending;
@@ -23,8 +33,8 @@ export function approve(at: Authorised, context: EngineContext): Next | Promise<
   const { waits } = attempt;
   if (waits?.for === "approval") return useApproval(at, { approvalId: waits.approvalId, because }, context);
   if (!because) return allow(at);
-  if (waits) return deny(at, neededTooLate(at, because));
-  if (attempt.request.onApproval === "deny") return deny(at, nobodyToAsk(at, because));
+  if (waits) return deny(at, unasked(at, because, "neededTooLate"));
+  if (attempt.request.onApproval === "deny") return deny(at, unasked(at, because, "nobodyToAsk"));
   return askFirst(at, because, context);
 }
 
@@ -32,11 +42,7 @@ export function approve(at: Authorised, context: EngineContext): Next | Promise<
 const VERIFIED_LEVEL = 8;
 
 /** Why a person has to be asked about the call; undefined when nobody has to be. */
-export function approvalCause({
-  attempt,
-  tool,
-  decision,
-}: Pick<Authorised, "attempt" | "tool" | "decision">): ApprovalCause | undefined {
+export function approvalCause({ attempt, tool, decision }: Authorised): ApprovalCause | undefined {
   if (tool.traits.requiresApproval || tool.manifest.securityLevel >= VERIFIED_LEVEL) return "tool";
   if (decision.outcome === "ask") return "policy";
   return attempt.request.requireApproval ? "caller" : undefined;
@@ -61,25 +67,26 @@ async function useApproval(
 ): Promise<Next> {
   const next = await onNewest(approvalId, context.store.approvals, async (record) => {
     const at = { ...given, progress: { ...given.progress, question: record } };
-    const pending = () => new ApprovalPending(record, at.progress);
     const standing = standingAt(record, context.clock.now());
-    if (isFinal(standing.state)) return pending();
+    // Settled, or about to be used by another executor.
+    if (isFinal(standing.state) || standing.state === "reserved")
+      return new ApprovalPending(record, at.progress);
     const isForThisCall = digestOf(at) === record.digest;
-    if (!because && !(isUnspent(standing) && isForThisCall)) return await allowAnew(at, record, context);
-    if (standing.state === "reserved") return pending();
-    if (!isForThisCall) {
-      const request = { because: because ?? record.because, replaces: record };
-      const asked = await requestApproval(at, request, context);
-      return asked instanceof Stop ? asked : undefined;
-    }
-    return standing.state === "pending" ? pending() : await spend(at, record, context);
+    if (isForThisCall && isUnspent(standing)) return await spend(at, record, context);
+    if (!because) return allowAnew(at, record, context);
+    if (isForThisCall) return new ApprovalPending(record, at.progress);
+    const asked = await requestApproval(at, { because, replaces: record }, context);
+    return asked instanceof Stop ? asked : undefined;
   });
   return isFailure(next) ? deny(given, next) : next;
 }
 
-/** Nobody has to be asked any more: the call runs as it is now, and what was previewed under the question is dropped. */
-async function allowAnew(at: Authorised, record: ApprovalRecord, context: EngineContext): Promise<Allowed> {
-  await discardPreview(record, context);
+/** Nobody has to be asked any more: the call runs as it is now. What was previewed goes once the intent is on record. */
+function allowAnew(at: Authorised, record: ApprovalRecord, context: EngineContext): Allowed {
+  const { attempt } = at;
+  attempt.onExit(() => {
+    if (attempt.journaled) void discardPreview(record, context);
+  });
   return allow({ ...at, progress: { ...at.progress, held: undefined } });
 }
 
@@ -102,7 +109,7 @@ async function spend(
 interface Request {
   because: ApprovalCause;
   /** The question whose answer is void: the call is not what it was about any more. */
-  replaces?: ApprovalRecord;
+  replaces?: ApprovalRecord | undefined;
 }
 
 /** Previews the call where that is due, then asks. A conflict says why the question could not be put on record. */
@@ -117,107 +124,69 @@ async function requestApproval(
   const preview = await previewEffects(unseen, { round }, context);
   const at = { ...unseen, progress: preview.progress };
   if (preview.error) return abortBeforeStart(at, preview.error);
-  const question = questionOf(at, { because, round, effects: preview.effects }, context);
-  const stop = isFailure(question)
-    ? deny(at, question)
-    : await putOnRecord(at, { question, replaces }, context);
-  const isAsked = stop instanceof ApprovalPending;
-  const outdated = isAsked ? replaces : { callId: at.attempt.callId, round };
+  const stop = await putOnRecord(at, { because, replaces, round, effects: preview.effects }, context);
+  const outdated = stop instanceof ApprovalPending ? replaces : { callId: at.attempt.callId, round };
   if (outdated) await discardPreview(outdated, context);
   return stop;
 }
 
-/** Everything an approval of this call, as it is now, would be an approval of. */
-function approvedBy({ attempt, progress, tool, decision }: Authorised) {
-  return {
-    tool: tool.manifest.id,
-    version: tool.manifest.version,
-    operation: tool.operationName,
-    inputHash: progress.inputHash,
-    manifestHash: tool.record.manifestHash,
-    policyVersion: decision.policyVersion,
-    caller: attempt.request.caller,
-    shown: progress.held?.digest,
-  };
+/** What an approval of the call as it is now would be an approval of, besides the changes that were shown. */
+function approvedBy({ progress, tool, decision }: Authorised) {
+  const { call, inputHash } = progress;
+  const { manifestHash } = tool.record;
+  return { ...call, inputHash, manifestHash, policyVersion: decision.policyVersion };
 }
 
 function digestOf(at: Authorised): string {
-  return approvalDigest(approvedBy(at));
+  return approvalDigest({ ...approvedBy(at), shown: at.progress.held?.digest });
 }
 
-function questionOf(
-  at: Authorised,
-  { because, round, effects }: { because: ApprovalCause; round: number; effects: JsonValue | undefined },
-  { ids, clock, approvals: rules }: EngineContext,
-): ApprovalRecord | Failure {
-  const { attempt, tool, decision, life } = at;
+/** What a question says of the call as it is now; why nobody can be asked, when it cannot be described. */
+export function contentOf(at: Authorised): QuestionContent | Failure {
+  const { tool, life } = at;
   const summary = summarise(tool, life.input);
   if (typeof summary !== "string") return summary;
-  return ask(
-    {
-      ...approvedBy(at),
-      approvalId: ids.next(),
-      callId: attempt.callId,
-      because,
-      round,
-      decision,
-      risk: tool.traits.risk,
-      summary,
-      input: forDecision.redact(life.input),
-      effects,
-      at: clock.now(),
-    },
-    rules,
-  );
-}
-
-interface Asking {
-  question: ApprovalRecord;
-  replaces: ApprovalRecord | undefined;
-}
-
-async function putOnRecord(
-  at: Authorised,
-  { question, replaces }: Asking,
-  context: EngineContext,
-): Promise<ApprovalPending | Conflict> {
-  const { attempt } = at;
-  const { approvalId, digest, standing } = question;
-  const unit = questionUnit(at, { question, replaces }, context);
-  if (!unit) return { kind: "approval", approvalId };
-  const progress = {
-    ...at.progress,
-    approval: { approvalId, by: [], digest },
-    ...(replaces && { question }),
-  };
-  const events = attempt.log.bodies({ kind: "APPROVAL_REQUESTED", at: context.clock.now(), progress });
-  const result = await context.store.commit({ ...unit, tenant: attempt.call.tenant, events, outbox: [] });
-  if (!result.ok) return result.conflict;
-  attempt.log.stored(events.length);
-  context.bus.publish("approvals:updates", { approvalId, state: standing.state });
-  return new ApprovalPending(question, progress);
+  const input = forDecision.redact(life.input);
+  return { ...approvedBy(at), digest: digestOf(at), summary, risk: tool.traits.risk, input };
 }
 
 /**
- * The first question opens the call in the journal, as waiting; a later one takes the place of the one it voids.
- * Undefined when that one is settled by now.
+ * The first question opens the call in the journal, as waiting; a later one takes the place of the one it voids, unless
+ * that one is settled by now.
  */
-function questionUnit(
-  { attempt, progress, tool, life }: Authorised,
-  { question, replaces }: Asking,
+async function putOnRecord(
+  at: Authorised,
+  { replaces, ...asking }: Request & { round: number; effects: JsonValue | undefined },
   context: EngineContext,
-): Pick<UnitOfWork, "open" | "approvals"> | undefined {
-  const order = encodeOrder(attempt, { progress, tool, input: life.input, attempts: progress.number - 1 });
+): Promise<ApprovalPending | Ending | Conflict> {
+  const { attempt, tool, decision, life } = at;
+  const { clock, ids, store, bus } = context;
+  const content = contentOf(at);
+  if (isFailure(content)) return deny(at, content);
+  const now = clock.now();
+  const question = ask({ approvalId: ids.next(), content, decision, ...asking, at: now }, context.approvals);
+  const { approvalId, digest } = question;
+  const attempts = at.progress.number - 1;
+  const order = encodeOrder(attempt, { progress: at.progress, tool, input: life.input, attempts });
   const asked = { record: question, order };
-  if (!replaces) {
+  const approval = { approvalId, by: [], digest };
+  const progress = { ...at.progress, approval, ...(replaces && { question }) };
+  const events = attempt.log.bodies({ kind: "APPROVAL_REQUESTED", at: now, progress });
+  const unit: UnitOfWork = { tenant: attempt.call.tenant, approvals: [asked], events, outbox: [] };
+  if (replaces) {
+    const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
+    const past = end(replaces, { state: "void", at: now, reason });
+    if (isFailure(past)) return { kind: "approval", approvalId };
+    unit.approvals = [{ record: past, expect: replaces.revision, order: null }, asked];
+  } else {
     const { idempotencyKey } = attempt.request;
-    const key = idempotencyKey !== undefined && { idempotencyKey };
-    return { open: { ...intentOf(attempt, tool, context), ...key, phase: "waiting" }, approvals: [asked] };
+    unit.open = { ...intentOf(attempt, tool, context), ...defined({ idempotencyKey }), phase: "waiting" };
   }
-  const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
-  const past = voided(replaces, { at: context.clock.now(), reason });
-  if (isFailure(past)) return undefined;
-  return { approvals: [{ record: past, expect: replaces.revision, order: null }, asked] };
+  const result = await store.commit(unit);
+  if (!result.ok) return result.conflict;
+  attempt.log.stored(events.length);
+  bus.publish("approvals:updates", { approvalId, state: question.standing.state });
+  return new ApprovalPending(question, progress);
 }
 
 const BECAUSE: Record<ApprovalCause, string> = {
@@ -226,23 +195,18 @@ const BECAUSE: Record<ApprovalCause, string> = {
   caller: "the caller asked for it",
 };
 
-/** It was accepted when nobody had to be asked. */
-function neededTooLate(at: Authorised, because: ApprovalCause): Failure {
-  const { tool, operation } = at.request;
-  const message = `While ${tool} ${operation} waited for room, it came to need approval (${BECAUSE[because]}).`;
-  return approvalNeeded(at, because, { message, advice: "Make the call again; then a person is asked." });
-}
-
-function nobodyToAsk(at: Authorised, because: ApprovalCause): Failure {
-  const { tool, operation } = at.request;
-  const message = `${tool} ${operation} needs approval (${BECAUSE[because]}) and nobody is to be asked.`;
-  return approvalNeeded(at, because, { message });
-}
-
-function approvalNeeded(
-  { decision: { rules, policyVersion } }: Authorised,
+/** Approval is needed and nobody is asked: the caller wants nobody to be, or the call was accepted without a question. */
+function unasked(
+  { request, decision: { rules, policyVersion } }: Authorised,
   because: ApprovalCause,
-  said: { message: string; advice?: string },
+  why: "neededTooLate" | "nobodyToAsk",
 ): Failure {
-  return failure("E3211", { ...said, details: { because, rules, policyVersion, approvalUnlocks: true } });
+  const call = `${request.tool} ${request.operation}`;
+  const details = { because, rules, policyVersion, approvalUnlocks: true };
+  if (why === "nobodyToAsk") {
+    const message = `${call} needs approval (${BECAUSE[because]}) and nobody is to be asked.`;
+    return failure("E3211", { message, details });
+  }
+  const message = `While ${call} waited for room, it came to need approval (${BECAUSE[because]}).`;
+  return failure("E3211", { message, advice: "Make the call again; then a person is asked.", details });
 }

@@ -37,13 +37,7 @@ const MAX_VALUE_CHARS = 120;
  * argument the call does not have is an error (FR-APR-06): nobody is asked about something that cannot be described.
  */
 export function fillSummary(template: string, input: JsonValue): string | Failure {
-  let missing: string | undefined;
-  const text = template.replace(PLACEHOLDER, (_, optional?: string, name?: string) => {
-    if (optional !== undefined) return fillOptional(optional, input);
-    const value = argument(input, name ?? "");
-    if (value === undefined) missing ??= name;
-    return value ?? "";
-  });
+  const { text, missing } = fill(template, input);
   if (missing === undefined) return text.trim();
   return failure("E3211", {
     message: `The call cannot be described for approval: it has no argument "${missing}".`,
@@ -52,14 +46,19 @@ export function fillSummary(template: string, input: JsonValue): string | Failur
   });
 }
 
-function fillOptional(part: string, input: JsonValue): string {
-  let complete = true;
-  const text = part.replace(PLACEHOLDER, (_, __, name?: string) => {
-    const value = argument(input, name ?? "");
-    complete &&= value !== undefined;
+/** The filled text, and the first argument that it needs and the call does not have. */
+function fill(template: string, input: JsonValue): { text: string; missing: string | undefined } {
+  let missing: string | undefined;
+  const text = template.replace(PLACEHOLDER, (_, optional: string | undefined, name = "") => {
+    if (optional !== undefined) {
+      const part = fill(optional, input);
+      return part.missing === undefined ? part.text : "";
+    }
+    const value = argument(input, name);
+    if (value === undefined) missing ??= name;
     return value ?? "";
   });
-  return complete ? text : "";
+  return { text, missing };
 }
 
 function argument(input: JsonValue, name: string): string | undefined {

@@ -1,26 +1,18 @@
-import {
-  type CallAnswer,
-  type Caller,
-  defined,
-  type Failure,
-  failure,
-  isFailure,
-  type LifecycleState,
-} from "@sallyport/protocol";
+import { type CallAnswer, type Caller, defined, type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { Slot } from "../admit/admission.ts";
 import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { pendingAnswer, replayed } from "../journal/answer.ts";
 import { NOTHING_RAN, progressOf } from "../journal/progress.ts";
-import { closeRecorded } from "../journal/unit.ts";
+import { closeRecorded, type RecordedEnding } from "../journal/unit.ts";
 import { type Attempt, type Call, receive, type Suspension, uniqueSuffix } from "../passage/attempt.ts";
 import { accessRefusal } from "../passage/resolve.ts";
-import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import { waitUntil } from "../wait-until.ts";
 import { decodeOrder, type WaitingOrder } from "./order.ts";
 import { discardPreview } from "./preview.ts";
-import { expire, isUnspent, onNewest, standingAt, withdraw } from "./record.ts";
+import { end, expire, isUnspent, onNewest, standingAt, wordsOf } from "./record.ts";
 
 /*
  * A call that waits for a person: how it is loaded again from the record, how it goes on once the question is answered,
@@ -63,43 +55,40 @@ export async function loadSuspended(
     return failure("E3918", { message: `What call ${callId} was to do is no longer kept; ask for it anew.` });
   }
   const { attempts, startedAt, verified: _said, held: _shown, ...order } = kept.order;
-  const { onApproval = "pending", disclosure, slot, onOutput, availableBytes } = options;
+  const { onApproval = "pending", signal, disclosure, slot, onOutput, availableBytes } = options;
   return {
-    request: { ...order, onApproval, ...defined({ disclosure, onOutput, availableBytes }) },
+    request: { ...order, onApproval, ...defined({ signal, disclosure, onOutput, availableBytes }) },
     callId,
-    received: receive(order.input, context.limits.input),
-    controller: controllerOf(options.signal),
+    controller: new AbortController(),
     startedAt,
-    waits: kept.waits,
-    ...defined({ slot }),
     attemptsBefore: attempts,
-    run: uniqueSuffix(context),
+    ...defined({ slot }),
+    ...goingOn(kept, context),
   };
 }
 
 /** The order as it is kept, and what the call has been waiting for. */
+interface Kept {
+  order: WaitingOrder;
+  waits: Suspension;
+}
+
 async function keptOrder(
-  { callId, phase }: CallRecord,
+  { callId, phase }: Pick<CallRecord, "callId" | "phase">,
   { store }: Pick<EngineContext, "store">,
-): Promise<{ order: WaitingOrder; waits: Suspension } | undefined> {
-  if (phase === "queued") {
-    const text = await store.queue.order(callId);
-    const order = text === undefined ? undefined : decodeOrder(text);
-    return order && { order, waits: { for: "room", verified: order.verified } };
-  }
-  const approval = await store.approvals.ofCall(callId);
-  const text = approval && (await store.approvals.order(approval.approvalId));
-  if (!approval || text === undefined) return undefined;
+): Promise<Kept | undefined> {
+  const approval = phase === "queued" ? undefined : await store.approvals.ofCall(callId);
+  const text = await (approval ? store.approvals.order(approval.approvalId) : store.queue.order(callId));
+  if (text === undefined) return undefined;
   const order = decodeOrder(text);
   const { verified, held } = order;
+  if (!approval) return { order, waits: { for: "room", verified } };
   return { order, waits: { for: "approval", approvalId: approval.approvalId, verified, held } };
 }
 
-function controllerOf(signal: AbortSignal | undefined): AbortController {
-  const controller = new AbortController();
-  if (signal?.aborted) controller.abort(signal.reason);
-  signal?.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
-  return controller;
+/** What is new of a call each time it goes on; a person may have changed its arguments. */
+function goingOn({ order, waits }: Kept, context: EngineContext): Pick<Call, "received" | "run" | "waits"> {
+  return { received: receive(order.input, context.limits.input), run: uniqueSuffix(context), waits };
 }
 
 /** The answer for a caller that does not wait for the person; undefined when the call does not wait (any more). */
@@ -140,14 +129,15 @@ export async function afterAsking(
   attempt.settled = true;
   const standing = standingAt(record, context.clock.now());
   if (isUnspent(standing) && waits) {
-    const order = await context.store.approvals.order(record.approvalId);
-    if (order !== undefined) return continued(decodeOrder(order), { record, call, attempt }, context);
+    const kept = await keptOrder({ callId: call.callId, phase: "waiting" }, context);
+    const request = kept && { ...call.request, input: kept.order.input };
+    if (request) return { ...call, request, ...goingOn(kept, context) };
   }
   if (standing.state === "pending" || isUnspent(standing)) {
     return pendingAnswer(attempt.progress, attempt.endedAt(context.clock.now()), record);
   }
-  const expired = standing.state === "expired" ? await expireQuestion(record, context) : undefined;
-  return expired ?? (await presentAnswer(record, attempt, context));
+  if (standing.state === "expired") await expireQuestion(record, context);
+  return await presentAnswer(record, attempt, context);
 }
 
 /** How long a missed message can delay an answer. */
@@ -177,22 +167,6 @@ async function waitForDecision(
   return record;
 }
 
-/** The call with the arguments that were approved, which a person may have changed. */
-function continued(
-  order: WaitingOrder,
-  { record, call, attempt }: Asking & { record: ApprovalRecord },
-  context: EngineContext,
-): Call {
-  const verified = attempt.progress.decision?.token ?? attempt.waits?.verified;
-  return {
-    ...call,
-    request: { ...call.request, input: order.input },
-    received: receive(order.input, context.limits.input),
-    run: uniqueSuffix(context),
-    waits: { for: "approval", approvalId: record.approvalId, verified, held: order.held },
-  };
-}
-
 /** The caller gave up waiting: question and call end as cancelled, unless somebody settled them before. */
 async function withdrawForCaller(
   record: ApprovalRecord,
@@ -202,10 +176,7 @@ async function withdrawForCaller(
   const message = "The call was cancelled while it waited for approval.";
   const error = attempt.violation ?? failure("E3906", { message });
   const withdrawal = { reason: String(attempt.signal.reason), error };
-  const { approvals } = context.store;
-  const closed = await onNewest(record.approvalId, approvals, (latest) =>
-    withdrawQuestion(latest, withdrawal, context),
-  );
+  const closed = await withdrawQuestion(record.approvalId, withdrawal, context);
   return isFailure(closed) ? await presentAnswer(record, attempt, context) : closed;
 }
 
@@ -221,19 +192,20 @@ async function presentAnswer(
   return pendingAnswer(attempt.progress, attempt.endedAt(clock.now()), latest);
 }
 
-/**
- * The caller no longer wants the call: question and call end together. The failure says why they cannot any more;
- * undefined when somebody else was faster.
- */
+/** The caller no longer wants the call: question and call end together. The failure says why they cannot any more. */
 export async function withdrawQuestion(
-  record: ApprovalRecord,
+  approvalId: string,
   { reason, error }: { reason: string; error: Failure },
   context: EngineContext,
-): Promise<CallAnswer | Failure | undefined> {
-  const after = withdraw(record, { at: context.clock.now(), reason });
-  if (isFailure(after)) return after;
-  const states = ["ABORTED", "ROLLED_BACK"] as const;
-  return await closeWithApproval(record, after, { kind: "APPROVAL_WITHDRAWN", states, error }, context);
+): Promise<CallAnswer | Failure> {
+  return await onNewest(approvalId, context.store.approvals, async (record) => {
+    const at = context.clock.now();
+    const after = end(record, { state: "withdrawn", at, reason: wordsOf(reason) });
+    if (!isFailure(after)) return await closeWithApproval({ before: record, after, error }, context);
+    // One past its time is on record as expired from here on.
+    await expireQuestion(record, context);
+    return after;
+  });
 }
 
 /** Puts on record that an approval has expired, and denies its call; undefined when it has not, or somebody else did. */
@@ -249,38 +221,34 @@ export async function expireQuestion(
       ? `Nobody answered approval ${approvalId} in time.`
       : `Approval ${approvalId} was given but not used in time.`;
   const error = failure("E3215", { message, details: { approvalId, reason: "approval_timeout" } });
-  return await closeWithApproval(
-    record,
-    after,
-    { kind: "APPROVAL_EXPIRED", states: ["DENIED"], error },
-    context,
-  );
+  return await closeWithApproval({ before: record, after, error }, context);
 }
 
 /** How the end of a question ends the call that waits for it. */
-interface ApprovalClosing {
-  kind: EventKind;
-  states: readonly LifecycleState[];
-  error: Failure;
-  by?: string;
-}
+const CLOSINGS: Partial<Record<ApprovalState, { kind: EventKind } & RecordedEnding>> = {
+  denied: { kind: "APPROVAL_DENIED", states: ["DENIED"] },
+  expired: { kind: "APPROVAL_EXPIRED", states: ["DENIED"] },
+  withdrawn: { kind: "APPROVAL_WITHDRAWN", states: ["ABORTED", "ROLLED_BACK"], proof: NOTHING_RAN },
+};
 
 /** Ends a question and the call that waits for it, in one unit. Undefined when somebody else was faster. */
 export async function closeWithApproval(
-  before: ApprovalRecord,
-  after: ApprovalRecord,
-  closing: ApprovalClosing,
+  { before, after, error }: { before: ApprovalRecord; after: ApprovalRecord; error: Failure },
   context: EngineContext,
 ): Promise<CallAnswer | undefined> {
   const call = await context.store.calls.get(before.callId);
-  if (!call) return undefined;
-  const { by, kind, states, error } = closing;
-  const proof = states.includes("ROLLED_BACK") && { proof: NOTHING_RAN };
-  const ending = { states, error, ...proof, approval: { before, after, kind, by } };
-  const answer = await closeRecorded(call, ending, context);
+  const { approvalId, standing } = after;
+  const closing = CLOSINGS[standing.state];
+  if (!call || !closing) return undefined;
+  const { kind, ...ending } = closing;
+  const by = standing.state === "denied" ? standing.by : undefined;
+  const answer = await closeRecorded(
+    call,
+    { ...ending, error, approval: { before, after, kind, by } },
+    context,
+  );
   if (!answer) return undefined;
   await discardPreview(before, context);
-  const { approvalId, standing } = after;
   context.bus.publish("approvals:updates", { approvalId, state: standing.state });
   return answer;
 }

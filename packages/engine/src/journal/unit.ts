@@ -9,7 +9,7 @@ import {
   type RollbackProof,
   SallyportError,
 } from "@sallyport/protocol";
-import { release, voided } from "../approvals/record.ts";
+import { end, release } from "../approvals/record.ts";
 import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import type { Attempt } from "../passage/attempt.ts";
@@ -168,7 +168,8 @@ export function suspendedUnit(
     const record = release(question, at);
     return record === question ? unchanged : { ...unchanged, approvals: [{ record, expect }] };
   }
-  const record = voided(question, { at, reason: `the call ended without running (${error.code})` });
+  const reason = `the call ended without running (${error.code})`;
+  const record = end(question, { state: "void", at, reason });
   if (isFailure(record)) return unchanged;
   return closeUnit(target, { answer, events, approvals: [{ record, expect, order: null }] });
 }

@@ -162,10 +162,11 @@ async function fromJournal(call: Call, once: Once, lookup: Lookup): Promise<End 
 
 async function resumeExisting(callId: string, call: Call, { context, perform }: Once): Promise<End> {
   const { caller, token, onApproval, disclosure } = call.request;
-  const { signal } = call.controller;
-  const options = { signal, caller, ...defined({ token, onApproval, disclosure }) };
+  const { controller } = call;
+  const options = { signal: controller.signal, caller, ...defined({ token, onApproval, disclosure }) };
   const due = await loadSuspended(callId, options, context);
-  if ("controller" in due) return await perform(due);
+  // Whoever cancels the request cancels the call that answers it.
+  if ("controller" in due) return await perform({ ...due, controller });
   return isFailure(due) ? await refuse(due, call, context) : due;
 }
 

@@ -1,6 +1,6 @@
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { PreviewedRun } from "../approvals/order.ts";
-import { consume, voided } from "../approvals/record.ts";
+import { consume, end } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
 import { EffectTransaction } from "../effects/effect-transaction.ts";
 import { StateTransaction } from "../effects/state-transaction.ts";
@@ -139,10 +139,12 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
   const isFirst = !attempt.journaled;
   const now = context.clock.now();
   const grantUses = usesOf(attempt, now);
+  const begun = isFirst ? beginning(at, grantUses, context) : {};
+  if (isFailure(begun)) return await rollBack(at, begun);
   try {
     const result = await context.store.commit({
       tenant: call.tenant,
-      ...(isFirst && beginning(at, grantUses, context)),
+      ...begun,
       ...(grantUses.length > 0 && { grantUses }),
       events,
       outbox: isFirst ? [{ callId, type: "tool.invoked" }] : [],
@@ -172,7 +174,7 @@ function beginning(
   { attempt, progress, tool }: Intended,
   uses: readonly GrantUse[],
   context: EngineContext,
-): Partial<UnitOfWork> {
+): Partial<UnitOfWork> | Failure {
   const grants = uses.map(({ grantId }) => grantId);
   const intent = { ...intentOf(attempt, tool, context), ...(grants.length > 0 && { grants }) };
   const { question } = progress;
@@ -184,19 +186,15 @@ function beginning(
     const key = idempotencyKey !== undefined && { idempotencyKey };
     return { open: { ...intent, ...key, phase: "executing" } };
   }
-  return {
-    begin,
-    approvals: [{ record: spent(question, context), expect: question.revision, order: null }],
-  };
+  const record = spent(question, context);
+  if (isFailure(record)) return record;
+  return { begin, approvals: [{ record, expect: question.revision, order: null }] };
 }
 
 /** Consumed when the call runs by it; void when by now it runs without one. */
-function spent(approval: ApprovalRecord, context: EngineContext): ApprovalRecord {
+function spent(approval: ApprovalRecord, context: EngineContext): ApprovalRecord | Failure {
   const at = context.clock.now();
-  const next =
-    approval.standing.state === "reserved"
-      ? consume(approval, { owner: context.owner, at })
-      : voided(approval, { at, reason: "the call no longer needs approval" });
-  if (isFailure(next)) throw new SallyportError(next);
-  return next;
+  return approval.standing.state === "reserved"
+    ? consume(approval, { owner: context.owner, at })
+    : end(approval, { state: "void", at, reason: "the call no longer needs approval" });
 }

@@ -1,5 +1,5 @@
 import { type CallAnswer, type CallStatus, failure, isFailure } from "@sallyport/protocol";
-import { expireQuestion, withdrawQuestion } from "../approvals/suspended.ts";
+import { withdrawQuestion } from "../approvals/suspended.ts";
 import type { EngineContext } from "../context.ts";
 import { endQueued } from "../journal/recovery.ts";
 import type { CallRecord } from "../ports/calls.ts";
@@ -132,13 +132,9 @@ async function withdrawn(
   approvalId: string,
   { reason, context }: { reason: string; context: EngineContext },
 ): Promise<Cancellation | undefined> {
-  const record = await context.store.approvals.get(approvalId);
-  if (!record) return undefined;
   const error = failure("E3906", { message: `Cancelled while it waited for approval: ${reason}` });
-  const closed = await withdrawQuestion(record, { reason, error }, context);
-  if (closed && !isFailure(closed)) return BEFORE_IT_RAN;
-  if (closed) await expireQuestion(record, context);
-  return undefined;
+  const closed = await withdrawQuestion(approvalId, { reason, error }, context);
+  return isFailure(closed) ? undefined : BEFORE_IT_RAN;
 }
 
 /** The attempt is past the point where it looks at its signal: waits for what it puts on record. */

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { ask, DEFAULT_RULES } from "../approvals/record.ts";
+import { approvalDigest, ask, DEFAULT_RULES } from "../approvals/record.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { AuthorityRequest } from "../ports/authority.ts";
 
@@ -8,33 +8,22 @@ export const ASKED_AT = Date.UTC(2026, 0, 1);
 
 /** A pending question about a harmless call, with the given changes. */
 export function approvalRecord(change: Partial<ApprovalRecord> = {}): ApprovalRecord {
+  const call = {
+    callId: "call-1",
+    tenant: "acme",
+    agent: "agent-7",
+    tool: "mail.send",
+    version: "1.0.0",
+    operation: "run",
+    inputHash: "1".repeat(64),
+    manifestHash: "2".repeat(64),
+    policyVersion: "policy-1",
+  };
+  const said = { summary: "Send a mail", risk: "medium", input: { to: "x" } } as const;
+  const content = { ...call, ...said, digest: approvalDigest(call) };
+  const decision = { reason: "mail leaves the house", rules: ["ask-mail"], tier: "operator" as const };
   const record = ask(
-    {
-      approvalId: "approval-1",
-      callId: "call-1",
-      tool: "mail.send",
-      version: "1.0.0",
-      operation: "run",
-      inputHash: "1".repeat(64),
-      manifestHash: "2".repeat(64),
-      policyVersion: "policy-1",
-      caller: { tenant: "acme", agent: "agent-7" },
-      because: "policy",
-      round: 1,
-      decision: {
-        outcome: "ask",
-        reason: "mail leaves the house",
-        rules: ["ask-mail"],
-        capabilities: [],
-        missing: [],
-        policyVersion: "policy-1",
-        tier: "operator",
-      },
-      risk: "medium",
-      summary: "Send a mail",
-      input: { to: "x" },
-      at: ASKED_AT,
-    },
+    { approvalId: "approval-1", content, because: "policy", decision, round: 1, at: ASKED_AT },
     DEFAULT_RULES,
   );
   return { ...record, ...change };

@@ -128,6 +128,11 @@ export type ApprovalListQuery = Infer<typeof approvalListQueryField>;
 
 const comment = textUpTo(2_000);
 
+const seenDigest = optional(
+  text,
+  "Digest of the question that the approver saw; required once an approver changed the arguments.",
+);
+
 const patterns = listOf(
   exactRecord({
     pointer: described(anyText, "JSON Pointer into the input."),
@@ -158,10 +163,7 @@ export const approveRequestField = optional(
     exampled(
       exactRecord({
         comment: optional(comment, "Goes on record."),
-        digest: optional(
-          text,
-          "Digest of the question that the approver saw; required once an approver changed the arguments.",
-        ),
+        digest: seenDigest,
         always: optional(always, "Say yes to calls like this one from now on, too."),
       }),
       { comment: "Looks right." },
@@ -181,6 +183,7 @@ export const editRequestField = named(
   exampled(
     exactRecord({
       input: described(anyValue, "The whole new input; it is checked and authorised like any other."),
+      digest: seenDigest,
     }),
     { input: { a: 1, b: 2 } },
   ),

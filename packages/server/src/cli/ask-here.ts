@@ -88,7 +88,8 @@ async function changed(asking: Asking, by: string): Promise<boolean> {
     asking.session.output.note(`That is not JSON: ${error instanceof Error ? error.message : String(error)}`);
     return false;
   }
-  return await say(asking.session, (desk) => desk.approvals.edit(asking.approvalId, { by, input }));
+  const { approvalId, digest, session } = asking;
+  return await say(session, (desk) => desk.approvals.edit(approvalId, { by, input, digest }));
 }
 
 async function say(

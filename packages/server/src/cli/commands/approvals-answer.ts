@@ -2,6 +2,7 @@ import type { AlwaysAllow } from "@sallyport/engine";
 import type { ApprovalRecord, ArgumentPattern, Store } from "@sallyport/engine/ports";
 import {
   type CallAnswer,
+  defined,
   type Failure,
   failure,
   isFailure,
@@ -27,18 +28,20 @@ const LOOK_EVERY_MS = 100;
 
 interface AnswerOptions extends CommonOptions {
   by?: string;
+  digest?: string;
   run?: boolean;
 }
 
 interface ApproveOptions extends AnswerOptions {
   comment?: string;
-  digest?: string;
   always?: "exact" | "any";
   alwaysArgument: ArgumentPattern[];
   alwaysAgent: "this" | "any";
   alwaysSession?: boolean;
   alwaysFor?: number;
 }
+
+const DIGEST_HELP = "digest of the question you saw; required once an approver changed the arguments";
 
 const APPROVE_HELP = `
 "Always" makes a standing grant: it answers the policy's question for calls like this one, never a deny, never a
@@ -52,10 +55,7 @@ export function approveCommand(io: Io, finish: (code: number) => void): Command 
     .description("approve exactly this call")
     .argument("<approval>", "id of the approval")
     .option("--comment <text>", "comment to keep on record", personWords)
-    .option(
-      "--digest <digest>",
-      "digest of the question you saw; required once an approver changed the arguments",
-    )
+    .option("--digest <digest>", DIGEST_HELP)
     .option("--run", "run the call now and print its answer")
     .addOption(
       new Option("--always <arguments>", "and to every such call: same arguments, or any").choices([
@@ -144,6 +144,7 @@ export function editCommand(io: Io, finish: (code: number) => void): Command {
     .description("approve with other arguments; they are validated and authorised again")
     .argument("<approval>", "id of the approval")
     .argument("<input>", "the whole new input as JSON, @file, or - for standard input")
+    .option("--digest <digest>", DIGEST_HELP)
     .option("--run", "run the call now and print its answer");
   return withAnswerOptions(command).action(
     async (approvalId: string, input: string, options: AnswerOptions) => {
@@ -151,7 +152,7 @@ export function editCommand(io: Io, finish: (code: number) => void): Command {
       const given = (await readInput(input, io)) as JsonValue;
       finish(
         await answer({ approvalId, session, options }, (desk, by) =>
-          desk.approvals.edit(approvalId, { by, input: given }),
+          desk.approvals.edit(approvalId, { by, input: given, ...defined({ digest: options.digest }) }),
         ),
       );
     },

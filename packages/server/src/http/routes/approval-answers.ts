@@ -82,9 +82,10 @@ function editRoute(parts: DoorParts): Route {
     body: editRequestField,
     answers: ANSWERED,
     handle: (asked) =>
-      answered(asked, parts, (approvalId, by) =>
-        parts.engine.approvals.edit(approvalId, { by, input: asked.body.input }),
-      ),
+      answered(asked, parts, (approvalId, by) => {
+        const { input, digest } = asked.body;
+        return parts.engine.approvals.edit(approvalId, { by, input, ...defined({ digest }) });
+      }),
   });
 }
 
