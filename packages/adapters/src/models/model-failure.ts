@@ -131,11 +131,11 @@ function refusal(call: APICallError, status: number): Trouble {
     status,
     host: hostOf(call.url),
     retryAfterMs: retryAfterOf(headers),
-    retryable: isPassing(status) && !isOutOfMoney,
+    retryable: isTransientStatus(status) && !isOutOfMoney,
   };
 }
 
-function isPassing(status: number): boolean {
+function isTransientStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 

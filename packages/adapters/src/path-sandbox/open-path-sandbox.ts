@@ -24,13 +24,13 @@ const FILES_ONLY = "Name a regular file.";
  * Opens what was checked, for reading: checked again, reached folder by folder without following a link, and proven
  * after the open to be what stands at the checked path (FR-VAL-06). Nothing stays open when it refuses.
  */
-async function openChecked(checked: CheckedPath, house: House): Promise<FileHandle | Failure> {
-  const now = await recheck(checked, house);
+async function openChecked(checked: CheckedPath, policy: PathPolicy): Promise<FileHandle | Failure> {
+  const now = await recheck(checked, policy);
   if (isFailure(now)) return now;
   if (!now.exists) return unusable(now.asked, "does not exist", "Check the name.");
   if (now.type !== "file") return unusable(now.asked, `is ${kindOf(now)}`, FILES_ONLY);
   try {
-    return await openAnchored(now, house);
+    return await openAnchored(now, policy);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
     if (code === undefined) throw error;
@@ -43,21 +43,25 @@ function kindOf({ type }: CheckedPath): string {
   return type === "folder" ? "a folder" : "a pipe, a socket or a device";
 }
 
-async function openAnchored(now: CheckedPath, house: House): Promise<FileHandle | Failure> {
+async function openAnchored(now: CheckedPath, policy: PathPolicy): Promise<FileHandle | Failure> {
   const anchor = await Anchor.open(now.root);
   try {
     return await anchor.at(now.relative, async (safePath) => {
       // A device may do something when it is opened, so it is looked at first; the proof looks at what was opened.
       if (!(await lstat(safePath)).isFile()) return changedSince(now.asked);
-      return proven(await open(safePath, FLAGS), now, house);
+      return proven(await open(safePath, FLAGS), now, policy);
     });
   } finally {
     await anchor.close();
   }
 }
 
-async function proven(handle: FileHandle, now: CheckedPath, house: House): Promise<FileHandle | Failure> {
-  const byName = house.roots.some(({ path, foldsCase }) => path === now.root && foldsCase);
+async function proven(
+  handle: FileHandle,
+  now: CheckedPath,
+  policy: PathPolicy,
+): Promise<FileHandle | Failure> {
+  const byName = policy.roots.some(({ path, foldsCase }) => path === now.root && foldsCase);
   const same = await isSame(handle, { path: now.path, byName }).catch(() => false);
   if (same) return handle;
   await handle.close();
@@ -66,22 +70,22 @@ async function proven(handle: FileHandle, now: CheckedPath, house: House): Promi
 
 /** Makes a sandbox of folders that exist. Throws E3919, with what to do, when one does not or a pattern is wrong. */
 export function openPathSandbox(options: PathSandboxOptions): PathSandbox {
-  const house = furnish(options);
+  const policy = compilePolicy(options);
   const rules = { allowAbsolute: options.allowAbsolute ?? false, windows: process.platform === "win32" };
   return {
-    roots: house.roots.map(({ path }) => path),
-    cwd: house.cwd,
-    check: async (path) => spellingRefusal(path, rules) ?? judgePath(path, house),
+    roots: policy.roots.map(({ path }) => path),
+    cwd: policy.cwd,
+    check: async (path) => spellingRefusal(path, rules) ?? judgePath(path, policy),
     checkedAgain: async (checked) => {
-      const now = await recheck(checked, house);
+      const now = await recheck(checked, policy);
       return isFailure(now) ? now : undefined;
     },
-    openChecked: (checked) => openChecked(checked, house),
-    deniedBy: house.deniedBy,
+    openChecked: (checked) => openChecked(checked, policy),
+    deniedBy: policy.deniedBy,
   };
 }
 
-function furnish(options: PathSandboxOptions): House {
+function compilePolicy(options: PathSandboxOptions): PathPolicy {
   if (options.roots.length === 0)
     throw badSandbox("The path sandbox has no allowed folder.", "Name at least one in allowed_roots.");
   const roots = readRoots(options);
@@ -130,7 +134,7 @@ function requireAllowed(path: string, pattern: string | undefined): void {
 }
 
 /** What a sandbox knows once it is open. */
-interface House {
+interface PathPolicy {
   roots: readonly Root[];
   cwd: string;
   deniedBy: DenyTest;
@@ -141,21 +145,21 @@ interface House {
  * order. What is in the way is told last, so that nothing about places outside is. Refusals speak of the path as it was
  * asked for.
  */
-async function judgePath(path: string, house: House, asked = path): Promise<CheckedPath | Failure> {
-  const absolute = resolve(house.cwd, path);
+async function judgePath(path: string, policy: PathPolicy, asked = path): Promise<CheckedPath | Failure> {
+  const absolute = resolve(policy.cwd, path);
   const target = await resolveTarget(absolute);
-  const place = await placeOf(target.path, house.roots);
+  const place = await placeOf(target.path, policy.roots);
   if (!place) return outside(asked, "leads outside the allowed folders", { resolved: target.path });
   // The name that was asked for counts as well: a link called `.ssh` is no way to make that name harmless.
   const pattern =
-    house.deniedBy(place.path) ?? (absolute === place.path ? undefined : house.deniedBy(absolute));
+    policy.deniedBy(place.path) ?? (absolute === place.path ? undefined : policy.deniedBy(absolute));
   if (pattern !== undefined) return deniedPath(asked, pattern);
   return target.kind === "blocked" ? blocked(asked, target.by) : checkedPath(asked, place, target);
 }
 
 /** The same path judged anew: as it was checked, or the refusal. */
-async function recheck(checked: CheckedPath, house: House): Promise<CheckedPath | Failure> {
-  const now = await judgePath(checked.path, house, checked.asked);
+async function recheck(checked: CheckedPath, policy: PathPolicy): Promise<CheckedPath | Failure> {
+  const now = await judgePath(checked.path, policy, checked.asked);
   if (isFailure(now)) return now;
   const same = now.path === checked.path && now.exists === checked.exists && now.type === checked.type;
   return same ? now : changedSince(checked.asked);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { WorkerOptions } from "node:worker_threads";
 
-/** Beside the packages that are cached, and as trusted as they are; it may be deleted at any time. */
+/** Next to the packages that are cached, and as trusted as they are; it may be deleted at any time. */
 const CACHE = new URL("../../../../node_modules/.cache/sallyport-threads", import.meta.url);
 
 /**

@@ -93,7 +93,7 @@ describe("a receiver that misbehaves [L3-API-1]", () => {
     expect(await sender.send(order(receiver.url))).toMatchObject({ ok: false, status, retryable });
   });
 
-  it("and asks for patience is heard", async () => {
+  it("and asks to wait is heard", async () => {
     await using receiver = await new Receiver(
       (res) => void res.writeHead(429, { "retry-after": "7" }).end(),
     ).start();

@@ -1,9 +1,9 @@
 import { type IncomingMessage, request } from "node:http";
 import type { Upstream } from "../egress/upstream.ts";
-import type { Patience } from "./patience.ts";
+import type { Deadline } from "./deadline.ts";
 
 /** A request that is ready to be sent. */
-export interface Letter {
+export interface WebhookRequest {
   path: string;
   headers: Record<string, string>;
   body: string;
@@ -18,17 +18,17 @@ const HEADER_BYTES = 16 * 1024;
 /** Read so that the connection can be used again; more ends it. Nothing of it is kept. */
 const MOST_BYTES = 64 * 1024;
 
-/** Sends a letter and waits for the whole answer; when patience is over, the connection ends with it. */
-export async function post(upstream: Upstream, letter: Letter, patience: Patience): Promise<Reply> {
-  const forget = patience.onOver(() => upstream.close());
+/** Sends a request and waits for the whole answer; the deadline closes the connection. */
+export async function post(upstream: Upstream, request: WebhookRequest, deadline: Deadline): Promise<Reply> {
+  const forget = deadline.onOver(() => upstream.close());
   try {
-    return await exchange(upstream, letter);
+    return await exchange(upstream, request);
   } finally {
     forget();
   }
 }
 
-function exchange(agent: Upstream, { path, headers, body }: Letter): Promise<Reply> {
+function exchange(agent: Upstream, { path, headers, body }: WebhookRequest): Promise<Reply> {
   return new Promise((done) => {
     const out = request({
       agent,

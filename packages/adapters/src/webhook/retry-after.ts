@@ -1,5 +1,5 @@
 const SECOND_MS = 1_000;
-/** A receiver may ask for patience, not for being forgotten. */
+/** A receiver may delay the next try, but not for ever. */
 const LONGEST_MS = 24 * 3_600_000;
 
 /** How long a `Retry-After` asks to wait, in seconds or until a date; undefined when it cannot be read. */

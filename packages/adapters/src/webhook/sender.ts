@@ -9,9 +9,9 @@ import { Gate, type Resolve, type Way } from "../egress/gate.ts";
 import { Meter } from "../egress/meter.ts";
 import { lookUpAll } from "../egress/options.ts";
 import { connectUpstream, type Upstream, upstreamTls } from "../egress/upstream.ts";
+import { Deadline, TIMED_OUT } from "./deadline.ts";
 import { type Answer, type Delivery, judge, refused, unanswered, unreached } from "./delivery.ts";
-import { OVER, Patience } from "./patience.ts";
-import { type Letter, post } from "./post.ts";
+import { post, type WebhookRequest } from "./post.ts";
 import { readWebhookSecrets } from "./secret.ts";
 import { signedHeaders } from "./sign.ts";
 import { readWebhookUrl, type WebhookTarget } from "./webhook-url.ts";
@@ -123,34 +123,38 @@ async function send(order: WebhookOrder, parts: Parts): Promise<Delivery> {
   if (!ID.test(order.id)) return refused("The webhook's id has characters that cannot be signed for.");
   const target = readWebhookUrl(order.url, parts);
   if ("problem" in target) return refused(`The URL cannot be used: ${target.problem}.`);
-  const patience = new Patience(parts.timeoutMs, [parts.stopped, order.signal]);
+  const deadline = new Deadline(parts.timeoutMs, [parts.stopped, order.signal]);
   try {
-    return await deliver({ target, letter: letterOf(order, target, parts) }, parts, patience);
+    return await deliver({ target, request: buildRequest(order, target, parts) }, parts, deadline);
   } finally {
-    patience.end();
+    deadline.end();
   }
 }
 
 async function deliver(
-  { target, letter }: { target: WebhookTarget; letter: Letter },
+  { target, request }: { target: WebhookTarget; request: WebhookRequest },
   parts: Parts,
-  patience: Patience,
+  deadline: Deadline,
 ): Promise<Delivery> {
   const kept = parts.kept.take(target);
-  const first = kept && (await post(kept, letter, patience));
+  const first = kept && (await post(kept, request, deadline));
   // A kept connection may have ended unseen: that says nothing about the receiver.
   if (kept && first?.kind === "answered") return settle(first, { target, upstream: kept }, parts);
   kept?.close();
-  const upstream = patience.isOver ? OVER : await reach(target, parts, patience);
-  if (upstream === OVER) return unanswered(target, patience.why);
+  const upstream = deadline.isOver ? TIMED_OUT : await reach(target, parts, deadline);
+  if (upstream === TIMED_OUT) return unanswered(target, deadline.why);
   if (isDenial(upstream)) return unreached(upstream, target);
-  const reply = await post(upstream, letter, patience);
+  const reply = await post(upstream, request, deadline);
   if (reply.kind === "answered") return settle(reply, { target, upstream }, parts);
   upstream.close();
-  return unanswered(target, patience.why || reply.why);
+  return unanswered(target, deadline.why || reply.why);
 }
 
-function letterOf({ id, body }: WebhookOrder, { to, secure, path }: WebhookTarget, parts: Parts): Letter {
+function buildRequest(
+  { id, body }: WebhookOrder,
+  { to, secure, path }: WebhookTarget,
+  parts: Parts,
+): WebhookRequest {
   const headers = {
     host: writeAuthority(to, secure ? 443 : 80),
     "content-type": "application/json",
@@ -185,20 +189,20 @@ interface Reach {
 async function reach(
   target: WebhookTarget,
   parts: Reach,
-  patience: Patience,
-): Promise<Upstream | Denial | typeof OVER> {
-  const way = await patience.orOver(wayTo(target, parts));
-  if (way === OVER || isDenial(way)) return way;
+  deadline: Deadline,
+): Promise<Upstream | Denial | typeof TIMED_OUT> {
+  const way = await deadline.orOver(wayTo(target, parts));
+  if (way === TIMED_OUT || isDenial(way)) return way;
   // Cut, the meter ends whatever is being dialled, and what would be dialled next.
   const meter = new Meter(undefined, () => undefined);
-  const forget = patience.onOver(() => meter.cut());
+  const forget = deadline.onOver(() => meter.cut());
   const { dial, connectMs, tls } = parts;
   const connecting = connectUpstream(way, { dial, connectMs, meter }, target.secure ? tls : undefined);
-  const upstream = await patience.orOver(connecting);
+  const upstream = await deadline.orOver(connecting);
   forget();
-  if (upstream !== OVER) return upstream;
+  if (upstream !== TIMED_OUT) return upstream;
   void connecting.then((late) => isDenial(late) || late.close());
-  return OVER;
+  return TIMED_OUT;
 }
 
 async function wayTo({ to, secure }: WebhookTarget, { gate, allowPrivate }: Reach): Promise<Way | Denial> {

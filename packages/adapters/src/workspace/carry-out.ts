@@ -1,8 +1,8 @@
 import type { Anchor } from "./anchor.ts";
 import { CREATED, whatChanged } from "./baseline.ts";
 import type { ChangeSet } from "./change.ts";
+import { ConcurrentChangeError } from "./concurrent-change.ts";
 import { link, mkdir, rename, rmdir, unlink } from "./disk.ts";
-import { Disturbed } from "./disturbed.ts";
 import type { StepHook } from "./durable.ts";
 import { look, lookInto } from "./entry.ts";
 import { setMode } from "./file-mode.ts";
@@ -103,7 +103,7 @@ async function linkTemporary(
 /** The last look before a path changes: whatever came between is someone else's work. */
 async function expect({ anchor }: Carrying, { path, before }: PlannedChange): Promise<void> {
   const now = await look(anchor, path);
-  if (!isUntouched(now, before)) throw new Disturbed({ path, what: whatChanged(before, now) });
+  if (!isUntouched(now, before)) throw new ConcurrentChangeError({ path, what: whatChanged(before, now) });
 }
 
 async function takeAway(work: Carrying, change: PlannedChange): Promise<void> {
@@ -117,7 +117,7 @@ async function takeAway(work: Carrying, change: PlannedChange): Promise<void> {
     await anchor.at(path, rmdir);
   } catch (error) {
     if (hasCode(error, "ENOTEMPTY", "EEXIST"))
-      throw new Disturbed({ path, what: `${CREATED} (something in it)` });
+      throw new ConcurrentChangeError({ path, what: `${CREATED} (something in it)` });
     throw error;
   }
 }
@@ -127,7 +127,7 @@ async function makeFolder({ anchor, step }: Carrying, { path }: PlannedChange): 
   try {
     await anchor.at(path, (folder) => mkdir(folder, { mode: 0o700 }));
   } catch (error) {
-    if (hasCode(error, "EEXIST")) throw new Disturbed({ path, what: CREATED });
+    if (hasCode(error, "EEXIST")) throw new ConcurrentChangeError({ path, what: CREATED });
     throw error;
   }
 }
@@ -155,7 +155,7 @@ async function placeNew(
       try {
         await link(from, to);
       } catch (error) {
-        if (hasCode(error, "EEXIST")) throw new Disturbed({ path, what: CREATED });
+        if (hasCode(error, "EEXIST")) throw new ConcurrentChangeError({ path, what: CREATED });
         if (!hasCode(error, "EPERM", "ENOTSUP", "ENOSYS", "EMLINK")) throw error;
         return rename(from, to);
       }

@@ -5,9 +5,9 @@ import { type Anchor, anchored } from "./anchor.ts";
 import { DELETED, whatChanged } from "./baseline.ts";
 import { carryOut } from "./carry-out.ts";
 import type { ChangeSet } from "./change.ts";
+import { ConcurrentChangeError } from "./concurrent-change.ts";
 import { copyContent } from "./copy-content.ts";
 import { link } from "./disk.ts";
-import { Disturbed } from "./disturbed.ts";
 import { makeFolder, privateFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
 import { type Entry, hashAt, look } from "./entry.ts";
 import { notCommitted, notRestored, outOfTurn } from "./failures.ts";
@@ -194,7 +194,7 @@ async function makeChanges(anchor: Anchor, order: CommitOrder, plan: Plan): Prom
         error,
       );
     await closeAfter(error, order, plan);
-    if (error instanceof Disturbed) return { ok: false, conflicts: [error.conflict] };
+    if (error instanceof ConcurrentChangeError) return { ok: false, conflicts: [error.conflict] };
     throw notCommitted(plan.root, error);
   }
 }

@@ -19,7 +19,7 @@ export function standingOf(change: PlannedChange, now: Entry | undefined): Stand
   if (now === undefined) return swapsFolder(before, after) ? "between" : "foreign";
   if (now.type !== "folder") return "foreign";
   if (before?.type === "folder") {
-    if (!isPassing(now.mode, [before.mode, after?.mode])) return "foreign";
+    if (!isTransientMode(now.mode, [before.mode, after?.mode])) return "foreign";
     // A folder that gives way to something else is on its way back.
     return after === undefined || after.type === "folder" ? "after" : "between";
   }
@@ -27,7 +27,7 @@ export function standingOf(change: PlannedChange, now: Entry | undefined): Stand
 }
 
 /** A mode that a folder has only while work is going on in it. */
-function isPassing(mode: number, ends: readonly (number | undefined)[]): boolean {
+function isTransientMode(mode: number, ends: readonly (number | undefined)[]): boolean {
   return mode === 0o700 || ends.some((end) => end !== undefined && (mode === end || mode === (end | 0o700)));
 }
 

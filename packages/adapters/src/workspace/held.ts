@@ -8,12 +8,12 @@ import { chmod, rename } from "./disk.ts";
 import { privateFolder, readJson, syncFolder, writeJson } from "./durable.ts";
 import { damaged } from "./failures.ts";
 import { openOwn, openToRead, sha256Of, using } from "./file-content.ts";
-import { type House, heldFolder } from "./house.ts";
 import { eachOf } from "./in-turn.ts";
 import { keyOf } from "./plan.ts";
 import { digestOf } from "./proof.ts";
 import { openContent } from "./put-content.ts";
 import { removeTree } from "./remove-tree.ts";
+import { heldFolder, type WorkspaceContext } from "./workspace-context.ts";
 
 /** Changes that wait for a person, complete in a folder of their own. */
 export interface HeldChanges {
@@ -27,15 +27,15 @@ export interface HeldChanges {
 }
 
 /** Where changes of that name are held. */
-export function heldAs(house: House, name: string): string {
-  return join(heldFolder(house), keyOf(name));
+export function heldAs(context: WorkspaceContext, name: string): string {
+  return join(heldFolder(context), keyOf(name));
 }
 
 /** Moves changes to where they survive this process. Once it resolves they are on disk. Replaces others of that name. */
-export async function saveHeld(house: House, held: HeldChanges): Promise<void> {
-  const final = heldAs(house, held.name);
+export async function saveHeld(context: WorkspaceContext, held: HeldChanges): Promise<void> {
+  const final = heldAs(context, held.name);
   const fresh = `${final}.new`;
-  const { step } = house.settings;
+  const { step } = context.settings;
   await removeTree(fresh);
   step("hold the content");
   await privateFolder(join(fresh, "content"));
@@ -53,7 +53,7 @@ export async function saveHeld(house: House, held: HeldChanges): Promise<void> {
   step("name what is held");
   await removeTree(final);
   await rename(fresh, final);
-  await syncFolder(heldFolder(house));
+  await syncFolder(heldFolder(context));
 }
 
 async function moveContent(anchor: Anchor, wanted: Wanted, target: string): Promise<void> {
@@ -66,8 +66,8 @@ async function moveContent(anchor: Anchor, wanted: Wanted, target: string): Prom
 }
 
 /** Reads held changes back; undefined when there are none. Rejects with E3703 when they are not what was shown. */
-export async function readHeld(house: House, name: string): Promise<HeldChanges | undefined> {
-  const folder = heldAs(house, name);
+export async function readHeld(context: WorkspaceContext, name: string): Promise<HeldChanges | undefined> {
+  const folder = heldAs(context, name);
   const held = await readJson<HeldChanges>(join(folder, "held.json"));
   if (!held) return undefined;
   if (digestOf(held.set.changes) !== held.effects.digest) throw damaged(name, "their list was changed");

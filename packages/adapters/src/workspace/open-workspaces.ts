@@ -9,7 +9,6 @@ import { DEFAULT_BOUNDS } from "./effects.ts";
 import { unusable } from "./failures.ts";
 import { FolderLog } from "./folder-log.ts";
 import { heldAs, readHeld } from "./held.ts";
-import { type House, heldFolder, recordOf, recordsFolder, stagingFolder } from "./house.ts";
 import { FolderTurns, Queue } from "./in-turn.ts";
 import type { Settings, WorkspacesOptions } from "./options.ts";
 import { isRoot } from "./owner.ts";
@@ -30,6 +29,13 @@ import { Staging } from "./staging.ts";
 import { NOTHING_THERE, unless, wordsOf } from "./system-error.ts";
 import { takeBack, unproved } from "./take-back.ts";
 import { closeAgain, undo } from "./undo.ts";
+import {
+  heldFolder,
+  recordOf,
+  recordsFolder,
+  stagingFolder,
+  type WorkspaceContext,
+} from "./workspace-context.ts";
 
 /** How many records may be remembered of which nothing is left. */
 const MOST_REMAINS = 10_000;
@@ -40,9 +46,9 @@ interface Kept {
 }
 
 /** Forgets pre-images that are too old or, oldest first, too many. */
-async function expire(house: House): Promise<void> {
-  const { keepMs, keepBytes, clock } = house.settings;
-  const records = await readRecords(house);
+async function expire(context: WorkspaceContext): Promise<void> {
+  const { keepMs, keepBytes, clock } = context.settings;
+  const records = await readRecords(context);
   const isFull = ({ status }: Kept) => status.state === "kept" || status.state === "left";
   const full = records.filter(isFull);
   let bytes = full.reduce((sum, { status }) => sum + status.bytes, 0);
@@ -55,24 +61,24 @@ async function expire(house: House): Promise<void> {
   }
   const remains = records.filter((kept) => !isFull(kept) && kept.status.callId === undefined);
   for (const { record } of remains.slice(0, Math.max(0, remains.length - MOST_REMAINS)))
-    await house.drop(record);
-  await expireHeld(house);
+    await context.drop(record);
+  await expireHeld(context);
 }
 
 /** No question is open that long: whoever held these changes is gone. */
-async function expireHeld(house: House): Promise<void> {
-  const folder = heldFolder(house);
-  const { keepMs, clock } = house.settings;
+async function expireHeld(context: WorkspaceContext): Promise<void> {
+  const folder = heldFolder(context);
+  const { keepMs, clock } = context.settings;
   for (const name of (await unless(NOTHING_THERE, readdir(folder))) ?? []) {
     const held = join(folder, name);
     const found = await unless(NOTHING_THERE, stat(held));
-    if (found && found.mtimeMs + keepMs < clock.now()) await house.drop(held);
+    if (found && found.mtimeMs + keepMs < clock.now()) await context.drop(held);
   }
 }
 
 /** Oldest first. */
-async function readRecords(house: House): Promise<Kept[]> {
-  const folder = recordsFolder(house);
+async function readRecords(context: WorkspaceContext): Promise<Kept[]> {
+  const folder = recordsFolder(context);
   const records: Kept[] = [];
   for (const name of (await unless(NOTHING_THERE, readdir(folder))) ?? []) {
     const record = join(folder, name);
@@ -90,29 +96,32 @@ const NOT_NOW = [...NOTHING_THERE, "EACCES"];
 type TakenBack = { callId: string; rollback: FileRollback };
 
 /** Ends what an earlier process left in the folder. Safe to repeat, also after being cut short. */
-async function recover(house: House, isDone: (callId: string) => Promise<boolean>): Promise<TakenBack[]> {
-  await dropStagings(house);
+async function recover(
+  context: WorkspaceContext,
+  isDone: (callId: string) => Promise<boolean>,
+): Promise<TakenBack[]> {
+  await dropStagings(context);
   const takenBack: TakenBack[] = [];
-  for (const name of await namesIn(recordsFolder(house))) {
-    const record = join(recordsFolder(house), name);
-    const rollback = house.active.has(record) ? undefined : await settle(house, record, isDone);
+  for (const name of await namesIn(recordsFolder(context))) {
+    const record = join(recordsFolder(context), name);
+    const rollback = context.active.has(record) ? undefined : await settle(context, record, isDone);
     if (rollback) takenBack.push(rollback);
   }
   return takenBack;
 }
 
-async function dropStagings(house: House): Promise<void> {
-  for (const name of await namesIn(stagingFolder(house))) {
-    const path = join(stagingFolder(house), name);
-    if (!house.active.has(path)) await house.drop(path);
+async function dropStagings(context: WorkspaceContext): Promise<void> {
+  for (const name of await namesIn(stagingFolder(context))) {
+    const path = join(stagingFolder(context), name);
+    if (!context.active.has(path)) await context.drop(path);
   }
   // Held changes get their name in one step, when they are complete.
-  for (const name of await namesIn(heldFolder(house)))
-    if (name.endsWith(".new")) await house.drop(join(heldFolder(house), name));
+  for (const name of await namesIn(heldFolder(context)))
+    if (name.endsWith(".new")) await context.drop(join(heldFolder(context), name));
 }
 
 async function settle(
-  house: House,
+  context: WorkspaceContext,
   record: string,
   isDone: (callId: string) => Promise<boolean>,
 ): Promise<TakenBack | undefined> {
@@ -127,13 +136,13 @@ async function settle(
     return undefined;
   }
   // Without a plan nothing in a workspace was touched.
-  if (!plan) return void (await house.drop(record));
+  if (!plan) return void (await context.drop(record));
   if (status) return { callId: plan.callId, rollback: await lookAgain(record, plan) };
-  if (plan.purpose === "undo") return void (await settleUndo(house, record, plan));
-  if (await isDone(plan.callId)) return void (await keepDone(house, record, plan));
+  if (plan.purpose === "undo") return void (await settleUndo(context, record, plan));
+  if (await isDone(plan.callId)) return void (await keepDone(context, record, plan));
   return {
     callId: plan.callId,
-    rollback: await house.turns.run(plan.root, () => takeBack(house, record, { plan })),
+    rollback: await context.turns.run(plan.root, () => takeBack(context, record, { plan })),
   };
 }
 
@@ -152,19 +161,19 @@ async function lookAgain(record: string, plan: Plan): Promise<FileRollback> {
 }
 
 /** An undo counts once the call's own record says so; until then it is taken back, and can be asked for again. */
-async function settleUndo(house: House, record: string, plan: Plan): Promise<void> {
-  const call = await readStatus(recordOf(house, plan.callId));
+async function settleUndo(context: WorkspaceContext, record: string, plan: Plan): Promise<void> {
+  const call = await readStatus(recordOf(context, plan.callId));
   if (call?.state === "undone") await removeTree(record);
-  else await house.turns.run(plan.root, () => takeBack(house, record, { plan }));
+  else await context.turns.run(plan.root, () => takeBack(context, record, { plan }));
 }
 
-async function keepDone(house: House, record: string, plan: Plan): Promise<void> {
+async function keepDone(context: WorkspaceContext, record: string, plan: Plan): Promise<void> {
   const times = await unless(
     NOTHING_THERE,
     anchored(plan.root, (anchor) => timesNow(anchor, plan)),
   );
-  const status = { state: "kept", at: house.settings.clock.now(), bytes: bytesOf(plan) } as const;
-  if (plan.held !== undefined) await removeTree(heldAs(house, plan.held));
+  const status = { state: "kept", at: context.settings.clock.now(), bytes: bytesOf(plan) } as const;
+  if (plan.held !== undefined) await removeTree(heldAs(context, plan.held));
   await writeStatus(record, { ...status, ...(times && { times }) }, { sync: true });
 }
 
@@ -178,19 +187,19 @@ const MIB = 1024 * 1024;
 /** Opens the folder in which calls' changes to files are staged and kept for undo. Rejects with E3914 when it cannot. */
 export async function openWorkspaces(options: WorkspacesOptions): Promise<Workspaces> {
   const settings = settingsOf({ ...options, folder: await prepare(resolve(options.folder)) });
-  const house = makeHouse(settings);
-  for (const folder of [stagingFolder(house), recordsFolder(house), heldFolder(house)])
+  const context = makeContext(settings);
+  for (const folder of [stagingFolder(context), recordsFolder(context), heldFolder(context)])
     await privateFolder(folder);
   return {
-    begin: (order): FileStaging => new Staging(house, order),
+    begin: (order): FileStaging => new Staging(context, order),
     resumeHeld: async (name, callId) => {
-      const held = await readHeld(house, name);
-      return held && new Staging(house, { callId, rules: held.rules, maxBytes: held.maxBytes }, held);
+      const held = await readHeld(context, name);
+      return held && new Staging(context, { callId, rules: held.rules, maxBytes: held.maxBytes }, held);
     },
-    dropHeld: (name) => removeTree(heldAs(house, name)),
-    recover: (isDone) => recover(house, isDone),
-    undo: (callId) => house.records.run(() => undo(house, callId)),
-    expire: () => house.records.run(() => expire(house)),
+    dropHeld: (name) => removeTree(heldAs(context, name)),
+    recover: (isDone) => recover(context, isDone),
+    undo: (callId) => context.records.run(() => undo(context, callId)),
+    expire: () => context.records.run(() => expire(context)),
   };
 }
 
@@ -232,7 +241,7 @@ function warnOfLeftover(path: string, error: unknown): void {
   process.emitWarning(`${path} could not be removed; the next start tries again: ${why}`);
 }
 
-function makeHouse(settings: Settings): House {
+function makeContext(settings: Settings): WorkspaceContext {
   let works: Promise<boolean> | undefined;
   const usesOverlay = async () => {
     if (settings.view !== "auto") return settings.view === "overlay";

@@ -18,7 +18,6 @@ import { effectsOf } from "./effects.ts";
 import { type Entry, lookInto } from "./entry.ts";
 import { notCommitted, outOfTurn, tooMuch } from "./failures.ts";
 import { type HeldChanges, heldAs, saveHeld } from "./held.ts";
-import { type House, recordOf, stagingFolder } from "./house.ts";
 import { Queue } from "./in-turn.ts";
 import { keyOf, type Plan, type PlannedFolder } from "./plan.ts";
 import { digestOf, proofOf } from "./proof.ts";
@@ -27,6 +26,7 @@ import { StagedFiles } from "./staged-files.ts";
 import { twice } from "./system-error.ts";
 import { takeBack } from "./take-back.ts";
 import { Working } from "./working.ts";
+import { recordOf, stagingFolder, type WorkspaceContext } from "./workspace-context.ts";
 
 /** What a staging is for. */
 export interface StagingOrder {
@@ -45,7 +45,7 @@ export class Staging implements FileStaging {
   readonly callId: string;
   readonly root: string;
   readonly files: FileAccess;
-  readonly #house: House;
+  readonly #context: WorkspaceContext;
   readonly #order: StagingOrder;
   readonly #folder: string;
   readonly #working: Working;
@@ -58,22 +58,22 @@ export class Staging implements FileStaging {
   #shown: { set: ChangeSet; effects: FileEffects } | undefined;
   #applied: { plan: Plan; times: PlannedFolder[] } | undefined;
 
-  constructor(house: House, order: StagingOrder, held?: HeldChanges) {
+  constructor(context: WorkspaceContext, order: StagingOrder, held?: HeldChanges) {
     this.callId = order.callId;
     this.root = order.rules.root;
-    this.#house = house;
+    this.#context = context;
     this.#order = order;
     this.#held = held;
-    this.#folder = join(stagingFolder(house), `${keyOf(order.callId)}.${randomUUID().slice(0, 8)}`);
-    const isDenied = compileDenied([...order.rules.denied, ...stateFolderIn(this.root, house)]);
+    this.#folder = join(stagingFolder(context), `${keyOf(order.callId)}.${randomUUID().slice(0, 8)}`);
+    const isDenied = compileDenied([...order.rules.denied, ...stateFolderIn(this.root, context)]);
     const guard = (use: "read" | "change") => this.#guardFiles(use);
-    const now = () => house.settings.clock.now();
+    const now = () => context.settings.clock.now();
     const { root } = this;
     const folder = join(this.#folder, "files");
     const files = new StagedFiles({ root, isDenied, maxBytes: order.maxBytes, folder, now, guard });
     this.files = files;
-    this.#working = new Working({ house, root, isDenied, folder: this.#folder, files, held });
-    house.active.add(this.#folder);
+    this.#working = new Working({ context, root, isDenied, folder: this.#folder, files, held });
+    context.active.add(this.#folder);
   }
 
   view(): Promise<WorkspaceView> {
@@ -93,7 +93,7 @@ export class Staging implements FileStaging {
   apply(): Promise<FileCommit> {
     return this.#in("staged", async () => {
       try {
-        return await this.#house.turns.run(this.root, () => this.#apply());
+        return await this.#context.turns.run(this.root, () => this.#apply());
       } catch (error) {
         throw error instanceof SallyportError ? error : notCommitted(this.root, error);
       }
@@ -102,7 +102,7 @@ export class Staging implements FileStaging {
 
   keep(): Promise<void> {
     return this.#in("applied", async () => {
-      const { settings } = this.#house;
+      const { settings } = this.#context;
       if (this.#applied) {
         const { plan, times } = this.#applied;
         const status = { state: "kept", at: settings.clock.now(), bytes: bytesOf(plan), times } as const;
@@ -133,7 +133,7 @@ export class Staging implements FileStaging {
       const effects = await this.#show(set);
       const { small: _, ...lasting } = set;
       const { rules, maxBytes } = this.#order;
-      await saveHeld(this.#house, {
+      await saveHeld(this.#context, {
         version: 1,
         name,
         rules,
@@ -170,7 +170,7 @@ export class Staging implements FileStaging {
   }
 
   #commit(set: ChangeSet): Promise<Committed> {
-    const { log, settings } = this.#house;
+    const { log, settings } = this.#context;
     const plan = {
       purpose: "call",
       callId: this.callId,
@@ -180,7 +180,7 @@ export class Staging implements FileStaging {
       digest: digestOf(set.changes),
       ...(this.#held && { held: this.#held.name }),
     } as const;
-    this.#house.active.add(this.#record());
+    this.#context.active.add(this.#record());
     const onRecord = (begun: Plan | undefined) => {
       this.#begun = begun;
     };
@@ -190,7 +190,7 @@ export class Staging implements FileStaging {
   async #takeBack(): Promise<FileRollback> {
     const applied = this.#applied ?? (this.#begun && { plan: this.#begun });
     if (!applied) return this.#phase === "applied" ? NOTHING : this.#discard();
-    return this.#house.turns.run(this.root, () => takeBack(this.#house, this.#record(), applied));
+    return this.#context.turns.run(this.root, () => takeBack(this.#context, this.#record(), applied));
   }
 
   /** Nothing real was changed; what was staged goes. */
@@ -218,14 +218,14 @@ export class Staging implements FileStaging {
   async #show(set: ChangeSet): Promise<FileEffects> {
     if (this.#held) return this.#held.effects;
     if (this.#shown?.set === set) return this.#shown.effects;
-    const { bounds } = this.#house.settings;
+    const { bounds } = this.#context.settings;
     const effects = await anchored(this.root, (anchor) => effectsOf(set, anchor, bounds));
     this.#shown = { set, effects };
     return effects;
   }
 
   #record(): string {
-    return recordOf(this.#house, this.callId);
+    return recordOf(this.#context, this.callId);
   }
 
   #guardFiles(use: "read" | "change"): void {
@@ -242,22 +242,22 @@ export class Staging implements FileStaging {
   }
 
   async #letGo(): Promise<void> {
-    this.#house.settings.step("drop the staging");
-    if (this.#held) await this.#house.drop(heldAs(this.#house, this.#held.name));
-    await this.#house.drop(this.#folder);
+    this.#context.settings.step("drop the staging");
+    if (this.#held) await this.#context.drop(heldAs(this.#context, this.#held.name));
+    await this.#context.drop(this.#folder);
     this.#forget();
   }
 
   #forget(): void {
-    this.#house.active.delete(this.#folder);
-    this.#house.active.delete(this.#record());
+    this.#context.active.delete(this.#folder);
+    this.#context.active.delete(this.#record());
   }
 }
 
 const readOnly = { path: ".", why: "is in a workspace that may only be read" };
 
 /** The state folder is nobody's to change, wherever it is. */
-function stateFolderIn(root: string, { settings }: House): string[] {
+function stateFolderIn(root: string, { settings }: WorkspaceContext): string[] {
   const path = relative(root, settings.folder);
   if (path === "") return ["**"];
   return path === ".." || path.startsWith("../")

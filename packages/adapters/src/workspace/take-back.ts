@@ -1,11 +1,11 @@
 import type { FileRollback } from "@sallyport/engine/ports";
 import { anchored } from "./anchor.ts";
-import type { House } from "./house.ts";
 import type { Plan, PlannedFolder } from "./plan.ts";
 import { proofOf } from "./proof.ts";
 import { bytesOf, changedFolders, closeRecord, writeStatus } from "./records.ts";
 import { restore } from "./restore.ts";
 import { twice, wordsOf } from "./system-error.ts";
+import type { WorkspaceContext } from "./workspace-context.ts";
 
 /** An applied plan, and how the call left the times of its folders where that is known. */
 interface Applied {
@@ -17,9 +17,13 @@ interface Applied {
  * Takes an applied plan back, as far as that is possible; never rejects. The record goes with it; where paths had to be
  * left it stays, so that a person finds the pre-images until they expire.
  */
-export async function takeBack(house: House, record: string, applied: Applied): Promise<FileRollback> {
+export async function takeBack(
+  context: WorkspaceContext,
+  record: string,
+  applied: Applied,
+): Promise<FileRollback> {
   try {
-    return await twice(() => tryToTakeBack(house, record, applied));
+    return await twice(() => tryToTakeBack(context, record, applied));
   } catch (error) {
     return unproved(`the workspace cannot be used: ${wordsOf(error)}`);
   }
@@ -30,7 +34,11 @@ export function unproved(what: string): FileRollback {
   return { verified: false, hash: proofOf(new Map()), discarded: 0, left: [{ path: ".", what }] };
 }
 
-function tryToTakeBack({ settings }: House, record: string, { plan, times }: Applied): Promise<FileRollback> {
+function tryToTakeBack(
+  { settings }: WorkspaceContext,
+  record: string,
+  { plan, times }: Applied,
+): Promise<FileRollback> {
   return anchored(plan.root, async (anchor) => {
     const keepTimes = times && (await changedFolders(anchor, plan, times));
     const { step } = settings;

@@ -9,7 +9,6 @@ import { type Entry, lookInto, namesIn } from "./entry.ts";
 import { closeOpened, leavesClosed, openFound } from "./examine.ts";
 import { notCommitted, notRestored, notUndone } from "./failures.ts";
 import { openOwn, sha256Of, using } from "./file-content.ts";
-import { type House, recordOf, recordsFolder } from "./house.ts";
 import { matches } from "./matches.ts";
 import { changesInPlace, oldContent, type Plan, type PlannedChange } from "./plan.ts";
 import { digestOf } from "./proof.ts";
@@ -25,24 +24,25 @@ import { below } from "./relative-path.ts";
 import { removeTree } from "./remove-tree.ts";
 import { hasCode, twice } from "./system-error.ts";
 import { takeBack } from "./take-back.ts";
+import { recordOf, recordsFolder, type WorkspaceContext } from "./workspace-context.ts";
 
 /**
  * Takes a kept call back: the other way round it is a change like any other, with a plan and pre-images of its own. The
  * effects are those of the undo. It counts from the moment the call's record says so.
  */
-export async function undo(house: House, callId: string): Promise<Undone> {
-  const record = recordOf(house, callId);
+export async function undo(context: WorkspaceContext, callId: string): Promise<Undone> {
+  const record = recordOf(context, callId);
   try {
     const [status, plan] = [await readStatus(record), await readPlan(record)];
     if (status?.state === "undone") return { ok: false, reason: "already_undone" };
     if (status?.state === "expired") return { ok: false, reason: "expired" };
     if (status?.state !== "kept" || !plan) return { ok: false, reason: "unknown" };
-    return await house.turns.run(plan.root, async () => {
-      await endEarlier(house, plan);
-      if (!plan.changes.some(leavesClosed)) return takeKeptBack(house, record, { plan, status });
+    return await context.turns.run(plan.root, async () => {
+      await endEarlier(context, plan);
+      if (!plan.changes.some(leavesClosed)) return takeKeptBack(context, record, { plan, status });
       await writeStatus(record, { ...status, opened: true }, { sync: true });
       try {
-        return await takeKeptBack(house, record, { plan, status });
+        return await takeKeptBack(context, record, { plan, status });
       } finally {
         if ((await readStatus(record))?.opened) await closeAgain(record, { plan, status });
       }
@@ -63,25 +63,25 @@ export async function closeAgain(
 }
 
 /** The record of an undo of that call. */
-function undoRecord(house: House, plan: Plan): string {
-  return join(recordsFolder(house), `${plan.key}.undo`);
+function undoRecord(context: WorkspaceContext, plan: Plan): string {
+  return join(recordsFolder(context), `${plan.key}.undo`);
 }
 
 /** An undo that went wrong before is taken back first. Rejects with E3912 when that is not possible. */
-async function endEarlier(house: House, plan: Plan): Promise<void> {
-  const record = undoRecord(house, plan);
+async function endEarlier(context: WorkspaceContext, plan: Plan): Promise<void> {
+  const record = undoRecord(context, plan);
   const earlier = await readPlan(record);
-  const back = earlier && (await takeBack(house, record, { plan: earlier }));
+  const back = earlier && (await takeBack(context, record, { plan: earlier }));
   if (back?.verified === false) throw notRestored(plan.root, pathsOf(back.left));
   await removeTree(record);
 }
 
 async function takeKeptBack(
-  house: House,
+  context: WorkspaceContext,
   record: string,
   { plan, status }: { plan: Plan; status: RecordStatus },
 ): Promise<Undone> {
-  const { settings, log } = house;
+  const { settings, log } = context;
   const looked = await lookAround(plan, { record, status });
   if ("conflicts" in looked) return { ok: false, reason: "changed_since", conflicts: looked.conflicts };
   const { set, times } = looked;
@@ -95,7 +95,7 @@ async function takeKeptBack(
     at: settings.clock.now(),
     digest: digestOf(set.changes),
   } as const;
-  const own = undoRecord(house, plan);
+  const own = undoRecord(context, plan);
   const committed = await commit({ set, plan: undoing, record: own, times, log, step: settings.step });
   if (!committed.ok) return { ok: false, reason: "changed_since", conflicts: committed.conflicts };
   try {
@@ -104,7 +104,7 @@ async function takeKeptBack(
     await twice(() => writeStatus(record, undone, { sync: true }));
   } catch (error) {
     // The status may be there and not be on disk: what the call's record says has to hold either way.
-    const back = await takeBack(house, own, { plan: committed.plan });
+    const back = await takeBack(context, own, { plan: committed.plan });
     if (!back.verified) throw notRestored(root, pathsOf(back.left), error);
     await twice(() => writeStatus(record, status, { sync: true })).catch((cause: unknown) => {
       throw notRestored(root, [record], cause);
@@ -113,7 +113,7 @@ async function takeKeptBack(
   }
   settings.step("drop the pre-images");
   // What cannot be removed now is reported, and removed at the next start.
-  for (const path of [own, ...contentOf(record)]) await house.drop(path);
+  for (const path of [own, ...contentOf(record)]) await context.drop(path);
   return { ok: true, effects, verified: true };
 }
 

@@ -11,12 +11,12 @@ import { type Entry, look } from "./entry.ts";
 import { outOfTurn } from "./failures.ts";
 import type { FolderLog } from "./folder-log.ts";
 import type { HeldChanges } from "./held.ts";
-import type { House } from "./house.ts";
 import { makeOverlay, overlayEntries } from "./overlay-view.ts";
 import { folderOf, nameOf } from "./relative-path.ts";
 import { RememberedBaseline } from "./remembered-baseline.ts";
 import type { StagedEntry } from "./staged-entry.ts";
 import type { StagedFiles } from "./staged-files.ts";
+import type { WorkspaceContext } from "./workspace-context.ts";
 
 const FOLDER_CHANGED = "its folder was changed by someone else, so it may have been there before";
 
@@ -68,7 +68,7 @@ type Copy = { view: WorkspaceView & { kind: "copy" }; copied: Map<string, Copied
 
 /** What one call works with. */
 interface WorkingOrder {
-  house: House;
+  context: WorkspaceContext;
   root: string;
   isDenied: DeniedTest;
   /** The staging's own. */
@@ -127,9 +127,9 @@ export class Working {
   }
 
   async #make(): Promise<Overlay | Copy> {
-    const { house, root, folder, isDenied } = this.#order;
-    const { sandboxUser: user, copyLimitBytes, copyLimitFiles } = house.settings;
-    if (await house.usesOverlay()) return (await makeOverlay(folder, root, user)) as Overlay;
+    const { context, root, folder, isDenied } = this.#order;
+    const { sandboxUser: user, copyLimitBytes, copyLimitFiles } = context.settings;
+    if (await context.usesOverlay()) return (await makeOverlay(folder, root, user)) as Overlay;
     const copy = join(folder, "copy");
     const limits = { limitBytes: copyLimitBytes, limitFiles: copyLimitFiles };
     const copied = await makeCopy({ root, target: copy, isDenied, user, ...limits });
@@ -139,14 +139,14 @@ export class Working {
   #entries(): Promise<StagedEntry[]> {
     const view = this.#view;
     if (!view) return Promise.resolve(this.#order.files.entries());
-    if ("since" in view) return overlayEntries(view.view.upper, this.#order.house.settings.scan);
+    if ("since" in view) return overlayEntries(view.view.upper, this.#order.context.settings.scan);
     return copyEntries(view.view.copy, view.copied);
   }
 
   #baseline(anchor: Anchor): Baseline {
     const view = this.#view;
     if (!view) return new RememberedBaseline(anchor, this.#order.files.memory);
-    if ("since" in view) return new OverlayBaseline(anchor, view.since, this.#order.house.log);
+    if ("since" in view) return new OverlayBaseline(anchor, view.since, this.#order.context.log);
     const originals = new Map([...view.copied].map(([path, { original }]) => [path, original]));
     return new RememberedBaseline(anchor, originals);
   }

@@ -65,8 +65,8 @@ async function share(
   context: EngineContext,
 ): Promise<End> {
   const { request, controller } = call;
-  const stranger = accessRefusal({ request, waits: undefined }, context);
-  if (stranger) return await refuse(stranger, call, context);
+  const refused = accessRefusal({ request, waits: undefined }, context);
+  if (refused) return await refuse(refused, call, context);
   if (asked !== digest) return await refuse(otherBody(request.idempotencyKey), call, context);
   for (;;) {
     const shared = await withTimeout(answer, LOOK_AGAIN_MS);
@@ -147,8 +147,8 @@ async function fromJournal(call: Call, once: Once, lookup: Lookup): Promise<End 
   try {
     const record = await lookup.find();
     if (!record) return undefined;
-    const stranger = accessRefusal({ request: call.request, waits: undefined }, context);
-    if (stranger) return await refuse(stranger, call, context);
+    const refused = accessRefusal({ request: call.request, waits: undefined }, context);
+    if (refused) return await refuse(refused, call, context);
     if (lookup.isSame(record)) {
       if (record.phase === "waiting") return await resumeExisting(record.callId, call, once);
       if (isUnderWay(record, context)) return acceptedOf(record);

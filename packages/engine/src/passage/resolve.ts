@@ -8,7 +8,7 @@ import { type Arrived, type Known, Refused } from "./steps.ts";
  * Why the caller may not know of a tool. Asked before the registry is, and the same whether or not there is such a
  * tool, so that a refusal tells nothing about it.
  */
-function strangerTo(
+function hiddenToolRefusal(
   { request, waits }: Attempt,
   context: EngineContext,
   tool: string = request.tool,
@@ -44,14 +44,14 @@ export function resolve({ attempt, progress: arrived }: Arrived, context: Engine
   const refused = (error: Failure) => new Refused(error, arrived);
   // Nothing of a call whose tenant is only claimed reaches that tenant's journal or chain.
   if (arrived.chain !== undefined) return refused(accessRefusal(attempt, context) ?? failure("E3206"));
-  const stranger = strangerTo(attempt, context);
-  if (stranger) return refused(stranger);
+  const hidden = hiddenToolRefusal(attempt, context);
+  if (hidden) return refused(hidden);
   const tool = context.registry.resolve({
     tool: id,
     version,
     operation,
     now: context.clock.now(),
-    mayKnow: (other) => strangerTo(attempt, context, other) === undefined,
+    mayKnow: (other) => hiddenToolRefusal(attempt, context, other) === undefined,
   });
   if (isFailure(tool)) return refused(tool);
   if (context.toolRules.of(id)?.enabled === false)

@@ -142,8 +142,8 @@ async function inFlight(call: Call, context: EngineContext, perform: Perform): P
 /** What is said to whoever asks for a call that is under way here. */
 async function underWay(call: Call, context: EngineContext): Promise<End> {
   const { callId, request, waits } = call;
-  const stranger = accessRefusal({ request, waits }, context);
-  if (stranger) return await refuse(stranger, call, context);
+  const refused = accessRefusal({ request, waits }, context);
+  if (refused) return await refuse(refused, call, context);
   const known =
     (waits && (await pendingAnswerOf(callId, call, context))) ?? (await acceptedBefore(call, context));
   return known ?? (await refuse(duplicateId(callId), call, context));

@@ -62,7 +62,7 @@ export function lifetimeContract(it: StoreTest): void {
       callbacks: [{ attempts: 1, problem: "no answer" }],
     });
     await settle(store, before);
-    await takeUp(store, before);
+    await beginQueued(store, before);
   });
 
   it("goes on with chain, outbox, versions and keys where they stood", async ({ fixture, skip }) => {
@@ -129,7 +129,7 @@ async function settle(store: Store, { approvals, calls }: Awaited<ReturnType<typ
 }
 
 /** Begins the call that was left queued, and accepts another behind it. */
-async function takeUp(store: Store, { calls, queue }: Awaited<ReturnType<typeof contentsOf>>) {
+async function beginQueued(store: Store, { calls, queue }: Awaited<ReturnType<typeof contentsOf>>) {
   const left = calls.find(({ phase }) => phase === "queued");
   if (!left) throw new Error("Nothing is queued.");
   expect(queue.map(({ callId }) => callId)).toEqual([left.callId]);

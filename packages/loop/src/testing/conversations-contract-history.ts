@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Conversations, Turn } from "../conversations-port.ts";
-import type { OpenConversations } from "./conversations-contract.ts";
+import type { OpenConversations } from "./conversations-contract-samples.ts";
 import { begun, sampleConversation, sampleTurns } from "./conversations-contract-samples.ts";
 
 /** Records of conversations, and the turns in them. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Conversations } from "../conversations-port.ts";
-import type { OpenConversations } from "./conversations-contract.ts";
+import type { OpenConversations } from "./conversations-contract-samples.ts";
 import {
   begun,
   callEntries,

@@ -2,7 +2,7 @@ import { scaledRuns } from "@sallyport/engine/testing";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Conversations, OpenBatch, Turn } from "../conversations-port.ts";
-import type { OpenConversations } from "./conversations-contract.ts";
+import type { OpenConversations } from "./conversations-contract-samples.ts";
 import {
   type ConversationStep,
   conversationStep,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { OpenConversations } from "./conversations-contract.ts";
+import type { OpenConversations } from "./conversations-contract-samples.ts";
 import { begun } from "./conversations-contract-samples.ts";
 
 /** What was read in which conversation. */

@@ -75,3 +75,14 @@ export async function sealed(conversations: Conversations, count: number) {
   await conversations.journal.seal(ids.batchId, { turns: [], calls: sealedCalls(count) });
   return ids;
 }
+
+/** Conversations, empty. `reopen` closes them and opens what they left behind; absent when nothing survives. */
+export interface ConversationsFixture {
+  conversations: Conversations;
+  reopen?: () => Promise<Conversations>;
+  /** Closes them, also those reopened, and removes every trace. */
+  dispose(): Promise<void>;
+}
+
+/** Gives a test its own conversations and disposes of them afterwards, however the test ended. */
+export type OpenConversations = () => Promise<ConversationsFixture>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Turn } from "../conversations-port.ts";
-import type { OpenConversations } from "./conversations-contract.ts";
+import type { OpenConversations } from "./conversations-contract-samples.ts";
 import { begun, sampleConversation, sampleTurns, streaming } from "./conversations-contract-samples.ts";
 
 const MIB = 1024 * 1024;

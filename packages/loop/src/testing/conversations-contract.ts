@@ -1,5 +1,4 @@
 import { afterEach, describe } from "vitest";
-import type { Conversations } from "../conversations-port.ts";
 import { batchContract } from "./conversations-contract-batches.ts";
 import { historyContract } from "./conversations-contract-history.ts";
 import { keepingContract } from "./conversations-contract-keeping.ts";
@@ -7,18 +6,8 @@ import { conversationsLifetimeContract } from "./conversations-contract-lifetime
 import { conversationsModelContract } from "./conversations-contract-model.ts";
 import { batchOrderContract } from "./conversations-contract-orders.ts";
 import { readsContract } from "./conversations-contract-reads.ts";
+import type { ConversationsFixture } from "./conversations-contract-samples.ts";
 import { conversationTextsContract } from "./conversations-contract-texts.ts";
-
-/** Conversations, empty. `reopen` closes them and opens what they left behind; absent when nothing survives. */
-export interface ConversationsFixture {
-  conversations: Conversations;
-  reopen?: () => Promise<Conversations>;
-  /** Closes them, also those reopened, and removes every trace. */
-  dispose(): Promise<void>;
-}
-
-/** Gives a test its own conversations and disposes of them afterwards, however the test ended. */
-export type OpenConversations = () => Promise<ConversationsFixture>;
 
 /** What every keeper of conversations must do, as one suite: registers tests under `name` for those `make` makes. */
 export function conversationsContract(name: string, make: () => Promise<ConversationsFixture>): void {

@@ -1,1 +1,2 @@
-export { type ConversationsFixture, conversationsContract } from "./conversations-contract.ts";
+export { conversationsContract } from "./conversations-contract.ts";
+export type { ConversationsFixture } from "./conversations-contract-samples.ts";

@@ -14,7 +14,7 @@ import { JsonLines } from "./json-lines.ts";
 const MAX_LINE_CHARS = 512 * 1024 * 1024;
 const GREETING_MS = 10_000;
 
-interface Asked {
+interface PendingRequest {
   resolve(value: JsonValue | undefined): void;
   reject(error: Error): void;
 }
@@ -24,7 +24,7 @@ export class DeskLine {
   /** The server's first word. Rejects when it says nothing. */
   readonly greeting: Promise<JsonObject>;
   readonly #socket: Socket;
-  readonly #asked = new Map<number, Asked>();
+  readonly #asked = new Map<number, PendingRequest>();
   #greet: ((words: JsonObject) => void) | undefined;
   #last = 0;
   #isGone = false;

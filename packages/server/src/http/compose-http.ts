@@ -14,7 +14,7 @@ import { refuseCallback } from "../webhooks/open-webhooks.ts";
 import { createGuard, OperatorKeyCheck, SessionBook, sessionRoutes, TokenReader } from "./guard/index.ts";
 import { type DoorLog, openHttpDoor, type SeenAnswer } from "./kernel/index.ts";
 import { readinessOf } from "./readiness.ts";
-import { type DoorParts, doorRoutes } from "./routes/index.ts";
+import { doorRoutes, type RouteContext } from "./routes/index.ts";
 import { SwitchedOffTools } from "./switched-off-tools.ts";
 
 export interface HttpOptions {
@@ -31,7 +31,7 @@ export async function openHttp(runtime: Runtime, { log, telemetry }: HttpOptions
   const guarded = guardOf(runtime);
   const metrics = telemetry && createHttpMetrics(telemetry.meter);
   const switchedOff = new SwitchedOffTools(runtime);
-  const parts: DoorParts = partsOf(runtime, { guard: guarded.guard, telemetry, switchedOff });
+  const parts: RouteContext = partsOf(runtime, { guard: guarded.guard, telemetry, switchedOff });
   const more = [
     ...sessionRoutes({ sessions: guarded.sessions, tls: isSecure(config.http) }),
     ...reloadRoutes(() => reloadRuntime(runtime)),
@@ -113,7 +113,7 @@ interface Collaborators {
   switchedOff: SwitchedOffTools;
 }
 
-function partsOf(runtime: Runtime, { guard, telemetry, switchedOff }: Collaborators): DoorParts {
+function partsOf(runtime: Runtime, { guard, telemetry, switchedOff }: Collaborators): RouteContext {
   const { config, engine, store, live } = runtime;
   const clock = systemClock;
   const caller = { tenant: config.caller.tenant, agent: "http" };

@@ -12,7 +12,7 @@ export type Access = "public" | "caller" | "operator" | "approver";
 export type Method = "GET" | "POST" | "DELETE";
 
 /** A request that was let in and whose parts have the promised shape. */
-export interface Asked<Params = unknown, Query = unknown, Body = unknown> {
+export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   params: Params;
   query: Query;
   body: Body;
@@ -69,7 +69,7 @@ export interface Route<Params = any, Query = any, Body = any> {
   tokenInBody?(body: Body): string | null | undefined;
   /** By status. Problems need no mention: every route can answer with those. */
   answers: Readonly<Record<number, AnswerShape>>;
-  handle(asked: Asked<Params, Query, Body>): Reply | Promise<Reply>;
+  handle(asked: RouteRequest<Params, Query, Body>): Reply | Promise<Reply>;
 }
 
 /** Ties the shapes of a route's parts to its handler. A failure it throws as `SallyportError` becomes a problem answer. */

@@ -16,12 +16,15 @@ export interface PlannedTool {
   implementation: Implementation;
 }
 
-export type Shelf = Pick<Tools, "list" | "resolve">;
+export type ToolLookup = Pick<Tools, "list" | "resolve">;
 
-/** How a version stands on the shelf; undefined when it cannot be called whatever its code is. */
-export function toolNow({ id, version, operations }: ToolManifest, shelf: Shelf): ResolvedTool | undefined {
+/** How a version stands on the registered; undefined when it cannot be called whatever its code is. */
+export function toolNow(
+  { id, version, operations }: ToolManifest,
+  registered: ToolLookup,
+): ResolvedTool | undefined {
   const operation = Object.keys(operations)[0] ?? "";
-  const found = shelf.resolve({ tool: id, version, operation });
+  const found = registered.resolve({ tool: id, version, operation });
   return isFailure(found) ? undefined : found;
 }
 
@@ -34,12 +37,12 @@ export interface ToolPlan {
 /** Reads every module that the configuration or the command line named. All of them, or everything that is wrong. */
 export async function planTools(
   config: LoadedConfig,
-  { live, shelf }: { live: LiveRuntime; shelf: Shelf },
+  { live, registered }: { live: LiveRuntime; registered: ToolLookup },
 ): Promise<ToolPlan | Failure[]> {
   const plan: ToolPlan = { tools: [], modules: new Map() };
   const problems: Failure[] = [];
   const scripts = new ScriptModules(config, { keep: true, sandbox: live.sandbox });
-  for (const [path, runner] of modulesOf(config, shelf)) {
+  for (const [path, runner] of modulesOf(config, registered)) {
     const found = await (runner === "script" ? scripts.read(path) : readModule(path));
     if (isFailure(found)) {
       problems.push(found);
@@ -53,10 +56,10 @@ export async function planTools(
 }
 
 /** As at the start: those of the configuration, then those that were added by the command line. */
-function modulesOf(config: LoadedConfig, shelf: Shelf): Map<string, ModuleRunner> {
+function modulesOf(config: LoadedConfig, registered: ToolLookup): Map<string, ModuleRunner> {
   const modules = new Map<string, ModuleRunner>();
-  for (const { module, manifest } of shelf.list()) {
-    if (module !== undefined && toolNow(manifest, shelf)) modules.set(module, "thread");
+  for (const { module, manifest } of registered.list()) {
+    if (module !== undefined && toolNow(manifest, registered)) modules.set(module, "thread");
   }
   return new Map([...modules, ...configuredModules(config)]);
 }

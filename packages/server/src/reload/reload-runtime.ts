@@ -14,7 +14,7 @@ import { type OpenAuthority, openAuthority } from "../runtime/authority.ts";
 import { operatorLimitsOf } from "../runtime/operator-limits.ts";
 import { changedKeys, inForce } from "./changed-keys.ts";
 import type { LiveRuntime } from "./live-runtime.ts";
-import { type PlannedTool, planTools, type Shelf, type ToolPlan, toolNow } from "./plan-tools.ts";
+import { type PlannedTool, planTools, type ToolLookup, type ToolPlan, toolNow } from "./plan-tools.ts";
 
 /** What holds calls back, and the tools themselves, with how to say that there shall be none. */
 const SECTIONS = { policy: "{}", agents: "[]", toolLimits: "[]", tools: "[]" } as const;
@@ -91,7 +91,7 @@ async function reload(runtime: ReloadableRuntime): Promise<ReloadReport> {
   const { bus, errors } = runtime.live;
   const opened = openAuthority(config, { bus, errors });
   try {
-    const plan = await planTools(config, { live: runtime.live, shelf: runtime.engine.tools });
+    const plan = await planTools(config, { live: runtime.live, registered: runtime.engine.tools });
     if (Array.isArray(plan)) throw refusalOf(plan);
     const compared = compareTools(plan, runtime.engine.tools);
     const refusals = await runtime.engine.tools.exchange({ load: plan.tools, unload: compared.goneVersions });
@@ -179,19 +179,19 @@ interface ComparedTools {
 }
 
 /** Finds out what is new, different and gone. */
-function compareTools({ tools }: ToolPlan, shelf: Shelf): ComparedTools {
-  const known = new Set(shelf.list().map(({ manifest }) => nameOf(manifest)));
+function compareTools({ tools }: ToolPlan, registered: ToolLookup): ComparedTools {
+  const known = new Set(registered.list().map(({ manifest }) => nameOf(manifest)));
   const planned = new Set(tools.map(({ manifest }) => nameOf(manifest)));
-  const withCode = shelf
+  const withCode = registered
     .list()
     .map(({ manifest }) => manifest)
-    .filter((manifest) => toolNow(manifest, shelf)?.implementation);
+    .filter((manifest) => toolNow(manifest, registered)?.implementation);
   const goneVersions = withCode.filter((manifest) => !planned.has(nameOf(manifest)));
   return {
     added: tools.filter(({ manifest }) => !known.has(nameOf(manifest))),
     changed: tools.filter(
       ({ manifest, implementation }) =>
-        known.has(nameOf(manifest)) && !isSame(implementation, toolNow(manifest, shelf)?.implementation),
+        known.has(nameOf(manifest)) && !isSame(implementation, toolNow(manifest, registered)?.implementation),
     ),
     goneVersions,
   };

@@ -57,9 +57,9 @@ export interface Runtime {
 
 interface OpenOptions {
   config: LoadedConfig;
-  /** Beside the configured ones: what the person at the command line lets happen this once. */
+  /** In addition to the configured ones: what the person at the command line lets happen this once. */
   grants?: readonly ConfiguredGrant[];
-  /** Beside the configured ones; the strictest counts. */
+  /** In addition to the configured ones; the strictest counts. */
   policies?: readonly Policy[];
   /** The folder that is worked in, which standing grants may be bound to; the configuration's when left out. */
   project?: string;

@@ -14,7 +14,7 @@ export interface SampleCall {
   input: JsonObject;
 }
 
-interface Asked {
+interface SampleOptions {
   engine: Pick<Engine, "tools">;
   authority: Authority;
   config: { http: Pick<LoadedConfig["http"], "callers"> };
@@ -24,7 +24,7 @@ interface Asked {
 }
 
 /** Finds one: its code is loaded, its input valid, and nobody has to be asked. Harmless tools first; undefined: there is none. */
-export async function sampleCall(asked: Asked): Promise<SampleCall | undefined> {
+export async function sampleCall(asked: SampleOptions): Promise<SampleCall | undefined> {
   const { tools } = asked.engine;
   const callable = tools.definitions().filter(({ id }) => !asked.isSwitchedOff(id));
   const candidates = callable.flatMap(({ id, operations }) =>
@@ -55,7 +55,7 @@ function validInput({ operation }: ResolvedTool): JsonObject | undefined {
 }
 
 /** With tokens the answer depends on the token; that one can be had is all that can be told beforehand. */
-async function isAllowed(tool: ResolvedTool, input: JsonObject, asked: Asked): Promise<boolean> {
+async function isAllowed(tool: ResolvedTool, input: JsonObject, asked: SampleOptions): Promise<boolean> {
   const { authority, caller, config } = asked;
   if (config.http.callers === "token") return true;
   const request = completeCall({

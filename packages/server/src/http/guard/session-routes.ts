@@ -12,7 +12,7 @@ import {
   text,
   timestamp,
 } from "@sallyport/protocol";
-import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import type { SessionBook } from "./session-book.ts";
 import { forgetCookie, keepCookie } from "./session-cookie.ts";
 
@@ -75,7 +75,7 @@ export function sessionRoutes({ sessions, tls }: { sessions: SessionBook; tls: b
 }
 
 function openSession(
-  { principal, body }: Asked<unknown, unknown, SessionRequest | null | undefined>,
+  { principal, body }: RouteRequest<unknown, unknown, SessionRequest | null | undefined>,
   { sessions, tls }: { sessions: SessionBook; tls: boolean },
 ): Reply {
   // Else a session could be made to last for ever.

@@ -6,7 +6,7 @@ import type { Principal } from "../principal.ts";
 export interface TokenReaderOptions {
   /** Undefined where no token could ever be checked. */
   checker?: TokenChecker | undefined;
-  /** The server's own keys and no others: outside issuers have no say in approvals. Asked each time. */
+  /** The server's own keys and no others: outside issuers have no say in approvals. RouteRequest each time. */
   approvalKeys?: (() => KeySet | undefined) | undefined;
   now?: () => number;
 }

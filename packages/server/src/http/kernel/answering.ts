@@ -8,7 +8,7 @@ import { codeOf } from "./failure-of.ts";
 import { endAnswer } from "./linger.ts";
 import { PROBLEM_TYPE, problemHeaders, problemOf, requestUrn } from "./problem.ts";
 import { pageHeaders, securityHeaders } from "./security-headers.ts";
-import { Unsent } from "./unsent.ts";
+import { UnsentBytes } from "./unsent-bytes.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
@@ -33,7 +33,7 @@ export class Answering {
   readonly #headers: Readonly<Record<string, string>>;
   /** The headers of the usual answer, made once. */
   readonly #usual: readonly string[];
-  readonly #unsent = new Unsent();
+  readonly #unsent = new UnsentBytes();
 
   constructor(options: AnsweringOptions) {
     this.#options = options;

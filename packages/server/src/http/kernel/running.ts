@@ -11,7 +11,7 @@ import {
 } from "@sallyport/protocol";
 import type { Guard } from "../guard/index.ts";
 import type { Principal } from "../principal.ts";
-import type { Asked, Reply, Route } from "../route.ts";
+import type { Reply, Route, RouteRequest } from "../route.ts";
 import type { Answering } from "./answering.ts";
 import type { DoorLog } from "./door-log.ts";
 import type { DoorSettings } from "./door-settings.ts";
@@ -26,7 +26,7 @@ interface Parts {
 }
 
 /** What a handler gets. Costly parts are made when it looks at them. */
-class AskedRequest implements Asked {
+class ParsedRequest implements RouteRequest {
   readonly params: unknown;
   readonly query: unknown;
   readonly body: unknown;
@@ -53,7 +53,7 @@ class AskedRequest implements Asked {
     return this.#exchange.signal;
   }
 
-  get headers(): Asked["headers"] {
+  get headers(): RouteRequest["headers"] {
     return this.#exchange.headers;
   }
 }
@@ -62,12 +62,16 @@ class AskedRequest implements Asked {
 const NO_BODY: Field<unknown> = optional(exactRecord({}));
 
 /** The request as the route promised it to its handler; E3903 with every wrong place when it is not like that. */
-function askedOf(route: Route, exchange: Exchange, given: Parts & { origin: string }): Asked | Failure {
+function parseRequest(
+  route: Route,
+  exchange: Exchange,
+  given: Parts & { origin: string },
+): RouteRequest | Failure {
   const issues: Issue[] = [];
   const fitsPath = fieldFits(route.params, given.params, { at: "path", issues });
   const fitsQuery = fieldFits(route.query, given.query, { at: "query", issues });
   const fitsBody = fieldFits(route.body ?? NO_BODY, given.body, { at: "", issues });
-  if (fitsPath && fitsQuery && fitsBody) return new AskedRequest(exchange, given, given.origin);
+  if (fitsPath && fitsQuery && fitsBody) return new ParsedRequest(exchange, given, given.origin);
   const places = issues.slice(0, 5).map(({ path, reason }) => `${path || "the body"} ${reason}`);
   const rest = issues.length > 5 ? `; and ${issues.length - 5} more` : "";
   return failure("E3903", { message: `Malformed request: ${places.join("; ")}${rest}`, issues });
@@ -86,7 +90,7 @@ function fieldFits(
  * nearly halves what a request costs: first all that have arrived are read, then all are handled, and the processor's
  * caches serve one kind of work at a time. A request that comes alone waits for nothing.
  */
-class Together {
+class RequestBatcher {
   #waiting: (() => void)[] = [];
 
   /** What it is given must not throw. */
@@ -108,7 +112,7 @@ export class Running {
   readonly #log: DoorLog;
   readonly #publicUrl: string | undefined;
   readonly #scheme: string;
-  readonly #together = new Together();
+  readonly #batcher = new RequestBatcher();
 
   constructor(parts: { guard: Guard; answering: Answering; log: DoorLog; settings: DoorSettings }) {
     this.#guard = parts.guard;
@@ -119,13 +123,13 @@ export class Running {
   }
 
   run(route: Route, exchange: Exchange, parts: Parts): void {
-    this.#together.start(() => this.#begin(route, exchange, parts));
+    this.#batcher.start(() => this.#begin(route, exchange, parts));
   }
 
   #begin(route: Route, exchange: Exchange, { params, query, body }: Parts): void {
     try {
       const origin = this.#publicUrl ?? `${this.#scheme}://${exchange.request.headers.host}`;
-      const asked = askedOf(route, exchange, { params, query, body, origin });
+      const asked = parseRequest(route, exchange, { params, query, body, origin });
       const refusal = isFailure(asked) ? asked : this.#lateRefusal(route, exchange, body);
       if (refusal) this.refuse(exchange, refusal);
       else if (!isFailure(asked)) this.#handle(route, exchange, asked);
@@ -157,7 +161,7 @@ export class Running {
     return this.#guard.refuse(exchange.principal, route.access);
   }
 
-  #handle(route: Route, exchange: Exchange, asked: Asked): void {
+  #handle(route: Route, exchange: Exchange, asked: RouteRequest): void {
     const reply = route.handle(asked);
     if (reply instanceof Promise)
       reply.then(

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { Unsent } from "./unsent.ts";
+import { UnsentBytes } from "./unsent-bytes.ts";
 
 const MIB = 1024 * 1024;
 
 describe("answers that nobody reads", () => {
   it("are cut off, the oldest first, once they are too many bytes together", async () => {
-    const unsent = new Unsent(40 * MIB);
+    const unsent = new UnsentBytes(40 * MIB);
     const answered: ServerResponse[] = [];
     const server = createServer((_, response) => {
       response.end(Buffer.alloc(16 * MIB));

@@ -1,11 +1,11 @@
-import type { DoorParts } from "../routes/parts.ts";
+import type { RouteContext } from "../routes/parts.ts";
 
 function notHere(): never {
   throw new Error("These routes are only for describing.");
 }
 
 /** Stands for the parts of a door where its routes are described and never used. */
-export const HOLLOW_PARTS: DoorParts = {
+export const HOLLOW_PARTS: RouteContext = {
   engine: {
     call: notHere,
     accept: notHere,

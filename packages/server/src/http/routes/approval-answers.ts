@@ -14,20 +14,20 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
-import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { approvalView } from "./approval-views.ts";
 import { type ApprovalParams, visibleApproval } from "./approvals.ts";
 import { must } from "./must.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 const ANSWERED = { 200: { description: "The approval as it stands now.", schema: approvalField } };
 
 /** `POST /v1/approvals/{id}:…`: what people say to the questions. */
-export function approvalAnswerRoutes(parts: DoorParts): Route[] {
+export function approvalAnswerRoutes(parts: RouteContext): Route[] {
   return [approveRoute(parts), denyRoute(parts), editRoute(parts)];
 }
 
-function approveRoute(parts: DoorParts): Route {
+function approveRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "approve",
     method: "POST",
@@ -50,7 +50,7 @@ function approveRoute(parts: DoorParts): Route {
   });
 }
 
-function denyRoute(parts: DoorParts): Route {
+function denyRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "deny",
     method: "POST",
@@ -69,7 +69,7 @@ function denyRoute(parts: DoorParts): Route {
   });
 }
 
-function editRoute(parts: DoorParts): Route {
+function editRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "editApproval",
     method: "POST",
@@ -90,8 +90,8 @@ function editRoute(parts: DoorParts): Route {
 }
 
 async function answered(
-  { params, principal }: Asked<ApprovalParams>,
-  parts: DoorParts,
+  { params, principal }: RouteRequest<ApprovalParams>,
+  parts: RouteContext,
   answer: (approvalId: string, by: string) => Promise<ApprovalRecord | Failure>,
 ): Promise<Reply> {
   const record = await visibleApproval(params.approval_id, principal, parts);
@@ -112,7 +112,7 @@ function answererOf(principal: Principal, record: ApprovalRecord, now: number): 
 }
 
 /** A token for one approval is no word about other calls. */
-function alwaysOf(always: AlwaysMessage, principal: Principal, parts: DoorParts): AlwaysAllow {
+function alwaysOf(always: AlwaysMessage, principal: Principal, parts: RouteContext): AlwaysAllow {
   if (principal.kind !== "operator") {
     const message = "Only an operator can allow calls from now on; this token is for one approval.";
     throw new SallyportError(failure("E3226", { message, advice: "Approve this one call, without always." }));

@@ -14,10 +14,10 @@ import { visibleApproval } from "./approvals.ts";
 import { iso } from "./iso-time.ts";
 import { malformed } from "./malformed.ts";
 import { must } from "./must.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** `POST /v1/approvals/{id}/tokens`: lets one person answer one approval without being an operator. */
-export function approvalTokenRoutes(parts: DoorParts): Route[] {
+export function approvalTokenRoutes(parts: RouteContext): Route[] {
   return [
     defineRoute({
       id: "createApprovalToken",
@@ -41,7 +41,7 @@ export function approvalTokenRoutes(parts: DoorParts): Route[] {
 function tokenFor(
   record: ApprovalRecord,
   asked: ApprovalTokenRequest,
-  parts: DoorParts,
+  parts: RouteContext,
 ): ApprovalTokenResponse {
   const { approvalId, callId, tool, standing } = record;
   if (isFinal(standing.state)) {

@@ -24,7 +24,7 @@ export function approvalView(record: ApprovalRecord, now: number): ApprovalMessa
     input: record.input,
     ...(record.effects !== undefined && { effects: record.effects }),
     digest: record.digest,
-    ...askedOf(record, now),
+    ...approversOf(record, now),
     created_at: iso(record.createdAt),
     expires_at: iso(record.expiresAt),
     ...settledOf(record.standing),
@@ -32,7 +32,7 @@ export function approvalView(record: ApprovalRecord, now: number): ApprovalMessa
 }
 
 /** Who is asked, and what they said so far. */
-function askedOf(record: ApprovalRecord, now: number) {
+function approversOf(record: ApprovalRecord, now: number) {
   return {
     levels: record.levels.map(({ level, approvers, timeoutMs, channels }) => ({
       level,

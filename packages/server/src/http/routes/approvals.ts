@@ -13,7 +13,7 @@ import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { approvalView } from "./approval-views.ts";
 import { checkApprovalCursor } from "./cursors.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** Which approval an address names. */
 export interface ApprovalParams {
@@ -23,11 +23,11 @@ export interface ApprovalParams {
 const OPEN: ApprovalState[] = ["pending", "approved", "edited", "reserved"];
 
 /** `GET /v1/approvals…`: the questions to people. */
-export function approvalRoutes(parts: DoorParts): Route[] {
+export function approvalRoutes(parts: RouteContext): Route[] {
   return [listRoute(parts), showRoute(parts)];
 }
 
-function listRoute(parts: DoorParts): Route {
+function listRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "listApprovals",
     method: "GET",
@@ -42,7 +42,7 @@ function listRoute(parts: DoorParts): Route {
   });
 }
 
-async function listApprovals(query: ApprovalListQuery, parts: DoorParts): Promise<ApprovalListResponse> {
+async function listApprovals(query: ApprovalListQuery, parts: RouteContext): Promise<ApprovalListResponse> {
   const limit = Number(query.limit ?? 50);
   const { state = "open" } = query;
   await checkApprovalCursor(query.cursor, parts);
@@ -76,7 +76,7 @@ function statesOf(state: NonNullable<ApprovalListQuery["state"]>): ApprovalState
   return state === "open" ? OPEN : [state];
 }
 
-function showRoute(parts: DoorParts): Route {
+function showRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "getApproval",
     method: "GET",
@@ -97,7 +97,7 @@ function showRoute(parts: DoorParts): Route {
 export async function visibleApproval(
   approvalId: string,
   principal: Principal,
-  parts: DoorParts,
+  parts: RouteContext,
 ): Promise<ApprovalRecord> {
   const maySee =
     principal.kind === "operator" ||

@@ -13,14 +13,14 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../route.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** `GET /v1/audit…`: the record that cannot be changed unseen. */
-export function auditRoutes(parts: DoorParts): Route[] {
+export function auditRoutes(parts: RouteContext): Route[] {
   return [readRoute(parts), verifyRoute(parts)];
 }
 
-function readRoute(parts: DoorParts): Route {
+function readRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "readAudit",
     method: "GET",
@@ -36,7 +36,7 @@ function readRoute(parts: DoorParts): Route {
   });
 }
 
-async function auditPage(query: AuditQuery, { audit, caller }: DoorParts): Promise<AuditPage> {
+async function auditPage(query: AuditQuery, { audit, caller }: RouteContext): Promise<AuditPage> {
   const tenant = query.tenant ?? caller.tenant;
   const limit = Number(query.limit ?? 100);
   const entries = await audit.read(tenant, { after: Number(query.after ?? 0), limit });
@@ -48,7 +48,7 @@ async function auditPage(query: AuditQuery, { audit, caller }: DoorParts): Promi
   };
 }
 
-function verifyRoute(parts: DoorParts): Route {
+function verifyRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "verifyAudit",
     method: "GET",
@@ -75,7 +75,7 @@ function verifyRoute(parts: DoorParts): Route {
 }
 
 /** Nothing to check is not the same as nothing wrong: the name may be misspelt. Throws E3917. */
-async function knownTenant(tenant: string, { audit }: DoorParts): Promise<string> {
+async function knownTenant(tenant: string, { audit }: RouteContext): Promise<string> {
   // A chain that lost its events still has its newest link on record, and one that lost that has events.
   if ((await audit.head(tenant)) ?? (await audit.read(tenant, { after: 0, limit: 1 })).at(0)) return tenant;
   const message = `Tenant "${tenant.slice(0, 128)}" has no audit chain.`;

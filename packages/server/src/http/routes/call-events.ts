@@ -6,7 +6,7 @@ import { type Place, RECORD_EPOCH } from "./event-place.ts";
 import { wholePercent } from "./invocation-views.ts";
 import { iso } from "./iso-time.ts";
 import { OutputText, type Piece } from "./output-text.ts";
-import type { DoorParts, Feed } from "./parts.ts";
+import type { Feed, RouteContext } from "./parts.ts";
 
 /** Tells the client to come back soon when the connection breaks, and makes proxies pass the answer on at once. */
 const OPENING = "retry: 1000\n: sallyport\n\n";
@@ -86,7 +86,7 @@ interface Following {
   after: number;
   heartbeatMs: number;
   signal: AbortSignal;
-  /** Asked at each heartbeat: false when the feed is not the call's any more. */
+  /** RouteRequest at each heartbeat: false when the feed is not the call's any more. */
   isCurrent(): boolean;
 }
 
@@ -159,12 +159,12 @@ export interface Watched {
  */
 export class CallEvents {
   readonly #watched: Watched;
-  readonly #parts: DoorParts;
+  readonly #parts: RouteContext;
   #place: Place | undefined;
   #shown: string | undefined;
   #quietMs = 0;
 
-  constructor(watched: Watched, parts: DoorParts) {
+  constructor(watched: Watched, parts: RouteContext) {
     this.#watched = watched;
     this.#parts = parts;
     this.#place = watched.place;
@@ -264,7 +264,7 @@ function pastFrames(
 
 /** Whether a client has read everything there will ever be. */
 export function isAtEnd(
-  { engine, epoch }: DoorParts,
+  { engine, epoch }: RouteContext,
   { callId, standing, place }: { callId: string; standing: CallStanding; place: Place | undefined },
 ): boolean {
   if (place?.epoch === RECORD_EPOCH) return isOver(standing) && place.number === lengthOnRecord(standing);

@@ -2,9 +2,9 @@ import type { CallRequest } from "@sallyport/engine";
 import type { TraceContext } from "@sallyport/engine/ports";
 import { type Caller, type CallOrder, failure, SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
-import type { Asked } from "../route.ts";
+import type { RouteRequest } from "../route.ts";
 import { malformed } from "./malformed.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 const MAX_KEY = 255;
 
@@ -26,7 +26,7 @@ function unquoted(text: string): string {
   return /^"[^"\\]*"$/.test(text) ? text.slice(1, -1) : text;
 }
 
-type From = Pick<Asked, "principal" | "headers" | "signal"> & {
+type From = Pick<RouteRequest, "principal" | "headers" | "signal"> & {
   /** Where the sender's dialect has what may be wrong; tool.invoke's own places when left out. */
   places?: CallPlaces;
 };
@@ -47,7 +47,7 @@ const INVOKE_PLACES: CallPlaces = {
  * The call that an order stands for, once the door knows who asks. An agent that shows a token calls as the one the token
  * names unless it says otherwise, and then the engine compares; what is claimed is believed only at an open door.
  */
-export function callRequestOf(order: CallOrder, asked: From, parts: DoorParts): CallRequest {
+export function callRequestOf(order: CallOrder, asked: From, parts: RouteContext): CallRequest {
   const placed: Placed = { principal: asked.principal, places: asked.places ?? INVOKE_PLACES };
   const token = tokenOf(order, placed, parts);
   const idempotencyKey = idempotencyKeyOf(asked.headers["idempotency-key"], order.idempotencyKey);
@@ -68,13 +68,17 @@ export function callRequestOf(order: CallOrder, asked: From, parts: DoorParts): 
 }
 
 /** Operators run the server, and an open door has nothing to hide from whoever can reach it. */
-export function mayKnowAll({ kind }: Principal, { callers }: DoorParts): boolean {
+export function mayKnowAll({ kind }: Principal, { callers }: RouteContext): boolean {
   return kind === "operator" || (kind === "anyone" && callers === "open");
 }
 
 type Placed = Pick<From, "principal"> & { places: CallPlaces };
 
-function tokenOf({ token }: CallOrder, { principal, places }: Placed, parts: DoorParts): string | undefined {
+function tokenOf(
+  { token }: CallOrder,
+  { principal, places }: Placed,
+  parts: RouteContext,
+): string | undefined {
   const shown = principal.kind === "agent" ? principal.token : undefined;
   if (shown !== undefined && token !== undefined && shown !== token) {
     const reason = "is another token than the one in the Authorization header";
@@ -87,7 +91,7 @@ function tokenOf({ token }: CallOrder, { principal, places }: Placed, parts: Doo
   return known;
 }
 
-function callerOf(order: CallOrder, { principal, places }: Placed, parts: DoorParts): Caller {
+function callerOf(order: CallOrder, { principal, places }: Placed, parts: RouteContext): Caller {
   const known = principal.kind === "agent" ? namedIn(principal) : fallback(order, places, parts);
   const { tenant = known.tenant, agent = known.agent, user, session } = order.caller;
   return {
@@ -103,7 +107,7 @@ function namedIn({ claims }: Extract<Principal, { kind: "agent" }>): Caller {
 }
 
 /** A token in the body says who calls only once the engine has read it, so that the request has to say it itself. */
-function fallback({ token, caller }: CallOrder, { unnamed }: CallPlaces, parts: DoorParts): Caller {
+function fallback({ token, caller }: CallOrder, { unnamed }: CallPlaces, parts: RouteContext): Caller {
   const isUnnamed = caller.tenant === undefined || caller.agent === undefined;
   if (token !== undefined && isUnnamed) {
     const suggestion = "Or send the token in the Authorization header.";
@@ -113,7 +117,7 @@ function fallback({ token, caller }: CallOrder, { unnamed }: CallPlaces, parts: 
 }
 
 /** The door hands on what holds, and nothing else. */
-function traceOf(headers: Asked["headers"]): TraceContext | undefined {
+function traceOf(headers: RouteRequest["headers"]): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
   if (traceparent === undefined) return undefined;
   return { traceparent, ...(tracestate !== undefined && { tracestate }) };

@@ -1,7 +1,7 @@
 import { SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import { malformed } from "./malformed.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 import { findCall } from "./visible-call.ts";
 
 /**
@@ -13,7 +13,7 @@ import { findCall } from "./visible-call.ts";
 export async function readCallCursor(
   cursor: string | undefined,
   principal: Principal,
-  parts: DoorParts,
+  parts: RouteContext,
 ): Promise<string | undefined> {
   if (cursor === undefined) return undefined;
   const found = await findCall(cursor, principal, parts);
@@ -22,7 +22,10 @@ export async function readCallCursor(
 }
 
 /** The same for a list of approvals, which only operators may read. */
-export async function checkApprovalCursor(cursor: string | undefined, { engine }: DoorParts): Promise<void> {
+export async function checkApprovalCursor(
+  cursor: string | undefined,
+  { engine }: RouteContext,
+): Promise<void> {
   if (cursor !== undefined && !(await engine.approvals.get(cursor))) throw notGiven();
 }
 

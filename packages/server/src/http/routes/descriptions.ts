@@ -4,12 +4,12 @@ import { openApiDocument } from "../openapi/document.ts";
 import { errorsPage } from "../openapi/errors-page.ts";
 import { operationsPage } from "../openapi/operations-page.ts";
 import { defineRoute, type Reply, type Route } from "../route.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 const HTML = "text/html; charset=utf-8";
 
 /** `/openapi.json` and `/docs`: the door's description of itself, made of the routes it has. */
-export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route[]): Route[] {
+export function descriptionRoutes(parts: RouteContext, routes: () => readonly Route[]): Route[] {
   const { version } = parts;
   const document = once(() => JSON.stringify(openApiDocument(routes(), { version })));
   const errors = once(errorsPage);
@@ -62,7 +62,7 @@ export function descriptionRoutes(parts: DoorParts, routes: () => readonly Route
  * Bodies that this server would take, for the operations that run tools. Whoever reaches the door reads the page, so it
  * names tools only where whoever reaches the door may know of them.
  */
-async function examplesOf({ example, callers, engine }: DoorParts): Promise<BodyExamples> {
+async function examplesOf({ example, callers, engine }: RouteContext): Promise<BodyExamples> {
   const call = callers === "open" ? await example?.().catch(() => undefined) : undefined;
   if (!call) return {};
   const { tool, operation, input } = call;

@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
 import { invocationParamsField } from "@sallyport/protocol";
-import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
 import { CallEvents, type EventTiming, isAtEnd } from "./call-events.ts";
 import { placeOf } from "./event-place.ts";
 import type { InvocationParams } from "./invocations.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 import { visibleCall } from "./visible-call.ts";
 
 /** Little enough that frames are made only as fast as the client takes them. */
@@ -57,7 +57,7 @@ that is known follows from the beginning. Of a call that is over, the states on 
 the token or the session that opened it does not hold any more.`;
 
 /** `GET /v1/invocations/{id}/events`: a call as it happens. */
-export function eventRoutes(parts: DoorParts, timing: EventTiming = TIMING): Route[] {
+export function eventRoutes(parts: RouteContext, timing: EventTiming = TIMING): Route[] {
   return [
     defineRoute({
       id: "watchInvocation",
@@ -79,8 +79,8 @@ export function eventRoutes(parts: DoorParts, timing: EventTiming = TIMING): Rou
 }
 
 async function watch(
-  { params, principal, headers, signal, origin }: Asked<InvocationParams, undefined, undefined>,
-  parts: DoorParts,
+  { params, principal, headers, signal, origin }: RouteRequest<InvocationParams, undefined, undefined>,
+  parts: RouteContext,
   timing: EventTiming,
 ): Promise<Reply> {
   const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);

@@ -19,14 +19,14 @@ import { defineRoute, type Route } from "../route.ts";
 import { iso, isoIfAny } from "./iso-time.ts";
 import { must } from "./must.ts";
 import { operatorName } from "./operator-name.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** `/v1/grants…`: what is allowed beforehand. */
-export function grantRoutes(parts: DoorParts): Route[] {
+export function grantRoutes(parts: RouteContext): Route[] {
   return [listRoute(parts), showRoute(parts), revokeRoute(parts)];
 }
 
-function listRoute(parts: DoorParts): Route {
+function listRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "listGrants",
     method: "GET",
@@ -50,7 +50,7 @@ function listRoute(parts: DoorParts): Route {
   });
 }
 
-function showRoute(parts: DoorParts): Route {
+function showRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "getGrant",
     method: "GET",
@@ -68,7 +68,7 @@ function showRoute(parts: DoorParts): Route {
   });
 }
 
-function revokeRoute(parts: DoorParts): Route {
+function revokeRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "revokeGrant",
     method: "DELETE",

@@ -6,17 +6,20 @@ import {
   readinessResponseField,
 } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../route.ts";
-import type { DoorParts, ReadinessCheck } from "./parts.ts";
+import type { ReadinessCheck, RouteContext } from "./parts.ts";
 
 /** How long a check may take before its silence counts as missing. */
 const CHECK_MS = 2_000;
 
 /** `/healthz`, `/readyz` and `/metrics`: for whoever watches over the process. */
-export function healthRoutes(parts: DoorParts, { checkMs = CHECK_MS }: { checkMs?: number } = {}): Route[] {
+export function healthRoutes(
+  parts: RouteContext,
+  { checkMs = CHECK_MS }: { checkMs?: number } = {},
+): Route[] {
   return [healthRoute(parts), readyRoute(parts, checkMs), ...metricsRoutes(parts)];
 }
 
-function healthRoute({ version }: DoorParts): Route {
+function healthRoute({ version }: RouteContext): Route {
   return defineRoute({
     id: "getHealth",
     method: "GET",
@@ -29,7 +32,7 @@ function healthRoute({ version }: DoorParts): Route {
   });
 }
 
-function readyRoute({ checks }: DoorParts, checkMs: number): Route {
+function readyRoute({ checks }: RouteContext, checkMs: number): Route {
   return defineRoute({
     id: "getReadiness",
     method: "GET",
@@ -66,7 +69,7 @@ async function examine({ name, check }: ReadinessCheck, checkMs: number): Promis
   }
 }
 
-function metricsRoutes({ metrics }: DoorParts): Route[] {
+function metricsRoutes({ metrics }: RouteContext): Route[] {
   if (!metrics) return [];
   return [
     defineRoute({

@@ -11,17 +11,17 @@ import { invocationActionRoutes } from "./invocation-actions.ts";
 import { invocationRoutes } from "./invocations.ts";
 import { invokeRoutes } from "./invoke.ts";
 import { messageRoutes } from "./messages.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { toolRoutes } from "./tools.ts";
 
-export type { DoorEngine, DoorParts, Feed, MetricsPart, ReadinessCheck } from "./parts.ts";
+export type { DoorEngine, Feed, MetricsPart, ReadinessCheck, RouteContext } from "./parts.ts";
 
 /**
  * Every route of the HTTP door, in the order they are described; `more` are those of other rooms, such as sessions. The
  * description that the door serves is of exactly this list.
  */
-export function doorRoutes(parts: DoorParts, more: readonly Route[] = []): Route[] {
+export function doorRoutes(parts: RouteContext, more: readonly Route[] = []): Route[] {
   const routes: Route[] = [
     ...invokeRoutes(parts),
     ...toolRoutes(parts),

@@ -13,15 +13,15 @@ import { CALL_ANSWERS, callReply } from "./call-reply.ts";
 import type { InvocationParams } from "./invocations.ts";
 import { malformed } from "./malformed.ts";
 import { must } from "./must.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 import { asGiven, visibleCall } from "./visible-call.ts";
 
 /** `POST /v1/invocations/{id}:…`: tool.cancel (L3 §4.1.4), and going on after an approval. */
-export function invocationActionRoutes(parts: DoorParts): Route[] {
+export function invocationActionRoutes(parts: RouteContext): Route[] {
   return [cancelRoute(parts), resumeRoute(parts)];
 }
 
-function cancelRoute(parts: DoorParts): Route {
+function cancelRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "cancelInvocation",
     method: "POST",
@@ -77,7 +77,7 @@ function nameOf(principal: Principal): string {
   return principal.kind === "agent" ? `agent ${principal.claims.agent}` : "over HTTP";
 }
 
-function resumeRoute(parts: DoorParts): Route {
+function resumeRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "resumeInvocation",
     method: "POST",

@@ -20,12 +20,12 @@ import {
 } from "@sallyport/protocol";
 import type { CallOutline } from "../../runtime/store.ts";
 import { stageFilter } from "../../stage-filter.ts";
-import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
 import { readCallCursor } from "./cursors.ts";
 import { outlineOf, recordView, statusView } from "./invocation-views.ts";
 import { isoIfAny } from "./iso-time.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 import { asGiven, type Sight, sightOf, visibleCall } from "./visible-call.ts";
 
 /** Which call an address names. */
@@ -34,11 +34,11 @@ export interface InvocationParams {
 }
 
 /** `GET /v1/invocations…`: how calls stand (L3 §4.1.3), and what came of them. */
-export function invocationRoutes(parts: DoorParts): Route[] {
+export function invocationRoutes(parts: RouteContext): Route[] {
   return [listRoute(parts), statusRoute(parts), resultRoute(parts)];
 }
 
-function statusRoute(parts: DoorParts): Route {
+function statusRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "getInvocation",
     method: "GET",
@@ -71,7 +71,7 @@ function sinceWhen(standing: CallStanding): Partial<ToolStatusResponse> {
   return defined({ tool_version: version, operation, started_at: isoIfAny(startedAt), state });
 }
 
-function resultRoute(parts: DoorParts): Route {
+function resultRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "getInvocationResult",
     method: "GET",
@@ -98,7 +98,7 @@ function resultRoute(parts: DoorParts): Route {
   });
 }
 
-function listRoute(parts: DoorParts): Route {
+function listRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "listInvocations",
     method: "GET",
@@ -115,8 +115,8 @@ function listRoute(parts: DoorParts): Route {
 }
 
 async function listCalls(
-  { query, principal, origin }: Asked<undefined, InvocationListQuery, undefined>,
-  parts: DoorParts,
+  { query, principal, origin }: RouteRequest<undefined, InvocationListQuery, undefined>,
+  parts: RouteContext,
 ): Promise<InvocationListResponse> {
   const owner = ownerFilter(query, sightOf(principal, parts));
   if (!owner) return { invocations: [] };
@@ -148,7 +148,7 @@ async function listCalls(
 function runningOutlines(
   { tool, status, cursor }: InvocationListQuery,
   owner: Pick<CallFilter, "tenant" | "agent">,
-  { engine }: DoorParts,
+  { engine }: RouteContext,
 ): CallOutline[] | undefined {
   const all = engine.running({ ...owner, ...defined({ tool }) });
   const unrecorded = all.filter(({ onRecord }) => !onRecord);
@@ -158,7 +158,7 @@ function runningOutlines(
   return unrecorded.slice(last + 1).map((call) => ({ ...call, phase: "executing" }));
 }
 
-async function outlines(filter: CallFilter, { calls }: DoorParts): Promise<CallOutline[]> {
+async function outlines(filter: CallFilter, { calls }: RouteContext): Promise<CallOutline[]> {
   return calls.outlines ? await calls.outlines(filter) : (await calls.list(filter)).map(outlineOf);
 }
 

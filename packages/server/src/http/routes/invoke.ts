@@ -5,11 +5,11 @@ import {
   type ToolInvokeRequest,
   toolInvokeRequestField,
 } from "@sallyport/protocol";
-import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { acceptedReply, CALL_ANSWERS, callReply, isAccepted } from "./call-reply.ts";
 import { callRequestOf } from "./call-request.ts";
 import { malformed } from "./malformed.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 import { asGiven } from "./visible-call.ts";
 
 const DESCRIPTION = `tool.invoke: one operation of one tool. The answer comes when the call has ended, or, with
@@ -18,7 +18,7 @@ same request is run once, however often it is sent, and goes on when the client 
 cancelled then. A call that needs a person's approval is answered with 202 and goes on by itself once it is approved.`;
 
 /** `POST /v1/tools/invoke`: tool.invoke (L3 §4.1.1). */
-export function invokeRoutes(parts: DoorParts): Route[] {
+export function invokeRoutes(parts: RouteContext): Route[] {
   return [
     defineRoute({
       id: "invokeTool",
@@ -42,8 +42,8 @@ export function invokeRoutes(parts: DoorParts): Route[] {
 }
 
 async function invoke(
-  asked: Asked<undefined, undefined, ToolInvokeRequest>,
-  parts: DoorParts,
+  asked: RouteRequest<undefined, undefined, ToolInvokeRequest>,
+  parts: RouteContext,
 ): Promise<Reply> {
   const request = callRequestOf(callFromInvoke(asked.body), asked, parts);
   const { callbackUrl } = request;
@@ -66,7 +66,7 @@ async function invoke(
   return { ...reply, headers: { ...reply.headers, "preference-applied": "respond-async" } };
 }
 
-function refuseCallback(url: string, parts: DoorParts): Failure | undefined {
+function refuseCallback(url: string, parts: RouteContext): Failure | undefined {
   if (parts.refuseCallback) return parts.refuseCallback(url);
   return malformed("/execution_options/callback_url", "cannot be used: this server tells nobody of calls");
 }

@@ -9,13 +9,17 @@ import {
 } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import { mayKnowAll } from "./call-request.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /**
  * Why the asker may not know whether there is such a tool; undefined when it may. The registry is not looked at, so
  * that the refusal is the same for a tool that exists and for one that does not.
  */
-export function strangerTo(tool: string, principal: Principal, parts: DoorParts): Failure | undefined {
+export function hiddenToolError(
+  tool: string,
+  principal: Principal,
+  parts: RouteContext,
+): Failure | undefined {
   if (mayKnowAll(principal, parts)) return undefined;
   if (principal.kind !== "agent") return failure(principal.kind === "anyone" ? "E3938" : "E3940");
   const { claims, token } = principal;
@@ -27,21 +31,21 @@ export function strangerTo(tool: string, principal: Principal, parts: DoorParts)
   }
 }
 
-/** Every version of one tool, lowest first. Throws what a stranger is told, or E3001. */
-export function recordsOf(tool: string, principal: Principal, parts: DoorParts): ToolRecord[] {
-  const stranger = strangerTo(tool, principal, parts);
-  if (stranger) throw new SallyportError(stranger);
+/** Every version of one tool, lowest first. Throws the refusal of a hidden tool, or E3001. */
+export function recordsOf(tool: string, principal: Principal, parts: RouteContext): ToolRecord[] {
+  const hidden = hiddenToolError(tool, principal, parts);
+  if (hidden) throw new SallyportError(hidden);
   const all = parts.engine.tools.list();
   const records = all.filter(({ manifest }) => manifest.id === tool);
   if (records.length > 0) return records;
   const known = [...new Set(all.map(({ manifest }) => manifest.id))].filter(
-    (id) => strangerTo(id, principal, parts) === undefined,
+    (id) => hiddenToolError(id, principal, parts) === undefined,
   );
   throw new SallyportError(unknownTool(tool, known));
 }
 
 /** Whether calls reach a version's code: not while the operator has switched the tool off, nor before it is loaded. */
-export function isAtHand({ id, version, operations }: ToolManifest, parts: DoorParts): boolean {
+export function hasLoadedCode({ id, version, operations }: ToolManifest, parts: RouteContext): boolean {
   if (parts.isSwitchedOff?.(id)) return false;
   const operation = Object.keys(operations)[0] ?? "";
   const found = parts.engine.tools.resolve({ tool: id, version, operation });

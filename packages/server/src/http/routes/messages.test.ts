@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { type Ask, agent, OPERATOR, ORIGIN } from "./fixtures/ask.ts";
 import { type FixtureDoor, GRANTS, plainEngine, SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 const openDoor = opening();
 
-async function open(parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
+async function open(parts: Partial<RouteContext> = {}): Promise<FixtureDoor> {
   return await openDoor([SUM], { parts });
 }
 

@@ -20,11 +20,11 @@ import {
 } from "@sallyport/protocol";
 import { problemHeaders } from "../kernel/problem.ts";
 import type { Principal } from "../principal.ts";
-import { type Asked, defineRoute, type Reply, type Route } from "../route.ts";
+import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
 import { replayedHeader } from "./call-reply.ts";
 import { type CallPlaces, callRequestOf } from "./call-request.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** Where a message cannot be read. */
 const SOURCE = "sallyport";
@@ -42,7 +42,7 @@ const PLACES: CallPlaces = {
 const body: Field<unknown> = fieldOf(mcxRequestField.schema, (_value): _value is unknown => true);
 
 /** `POST /v1/messages`: the MCX envelope, both ways. */
-export function messageRoutes(parts: DoorParts): Route[] {
+export function messageRoutes(parts: RouteContext): Route[] {
   return [
     defineRoute({
       id: "sendMessage",
@@ -83,7 +83,10 @@ export function messageRoutes(parts: DoorParts): Route[] {
   ];
 }
 
-async function exchange(asked: Asked<undefined, undefined, unknown>, parts: DoorParts): Promise<Reply> {
+async function exchange(
+  asked: RouteRequest<undefined, undefined, unknown>,
+  parts: RouteContext,
+): Promise<Reply> {
   const decoded = decodeMcxRequest(asked.body);
   if (!decoded.ok) return refusal(decoded.failure, asked.body, parts);
   const { request } = decoded;
@@ -111,7 +114,7 @@ function callIdOf({ header }: McxRequest, { caller }: CallRequest): string {
 }
 
 /** Who showed nothing in the headers may have put a token into the message. */
-function senderOf({ payload }: McxRequest, shown: Principal, parts: DoorParts): Principal | Failure {
+function senderOf({ payload }: McxRequest, shown: Principal, parts: RouteContext): Principal | Failure {
   const token = payload.security?.token;
   return shown.kind === "anyone" && token ? parts.recognise(token) : shown;
 }
@@ -125,7 +128,7 @@ function refusable<Value extends object>(make: () => Value): Value | Failure {
   }
 }
 
-function refusal(failed: Failure, sent: unknown, parts: DoorParts): Reply {
+function refusal(failed: Failure, sent: unknown, parts: RouteContext): Reply {
   const header = isJsonObject(sent) && isJsonObject(sent.header) ? sent.header : {};
   const { messageId, source, destination: addressed } = header;
   const destination = typeof source === "string" ? { destination: source } : {};
@@ -140,7 +143,7 @@ function refusal(failed: Failure, sent: unknown, parts: DoorParts): Reply {
 }
 
 /** The answer comes from the server that the request is addressed to, under the name the request has for it. */
-function stampOf({ ids, clock }: DoorParts, addressed: unknown): McxStamp {
+function stampOf({ ids, clock }: RouteContext, addressed: unknown): McxStamp {
   const source = typeof addressed === "string" && addressed !== "" ? addressed : SOURCE;
   return { messageId: ids.next(), timestamp: new Date(clock.now()).toISOString(), source };
 }

@@ -38,7 +38,7 @@ export interface MetricsPart {
 }
 
 /** Everything the routes are made of. Nothing here reads a file, a clock of its own or the environment. */
-export interface DoorParts {
+export interface RouteContext {
   engine: DoorEngine;
   /** A store that has outlines is not asked for whole calls to list them. */
   calls: Pick<CallReader, "list"> & Partial<OutlineReader>;

@@ -3,11 +3,11 @@ import { asking } from "./fixtures/ask.ts";
 import type { FixtureDoor } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
 import { healthRoutes } from "./health.ts";
-import type { DoorParts, ReadinessCheck } from "./parts.ts";
+import type { ReadinessCheck, RouteContext } from "./parts.ts";
 
 const openDoor = opening();
 
-async function open(parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
+async function open(parts: Partial<RouteContext> = {}): Promise<FixtureDoor> {
   return await openDoor([], { parts });
 }
 
@@ -74,7 +74,7 @@ describe("/openapi.json and /docs", () => {
 
   it("show a call that this server can take, where anybody may know of it", async () => {
     const example = async () => ({ tool: "greet", operation: "run", input: { name: "ann" } });
-    const page = async (parts: Partial<DoorParts>) => {
+    const page = async (parts: Partial<RouteContext>) => {
       const { ask } = await open(parts);
       return String((await ask("readDocs")).content).replaceAll("&quot;", '"');
     };

@@ -14,10 +14,10 @@ import { iso } from "./iso-time.ts";
 import { malformed } from "./malformed.ts";
 import { must } from "./must.ts";
 import { operatorName } from "./operator-name.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** `POST /v1/tokens:revoke`: ends a capability token before its time. */
-export function tokenRoutes(parts: DoorParts): Route[] {
+export function tokenRoutes(parts: RouteContext): Route[] {
   return [
     defineRoute({
       id: "revokeToken",
@@ -46,7 +46,10 @@ export function tokenRoutes(parts: DoorParts): Route[] {
 }
 
 /** Which token is meant, and until when it could live. A token need not be verified to be revoked. */
-function tokenNamed({ jti, token }: TokenRevokeRequest, parts: DoorParts): { jti: string; forgetAt: number } {
+function tokenNamed(
+  { jti, token }: TokenRevokeRequest,
+  parts: RouteContext,
+): { jti: string; forgetAt: number } {
   const now = parts.clock.now();
   const forgetAt = now + parts.tokenRules.maxLifeMs;
   if (typeof jti === "string" && typeof token !== "string") return { jti, forgetAt };

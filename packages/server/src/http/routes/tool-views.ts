@@ -13,25 +13,25 @@ import {
   type Traits,
 } from "@sallyport/protocol";
 import { iso, isoIfAny } from "./iso-time.ts";
-import { isAtHand } from "./known-tools.ts";
-import type { DoorParts } from "./parts.ts";
+import { hasLoadedCode } from "./known-tools.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** Whether a call can get this version now. */
-function isCallable(record: ToolRecord, now: number, parts: DoorParts): boolean {
+function isCallable(record: ToolRecord, now: number, parts: RouteContext): boolean {
   const { retirement, quarantine } = record;
   return statusOf(record, parts) === "active" && !quarantine && lifecycleAt(retirement, now) !== "removed";
 }
 
 /** What an active tool says of itself counts only while calls can reach it. */
-function statusOf({ manifest }: ToolRecord, parts: DoorParts): ToolStatus {
-  return manifest.status !== "active" || isAtHand(manifest, parts) ? manifest.status : "inactive";
+function statusOf({ manifest }: ToolRecord, parts: RouteContext): ToolStatus {
+  return manifest.status !== "active" || hasLoadedCode(manifest, parts) ? manifest.status : "inactive";
 }
 
 /** A tool in a list: its newest version that can be called, and which others can. */
 export function toolSummary(
   current: ToolManifest,
   records: readonly ToolRecord[],
-  parts: DoorParts,
+  parts: RouteContext,
 ): ToolSummary {
   const now = parts.clock.now();
   const callable = records.filter((record) => isCallable(record, now, parts));
@@ -49,7 +49,7 @@ export function toolSummary(
 }
 
 /** One version with everything a caller has to know to use it. */
-export function toolVersion(record: ToolRecord, parts: DoorParts): ToolVersion {
+export function toolVersion(record: ToolRecord, parts: RouteContext): ToolVersion {
   const { manifest, retirement, quarantine } = record;
   const { tools } = parts.engine;
   const operations = Object.entries(manifest.operations).map(([name, operation]) => {

@@ -4,11 +4,11 @@ import type { Principal } from "../principal.ts";
 import { agent, OPERATOR, refusal, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, type FixtureTool, SUM, shelve } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 const openDoor = opening();
 
-async function open(tools: FixtureTool[], parts: Partial<DoorParts> = {}): Promise<FixtureDoor> {
+async function open(tools: FixtureTool[], parts: Partial<RouteContext> = {}): Promise<FixtureDoor> {
   return await openDoor(tools, { parts });
 }
 
@@ -24,7 +24,7 @@ const MAIL: FixtureTool = {
 const READ: FixtureTool = { id: "mail.read", manifest: { category: "external_api", tags: ["mail"] } };
 
 /** Tools whose names begin with `mail.read` are all a stranger may know of. */
-const NARROW: Partial<DoorParts> = {
+const NARROW: Partial<RouteContext> = {
   callers: "token",
   authority: { accessRefusal: ({ tool }) => (tool.startsWith("mail.read") ? undefined : failure("E3209")) },
 };

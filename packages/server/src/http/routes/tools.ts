@@ -12,17 +12,17 @@ import {
 } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
-import { isAtHand, recordsOf, strangerTo } from "./known-tools.ts";
-import type { DoorParts } from "./parts.ts";
+import { hasLoadedCode, hiddenToolError, recordsOf } from "./known-tools.ts";
+import type { RouteContext } from "./parts.ts";
 import { searchTools } from "./search-tools.ts";
 import { toolSummary, toolVersion } from "./tool-views.ts";
 
 /** `GET /v1/tools…`: tool.list (L3 §4.1.2), and all about one tool. */
-export function toolRoutes(parts: DoorParts): Route[] {
+export function toolRoutes(parts: RouteContext): Route[] {
   return [listRoute(parts), detailRoute(parts), versionsRoute(parts)];
 }
 
-function listRoute(parts: DoorParts): Route {
+function listRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "listTools",
     method: "GET",
@@ -38,10 +38,10 @@ function listRoute(parts: DoorParts): Route {
   });
 }
 
-function listTools(query: ToolListQuery, principal: Principal, parts: DoorParts): ToolListResponse {
+function listTools(query: ToolListQuery, principal: Principal, parts: RouteContext): ToolListResponse {
   const found = matching(query, parts)
-    .filter((manifest) => isAtHand(manifest, parts))
-    .filter(({ id }) => strangerTo(id, principal, parts) === undefined);
+    .filter((manifest) => hasLoadedCode(manifest, parts))
+    .filter(({ id }) => hiddenToolError(id, principal, parts) === undefined);
   const page = Number(query.page ?? 1);
   const size = Number(query.page_size ?? 50);
   const records = Map.groupBy(parts.engine.tools.list(), ({ manifest }) => manifest.id);
@@ -53,7 +53,7 @@ function listTools(query: ToolListQuery, principal: Principal, parts: DoorParts)
 
 function matching(
   { category, tags, capability_query }: ToolListQuery,
-  { engine }: DoorParts,
+  { engine }: RouteContext,
 ): ToolManifest[] {
   const wanted = tags?.split(",") ?? [];
   const fitting = engine.tools
@@ -63,7 +63,7 @@ function matching(
   return capability_query === undefined ? fitting : searchTools(fitting, capability_query);
 }
 
-function detailRoute(parts: DoorParts): Route {
+function detailRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "getTool",
     method: "GET",
@@ -86,7 +86,7 @@ function detailRoute(parts: DoorParts): Route {
   });
 }
 
-function versionsRoute(parts: DoorParts): Route {
+function versionsRoute(parts: RouteContext): Route {
   return defineRoute({
     id: "listToolVersions",
     method: "GET",
@@ -112,7 +112,7 @@ function versionsRoute(parts: DoorParts): Route {
   });
 }
 
-function currentOf(tool: string, { engine }: DoorParts): ToolManifest | undefined {
+function currentOf(tool: string, { engine }: RouteContext): ToolManifest | undefined {
   return engine.tools.definitions().find(({ id }) => id === tool);
 }
 

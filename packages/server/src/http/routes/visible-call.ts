@@ -3,13 +3,13 @@ import { givenId, tenantId } from "@sallyport/engine/host";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { Principal } from "../principal.ts";
 import type { Reply } from "../route.ts";
-import type { DoorParts } from "./parts.ts";
+import type { RouteContext } from "./parts.ts";
 
 /** Whose calls the asker may see: everybody's, or one agent's. */
 export type Sight = "everything" | { tenant: string; agent: string };
 
 /** An agent sees its own calls alone; operators, and whoever reaches an open door, see all. */
-export function sightOf(principal: Principal, { callers }: DoorParts): Sight {
+export function sightOf(principal: Principal, { callers }: RouteContext): Sight {
   if (principal.kind === "agent") return { tenant: principal.claims.tenant, agent: principal.claims.agent };
   if (principal.kind === "operator" || (principal.kind === "anyone" && callers === "open"))
     return "everything";
@@ -26,7 +26,7 @@ export interface VisibleCall {
 export async function visibleCall(
   given: string,
   principal: Principal,
-  parts: DoorParts,
+  parts: RouteContext,
 ): Promise<VisibleCall> {
   const found = await findCall(given, principal, parts);
   if (found) return found;
@@ -37,7 +37,7 @@ export async function visibleCall(
 export async function findCall(
   given: string,
   principal: Principal,
-  parts: DoorParts,
+  parts: RouteContext,
 ): Promise<VisibleCall | undefined> {
   const sight = sightOf(principal, parts);
   // An agent that could ask for its call's second id would learn whether another tenant has the first.

@@ -99,9 +99,9 @@ interface ApprovalProps {
 }
 
 /** The approval prompt (FR-TUI-01), in the room it was given. */
-export function ApprovalView({ prompt, layout, columns, draws, ...desk }: ApprovalProps): Drawn {
+export function ApprovalView({ prompt, layout, columns, draws, ...input }: ApprovalProps): Drawn {
   const rows = useDetailRows(prompt, layout.width);
-  const armed = draws(drawnOf(prompt, { layout, columns, rows: rows.length })) && desk.armed;
+  const armed = draws(drawnOf(prompt, { layout, columns, rows: rows.length })) && input.armed;
   if (!layout.fits) return h(TooSmall, { armed });
   return h(
     Box,

@@ -11,7 +11,7 @@ import { Talk } from "../talk.ts";
 import { type Drawn, h, LookContext } from "./element.ts";
 import { EntryView } from "./entry-view.ts";
 import { LiveView } from "./live-view.ts";
-import { ScreenDesk } from "./screen-desk.ts";
+import { ScreenController } from "./screen-controller.ts";
 
 const MAX_FPS = 20;
 const WIPE = "\u001b[2J\u001b[3J\u001b[H";
@@ -37,7 +37,7 @@ export async function inkScreen(
     leaving.abort();
   };
   const talk = new Talk({ door, store, commands, broke });
-  const desk = new ScreenDesk({
+  const controller = new ScreenController({
     store,
     talk,
     commands,
@@ -48,8 +48,8 @@ export async function inkScreen(
       io.stdout.write(WIPE);
     },
   });
-  const detach = parts.person.attach(desk);
-  const app = h(LookContext, { value: lookOf(options) }, h(App, { store, desk, talk, info }));
+  const detach = parts.person.attach(controller);
+  const app = h(LookContext, { value: lookOf(options) }, h(App, { store, controller, talk, info }));
   const { stdin, stdout, stderr } = io;
   takeKeysRaw(stdin);
   const screen = render(app, {
@@ -60,14 +60,14 @@ export async function inkScreen(
     maxFps: MAX_FPS,
     interactive: true,
     patchConsole: false,
-    onRender: () => desk.painted(),
+    onRender: () => controller.painted(),
   });
   leaving.signal.addEventListener("abort", () => screen.unmount(), { once: true });
   try {
     await screen.waitUntilExit();
   } finally {
     detach();
-    desk.close();
+    controller.close();
     screen.cleanup();
     await talk.stop();
   }
@@ -76,27 +76,27 @@ export async function inkScreen(
 
 interface AppProps {
   store: ScreenStore;
-  desk: ScreenDesk;
+  controller: ScreenController;
   talk: Talk;
   info: () => ScreenInfo;
 }
 
 /** The whole screen: what is finished goes to the terminal's own scrollback, the rest is redrawn below it. */
-function App({ store, desk, talk, info }: AppProps): Drawn {
+function App({ store, controller, talk, info }: AppProps): Drawn {
   const state = useSyncExternalStore(
     (changed) => store.watch(changed),
     () => store.state,
   );
   const at = useSyncExternalStore(
-    (changed) => desk.watch(changed),
-    () => desk.desk,
+    (changed) => controller.watch(changed),
+    () => controller.input,
   );
   const items = useMemo(() => [...state.entries], [state.entries]);
   const { columns, rows } = useWindowSize();
   useInput((input, key) => {
-    for (const press of pressesOf(input, key)) desk.arrives({ kind: "press", press });
+    for (const press of pressesOf(input, key)) controller.arrives({ kind: "press", press });
   });
-  usePaste((text) => desk.arrives({ kind: "paste", text }));
+  usePaste((text) => controller.arrives({ kind: "paste", text }));
   return h(
     Box,
     { flexDirection: "column" },
@@ -109,13 +109,13 @@ function App({ store, desk, talk, info }: AppProps): Drawn {
     }),
     h(LiveView, {
       state,
-      desk: at,
+      input: at,
       busy: talk.busy,
       info: info(),
       columns,
       rows,
-      showsRows: (count) => desk.showsRows(count),
-      draws: (drawn) => desk.draws(drawn),
+      showsRows: (count) => controller.showsRows(count),
+      draws: (drawn) => controller.draws(drawn),
     }),
   );
 }

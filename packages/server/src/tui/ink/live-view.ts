@@ -16,7 +16,7 @@ import { KeyHints } from "./key-hints.ts";
 import { type PromptLayout, promptLayout } from "./prompt-layout.ts";
 import type { DrawnPrompt } from "./prompt-sight.ts";
 import { ResultsView } from "./results-view.ts";
-import type { Desk } from "./screen-desk.ts";
+import type { InputState } from "./screen-controller.ts";
 import { StatusLine } from "./status-line.ts";
 
 const HINTS: readonly KeyHint[] = [
@@ -99,7 +99,7 @@ function InputView({ draft, columns, rows }: { draft: Draft; columns: number; ro
 
 interface LiveProps {
   state: ScreenState;
-  desk: Desk;
+  input: InputState;
   busy: boolean;
   info: ScreenInfo;
   columns: number;
@@ -110,21 +110,21 @@ interface LiveProps {
 
 /** The part that changes. It never fills the window: what is higher would be redrawn as a whole each time. */
 export function LiveView(props: LiveProps): Drawn {
-  const { state, desk, busy, info, columns, rows } = props;
+  const { state, input, busy, info, columns, rows } = props;
   const { paint } = useLook();
-  const taken = desk.flash === undefined ? 0 : 1;
-  const layout = desk.approval && promptLayout(desk.approval, { columns, rows, taken });
+  const taken = input.flash === undefined ? 0 : 1;
+  const layout = input.approval && promptLayout(input.approval, { columns, rows, taken });
   return h(
     Box,
     { flexDirection: "column", maxHeight: Math.max(1, rows - 1), overflow: "hidden", ...toEnd(layout) },
-    desk.approval ? null : h(Under, props),
+    input.approval ? null : h(Under, props),
     h(
       Box,
       { flexDirection: "column", flexShrink: 0 },
       h(Lower, { ...props, layout }),
-      desk.flash === undefined
+      input.flash === undefined
         ? null
-        : h(Text, { ...paint("careful"), wrap: "truncate-end" }, ` ${desk.flash}`),
+        : h(Text, { ...paint("careful"), wrap: "truncate-end" }, ` ${input.flash}`),
       layout && !layout.status ? null : h(StatusLine, { info, loop: state.loop, busy, columns }),
     ),
   );
@@ -162,17 +162,17 @@ function Under({ state, columns, rows, showsRows }: LiveProps) {
 
 /** What the person is asked, or where they write. */
 function Lower(props: LiveProps & { layout: PromptLayout | undefined }) {
-  const { state, desk, columns, rows, draws, layout } = props;
+  const { state, input, columns, rows, draws, layout } = props;
   const { loop } = state;
-  const { approval, armed } = desk;
+  const { approval, armed } = input;
   if (approval && layout) return h(ApprovalView, { prompt: approval, layout, columns, armed, draws });
-  if (desk.recovering && loop.state === "recovery") {
+  if (input.recovering && loop.state === "recovery") {
     draws("recovery");
     return h(RecoveryView, { batch: loop.batch, rows, columns, armed });
   }
   return [
     loop.state === "awaiting_results" ? h(ResultsView, { key: "results", calls: loop.calls, rows }) : null,
-    h(InputView, { key: "input", draft: desk.draft, columns, rows }),
+    h(InputView, { key: "input", draft: input.draft, columns, rows }),
   ];
 }
 

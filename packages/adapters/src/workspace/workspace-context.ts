@@ -5,7 +5,7 @@ import type { Settings } from "./options.ts";
 import { keyOf } from "./plan.ts";
 
 /** What all stagings of one folder share. */
-export interface House {
+export interface WorkspaceContext {
   settings: Settings;
   turns: FolderTurns;
   log: FolderLog;
@@ -20,21 +20,21 @@ export interface House {
 }
 
 /** Where stagings are while calls run. */
-export function stagingFolder({ settings }: House): string {
+export function stagingFolder({ settings }: WorkspaceContext): string {
   return join(settings.folder, "staging");
 }
 
 /** Where the records of applied calls are, with their pre-images. */
-export function recordsFolder({ settings }: House): string {
+export function recordsFolder({ settings }: WorkspaceContext): string {
   return join(settings.folder, "undo");
 }
 
 /** Where held changes are. */
-export function heldFolder({ settings }: House): string {
+export function heldFolder({ settings }: WorkspaceContext): string {
   return join(settings.folder, "held");
 }
 
 /** The record of one call. */
-export function recordOf(house: House, callId: string): string {
-  return join(recordsFolder(house), keyOf(callId));
+export function recordOf(context: WorkspaceContext, callId: string): string {
+  return join(recordsFolder(context), keyOf(callId));
 }

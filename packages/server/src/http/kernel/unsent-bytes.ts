@@ -7,7 +7,7 @@ const MOST_BYTES = 128 * 1024 * 1024;
  * Answers that are not sent yet because their client does not read. Beyond a bound those that have waited longest are
  * cut off, so that clients who do not read cannot fill the memory of the server.
  */
-export class Unsent {
+export class UnsentBytes {
   readonly #most: number;
   /** Oldest first. */
   readonly #waiting = new Map<ServerResponse, number>();

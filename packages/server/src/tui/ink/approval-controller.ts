@@ -16,7 +16,7 @@ interface PromptParts {
 }
 
 /** The approval prompt at hand: takes its keys, and gives the answer. */
-export class PromptDesk {
+export class ApprovalController {
   readonly #parts: PromptParts;
   readonly #sight: PromptSight;
   #prompt: ApprovalPrompt | undefined;

@@ -1,7 +1,7 @@
 import type { FileConflict } from "@sallyport/engine/ports";
 
 /** A path that someone else changed under our hands. */
-export class Disturbed extends Error {
+export class ConcurrentChangeError extends Error {
   readonly conflict: FileConflict;
 
   constructor(conflict: FileConflict) {

@@ -9,10 +9,10 @@ import { isCtrl, letterOf, type Press } from "../keys/press.ts";
 import type { Asker, Asking } from "../screen-person.ts";
 import type { ScreenStore } from "../screen-store.ts";
 import type { Talk } from "../talk.ts";
-import { PromptDesk } from "./prompt-desk.ts";
+import { ApprovalController } from "./approval-controller.ts";
 import type { DrawnPrompt } from "./prompt-sight.ts";
 
-interface DeskParts {
+interface ControllerParts {
   store: ScreenStore;
   talk: Talk;
   commands: ChatCommands;
@@ -22,7 +22,7 @@ interface DeskParts {
 }
 
 /** What the person is at: never part of the conversation. */
-export interface Desk {
+export interface InputState {
   draft: Draft;
   /** A passing word about what was just pressed. */
   flash?: string;
@@ -36,21 +36,21 @@ export interface Desk {
 }
 
 /** Turns keys into what happens, and keeps what is being written. Knows nothing of how it is painted. */
-export class ScreenDesk implements Asker {
-  readonly #parts: DeskParts;
+export class ScreenController implements Asker {
+  readonly #parts: ControllerParts;
   readonly #guard = new KeyGuard(() => this.#change({ armed: true }));
-  readonly #prompt: PromptDesk;
+  readonly #prompt: ApprovalController;
   readonly #chunks = new KeyChunks((chunk) => this.#take(chunk));
-  #desk: Desk = { draft: EMPTY_DRAFT, armed: false, generation: 0 };
+  #input: InputState = { draft: EMPTY_DRAFT, armed: false, generation: 0 };
   #history: LineHistory = EMPTY_HISTORY;
   #interrupted: Interrupted | undefined;
   #outputRows = 8;
   #drawsRecovery = false;
   readonly #watchers = new Set<() => void>();
 
-  constructor(parts: DeskParts) {
+  constructor(parts: ControllerParts) {
     this.#parts = parts;
-    this.#prompt = new PromptDesk({
+    this.#prompt = new ApprovalController({
       guard: this.#guard,
       commands: parts.commands,
       changed: (approval) => this.#approval(approval),
@@ -63,13 +63,13 @@ export class ScreenDesk implements Asker {
   #noticeRecovery(): void {
     const { store, talk } = this.#parts;
     const found = store.state.loop.state === "recovery" && !talk.busy;
-    if (!found || this.#desk.recovering) return;
+    if (!found || this.#input.recovering) return;
     this.#guard.reset();
     this.#change({ recovering: true, armed: false });
   }
 
-  get desk(): Desk {
-    return this.#desk;
+  get input(): InputState {
+    return this.#input;
   }
 
   watch(watcher: () => void): () => void {
@@ -111,9 +111,9 @@ export class ScreenDesk implements Asker {
   /** What was drawn is on the screen. */
   painted(): void {
     if (this.#prompt.isOpen) this.#prompt.painted();
-    else if (this.#desk.recovering && this.#drawsRecovery) this.#guard.painted();
+    else if (this.#input.recovering && this.#drawsRecovery) this.#guard.painted();
     // Not at once: this is told in the middle of a painting.
-    if (this.#desk.armed && !this.#guard.armed)
+    if (this.#input.armed && !this.#guard.armed)
       queueMicrotask(() => this.#change({ armed: this.#guard.armed }));
   }
 
@@ -136,17 +136,17 @@ export class ScreenDesk implements Asker {
   #press(press: Press, { alone }: { alone: boolean }) {
     if (isCtrl(press, "c")) return this.#interrupt();
     if (this.#prompt.isOpen) return this.#prompt.press(press, { alone });
-    if (this.#desk.recovering) return this.#recoveryKey(press);
+    if (this.#input.recovering) return this.#recoveryKey(press);
     this.#without("flash");
     if (this.#scrolls(press)) return;
-    if (isCtrl(press, "d") && this.#desk.draft.text === "") return this.#parts.leave();
+    if (isCtrl(press, "d") && this.#input.draft.text === "") return this.#parts.leave();
     if (press.key === "enter") return this.#enter();
     this.#write(press);
   }
 
   #paste(text: string) {
     if (this.#prompt.isOpen) return this.#prompt.paste(text);
-    if (!this.#desk.recovering) this.#change({ draft: typed(this.#desk.draft, text) });
+    if (!this.#input.recovering) this.#change({ draft: typed(this.#input.draft, text) });
   }
 
   #recoveryKey(press: Press): void {
@@ -161,7 +161,7 @@ export class ScreenDesk implements Asker {
   #interrupt() {
     const { talk, leave } = this.#parts;
     const now = { at: Date.now(), begun: talk.begun };
-    const empty = this.#desk.draft.text === "";
+    const empty = this.#input.draft.text === "";
     const meant = interruption(now, {
       last: this.#interrupted,
       busy: talk.canBeStopped,
@@ -188,7 +188,7 @@ export class ScreenDesk implements Asker {
     const page = Math.max(1, this.#outputRows - 1);
     if (press.key === "pageUp") return -page;
     if (press.key === "pageDown") return page;
-    if (this.#desk.draft.text !== "") return 0;
+    if (this.#input.draft.text !== "") return 0;
     if (isCtrl(press, "u")) return -page;
     if (isCtrl(press, "d")) return page;
     if (press.key === "upArrow") return -1;
@@ -196,7 +196,7 @@ export class ScreenDesk implements Asker {
   }
 
   #write(press: Press) {
-    const { draft } = this.#desk;
+    const { draft } = this.#input;
     const next = edited(draft, press);
     if (next !== undefined) return this.#change({ draft: next });
     if (press.key !== "upArrow" && press.key !== "downArrow") return;
@@ -206,7 +206,7 @@ export class ScreenDesk implements Asker {
   }
 
   #enter() {
-    const { text } = this.#desk.draft;
+    const { text } = this.#input.draft;
     if (text.endsWith("\\")) {
       const draft = typed({ text: text.slice(0, -1), cursor: text.length - 1 }, "\n");
       return this.#change({ draft });
@@ -231,18 +231,18 @@ export class ScreenDesk implements Asker {
     const { store, wipe } = this.#parts;
     wipe();
     store.take({ kind: "cleared" });
-    this.#change({ generation: this.#desk.generation + 1 });
+    this.#change({ generation: this.#input.generation + 1 });
   }
 
   #without(field: "flash" | "approval" | "recovering"): void {
-    if (this.#desk[field] === undefined) return;
-    const { [field]: _, ...rest } = this.#desk;
-    this.#desk = rest;
+    if (this.#input[field] === undefined) return;
+    const { [field]: _, ...rest } = this.#input;
+    this.#input = rest;
     this.#change({});
   }
 
-  #change(change: Partial<Desk>): void {
-    this.#desk = { ...this.#desk, ...change };
+  #change(change: Partial<InputState>): void {
+    this.#input = { ...this.#input, ...change };
     for (const watcher of this.#watchers) watcher();
   }
 }

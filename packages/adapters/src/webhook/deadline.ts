@@ -1,10 +1,10 @@
 import { timerMs } from "@sallyport/engine/host";
 
-/** What a promise lost against the end of patience. */
-export const OVER = Symbol("over");
+/** Answer of `orOver` when the deadline came first. */
+export const TIMED_OUT = Symbol("timed out");
 
 /** One time limit over everything a delivery does, which others can cut short. */
-export class Patience {
+export class Deadline {
   readonly #over = new AbortController();
   readonly #signals: AbortSignal[];
   readonly #timer: NodeJS.Timeout;
@@ -33,11 +33,11 @@ export class Patience {
   }
 
   /** What comes first; the promise goes on by itself when it loses. */
-  async orOver<Value>(promise: Promise<Value>): Promise<Value | typeof OVER> {
-    if (this.isOver) return OVER;
+  async orOver<Value>(promise: Promise<Value>): Promise<Value | typeof TIMED_OUT> {
+    if (this.isOver) return TIMED_OUT;
     let forget = () => {};
-    const over = new Promise<typeof OVER>((done) => {
-      forget = this.onOver(() => done(OVER));
+    const over = new Promise<typeof TIMED_OUT>((done) => {
+      forget = this.onOver(() => done(TIMED_OUT));
     });
     try {
       return await Promise.race([promise, over]);
