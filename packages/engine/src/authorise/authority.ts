@@ -138,8 +138,7 @@ export class ConfiguredAuthority implements Authority {
       if (kept.length === grants.length) return decision;
       return { ...decision, grants: kept, counted: grantIndex.counted(kept) };
     }
-    const { grantId = "", retryAfterMs } = kept;
-    const freeAt = retryAfterMs === undefined ? undefined : call.at + retryAfterMs;
+    const { grantId = "", freeAt } = kept;
     return limitFailure({ grantIds: [grantId], freeAt }, call.at);
   }
 

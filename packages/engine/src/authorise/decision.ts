@@ -38,7 +38,8 @@ export function combine(request: AuthorityRequest, found: Findings): Decision {
   if (verdict?.outcome === "deny") return denyByPolicy(base, verdict);
   if (covering.length === 0 && !claims) return denyNoGrant(base, request);
   if (missing.length > 0) return denyMissing(base, { request, missing, rules });
-  return verdict?.outcome === "ask" ? askOrAllow(base, request, { ...found, verdict }) : allow(base, verdict);
+  if (verdict?.outcome === "ask") return askOrAllow(base, request, { ...found, verdict });
+  return { ...base, outcome: "allow", reason: verdict?.reason ?? "granted" };
 }
 
 const NOTHING: HeldCapabilities = { held: [], missing: [] };
@@ -86,12 +87,11 @@ function denyMissing(
   const { request, missing, rules } = found;
   const list = base.missing.join(", ");
   if (missing.every(({ usedUp }) => usedUp)) {
-    const waits = missing.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
-    const retryAfterMs = waits.length === missing.length ? Math.max(...waits) : undefined;
-    const freeAt = retryAfterMs === undefined ? undefined : request.at + retryAfterMs;
+    const moments = missing.flatMap(({ freeAt }) => freeAt ?? []);
+    const freeAt = moments.length === missing.length ? Math.max(...moments) : undefined;
     const grantIds = missing.flatMap(({ usedUp }) => usedUp ?? []);
     const { code, reason, advice } = limitReached({ grantIds, freeAt });
-    const wait = retryAfterMs !== undefined && { retryAfterMs };
+    const wait = freeAt !== undefined && { retryAfterMs: freeAt - request.at };
     return { ...base, outcome: "deny", code, ...wait, reason: `${list}: ${reason}`, unlock: advice };
   }
   const why = missing.map(({ capability, reason }) => `${capability} (${reason})`).join(", ");
@@ -103,10 +103,6 @@ function denyMissing(
     reason: `${request.tool} lacks ${why}`,
     unlock: `Add ${list} to ${where}, or issue it with \`sallyport grants issue\`.`,
   };
-}
-
-function allow(base: Base, verdict: PolicyVerdict | undefined): Decision {
-  return { ...base, outcome: "allow", reason: verdict?.reason ?? "granted" };
 }
 
 /** A person is to be asked, unless a standing grant has answered already. */

@@ -122,32 +122,27 @@ export class CapabilityTree {
 
 /** Fresh objects for each tree, so that no tree can change another's. */
 function builtinCapabilities(): Capability[] {
-  return Object.entries(BUILTIN).map(([id, { description, risk, requires = [] }]) => {
+  return Object.entries(BUILTIN).map(([id, given]) => {
     const [group = id] = id.split(".");
     return completed({
+      ...given,
       id,
       name: id.replaceAll(".", " "),
-      description,
       ...(id !== "root" && { parent: id === group ? "root" : group }),
-      ...(risk && { risk }),
-      requires,
       delegatable: group !== "admin" && id !== "root",
       metadata: { createdAt: CREATED_AT, modifiedAt: CREATED_AT },
     });
   });
 }
 
-function completed(draft: CapabilityDraft): Capability {
-  const { id, parent, risk, metadata } = draft;
+function completed({ requires = [], conflicts = [], metadata, ...said }: CapabilityDraft): Capability {
   return {
-    id,
-    name: draft.name ?? id,
-    description: draft.description ?? "",
-    ...(parent !== undefined && { parent }),
-    ...(risk && { risk }),
-    requires: [...(draft.requires ?? [])],
-    conflicts: [...(draft.conflicts ?? [])],
-    delegatable: draft.delegatable ?? false,
+    name: said.id,
+    description: "",
+    delegatable: false,
+    ...said,
+    requires: [...requires],
+    conflicts: [...conflicts],
     metadata: { version: "1.0.0", createdAt: 0, modifiedAt: 0, deprecated: false, ...metadata },
   };
 }

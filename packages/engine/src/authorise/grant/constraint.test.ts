@@ -30,10 +30,10 @@ describe("constraints of grants", () => {
     }
   });
 
-  it("rate_limit says how long to wait [R3-2]", () => {
+  it("rate_limit says when it can be used again [R3-2]", () => {
     const newestUse = (nth: number) => [50, 40, 10][nth - 1];
     const limit = { max: 3, window: 100 };
-    expect(refuse("rate_limit", limit, { at: 60, newestUse })).toMatchObject({ retryAfterMs: 50 });
+    expect(refuse("rate_limit", limit, { at: 60, newestUse })).toMatchObject({ freeAt: 110 });
     expect(refuse("rate_limit", limit, { at: 110, newestUse })).toBeUndefined();
     expect(refuse("rate_limit", { max: 4, window: 100 }, { at: 60, newestUse })).toBeUndefined();
   });

@@ -21,8 +21,8 @@ export interface GrantRefusal {
   isOver?: true;
   /** The limit of uses is reached. */
   isUsedUp?: true;
-  /** Present when waiting helps. */
-  retryAfterMs?: number;
+  /** Present when waiting until then helps. */
+  freeAt?: number;
   /** The grant that refuses, where its constraints do. */
   grantId?: string;
 }
@@ -70,7 +70,7 @@ const READERS = new Map([
         const oldest = newestUse(max);
         if (oldest === undefined || oldest <= at - window) return undefined;
         const reason = `${max} uses in ${window} ms are reached`;
-        return { reason, isUsedUp: true, retryAfterMs: oldest + window - at };
+        return { reason, isUsedUp: true, freeAt: oldest + window };
       },
       isWithin: (inner, outer) => inner.max <= outer.max && inner.window >= outer.window,
       limit: ({ max, window }) => ({ rates: [{ max, windowMs: window }] }),

@@ -247,7 +247,7 @@ describe("the grant index: each use while a tool runs", () => {
     expect(tryAt(NOON + 100)).toBeUndefined();
     expect(tryAt(NOON + 200)).toMatchObject(waits(800));
     expect(ask(index, { at: NOON + 300 }).missing).toMatchObject([
-      { reason: "scope or constraints not satisfied", retryAfterMs: 700 },
+      { reason: "scope or constraints not satisfied", freeAt: NOON + 1_000 },
     ]);
     expect(ask(index, { at: NOON + 1_000 }).held).toHaveLength(1);
     expect(tryAt(NOON + 1_000)).toBeUndefined();

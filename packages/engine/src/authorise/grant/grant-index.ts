@@ -9,6 +9,7 @@ import type {
 } from "../../ports/grants.ts";
 import type { GrantRefusal } from "./constraint.ts";
 import {
+  earliest,
   type GrantQuery,
   type IndexedGrant,
   readGrant,
@@ -24,8 +25,8 @@ export interface MissingCapability {
   reason: "no grant found" | "no valid grant found" | "scope or constraints not satisfied";
   /** The particulars, for whoever may see them. */
   because?: string;
-  /** Present when waiting helps (E3224). */
-  retryAfterMs?: number;
+  /** Present when waiting until then helps (E3224). */
+  freeAt?: number;
   /** Grants that would serve, but for the limit of their uses. */
   usedUp?: string[];
 }
@@ -267,12 +268,12 @@ function byAge({ record: a }: IndexedGrant, { record: b }: IndexedGrant): number
 }
 
 function unmet(refusals: readonly GrantRefusal[]): Missing {
-  const waits = refusals.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
+  const freeAt = earliest(refusals);
   const usedUp = [...new Set(refusals.flatMap(({ isUsedUp, grantId }) => (isUsedUp && grantId) ?? []))];
   return {
     reason: "scope or constraints not satisfied",
     because: reasonsOf(refusals),
-    ...(waits.length > 0 && { retryAfterMs: Math.min(...waits) }),
+    ...(freeAt !== undefined && { freeAt }),
     ...(usedUp.length > 0 && { usedUp }),
   };
 }

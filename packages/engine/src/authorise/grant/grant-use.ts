@@ -217,11 +217,11 @@ export function refuseLimits(
  * revoked, expired or out of its time; else E3212.
  */
 export function useFailure(use: CapabilityUse, refusals: readonly GrantRefusal[]): Failure {
-  const { tool, capability } = use;
-  const waits = refusals.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
+  const { tool, capability, at } = use;
+  const freeAt = earliest(refusals);
   const reason = refusals.map((refusal) => refusal.reason).join("; ");
-  if (waits.length > 0) {
-    const details = { capability, retryAfterMs: Math.min(...waits) };
+  if (freeAt !== undefined) {
+    const details = { capability, retryAfterMs: freeAt - at };
     return failure("E3224", { message: `${tool} may not use ${capability} for now: ${reason}.`, details });
   }
   const details = { capability };
@@ -234,6 +234,12 @@ export function useFailure(use: CapabilityUse, refusals: readonly GrantRefusal[]
   });
 }
 
+/** When one of the grants can be used again; undefined when waiting helps with none. */
+export function earliest(refusals: readonly GrantRefusal[]): number | undefined {
+  const moments = refusals.flatMap(({ freeAt }) => freeAt ?? []);
+  return moments.length === 0 ? undefined : Math.min(...moments);
+}
+
 /** Which grants are used up, and when one of them can be used again; without `freeAt` waiting does not help. */
 export interface UsedUp {
   grantIds: readonly string[];
@@ -241,31 +247,22 @@ export interface UsedUp {
 }
 
 /** What a caller is told when the limits of grants stand in the way, and not a missing grant. */
-export function limitReached({ grantIds, freeAt }: UsedUp): {
-  code: "E3224" | "E3210";
-  reason: string;
-  advice: string;
-} {
+export function limitReached({ grantIds, freeAt }: UsedUp) {
   const limit = `the limit of grant ${grantIds.join(" and ")} is used up`;
-  if (freeAt === undefined) {
-    return {
-      code: "E3210",
-      reason: `${limit} and does not free up`,
-      advice:
-        "Have a new grant issued with `sallyport grants issue`; the limit counts all uses there ever were.",
-    };
+  const when = freeAt !== undefined && new Date(freeAt).toISOString();
+  if (when) {
+    const advice = `Call again after ${when}, or have a grant with a higher limit issued.`;
+    return { code: "E3224", reason: `${limit} until ${when}`, advice } as const;
   }
-  const when = new Date(freeAt).toISOString();
-  return {
-    code: "E3224",
-    reason: `${limit} until ${when}`,
-    advice: `Call again after ${when}, or have a grant with a higher limit issued.`,
-  };
+  const advice =
+    "Have a new grant issued with `sallyport grants issue`; the limit counts all uses there ever were.";
+  return { code: "E3210", reason: `${limit} and does not free up`, advice } as const;
 }
 
 /** The same as the end of a call that was admitted and found the limit reached when it was about to run. */
-export function limitFailure({ grantIds, freeAt }: UsedUp, at: number): Failure {
-  const { code, reason, advice } = limitReached({ grantIds, freeAt });
+export function limitFailure(usedUp: UsedUp, at: number): Failure {
+  const { grantIds, freeAt } = usedUp;
+  const { code, reason, advice } = limitReached(usedUp);
   const wait = freeAt !== undefined && { retryAfterMs: Math.max(1, freeAt - at) };
   return failure(code, {
     message: `Denied: ${reason}.`,

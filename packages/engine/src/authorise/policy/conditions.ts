@@ -1,11 +1,14 @@
 import {
   type ErrorCode,
   ISOLATION_LEVELS,
+  type IsolationLevel,
   isJsonObject,
   type JsonValue,
   LIMIT_NAMES,
+  type LimitName,
   type Permissions,
   RISKS,
+  type Risk,
   SIDE_EFFECTS,
   SOURCE_TYPES,
   TOOL_CATEGORIES,
@@ -40,7 +43,7 @@ export interface Condition {
   readonly cost: number;
   judge(request: PolicyRequest): Truth;
   /** What it looked at, for an explanation. */
-  look(request: PolicyRequest): JsonValue | undefined;
+  look(request: PolicyRequest): JsonValue | readonly string[] | undefined;
   /** JSON Pointer of the argument it is about. */
   readonly argument?: string;
   /** The error code of a deny that depends on this condition, when it is more specific than E3225. */
@@ -55,29 +58,35 @@ type Compiled = Omit<Condition, "path">;
 /** Compiles what stands under one key of `match`. Undefined when it is wrong, which is noted. */
 type Compile = (wanted: DocumentNode) => Compiled | undefined;
 
+/** Judges what a call has; undefined in place of one: the document is wrong, which is noted. */
+type Judge<Found> = (found: Found) => Truth;
+
 /** Every key of `match` and `unless` that makes one condition, and how it is compiled. */
 const CONDITIONS: Readonly<Record<string, Compile>> = {
-  tools: named(({ tool }) => tool),
-  operations: named(({ operation }) => operation),
-  agents: named(({ caller }) => caller.agent),
-  users: named(({ caller }) => caller.user),
-  verifiedUsers: named(({ caller, userVerified }) => (userVerified ? caller.user : undefined)),
-  sessions: named(({ caller }) => caller.session),
-  tenants: named(({ caller }) => caller.tenant),
-  versions: compileVersions,
-  categories: word(TOOL_CATEGORIES, ({ category }) => category),
-  sideEffects: word(SIDE_EFFECTS, ({ sideEffects }) => sideEffects),
-  sources: word(SOURCE_TYPES, ({ source }) => source),
-  risk: compileRisk,
-  isolation: compileIsolation,
-  unheldLimits: compileUnheldLimits,
-  tags: compileTags,
-  capabilities: needed(({ requiredCapabilities }) => requiredCapabilities),
-  credentials: needed(({ permissions }) => permissions.credentials, "E3205"),
-  paths: reach(["inside", "base"], "E3203", compilePaths),
-  hosts: reach(["hostIn"], "E3204", compileHosts),
+  tools: about("pattern", ({ tool }) => tool, readNames),
+  operations: about("pattern", ({ operation }) => operation, readNames),
+  agents: about("pattern", ({ caller }) => caller.agent, readNames),
+  users: about("pattern", ({ caller }) => caller.user, readNames),
+  verifiedUsers: about("pattern", (call) => (call.userVerified ? call.caller.user : undefined), readNames),
+  sessions: about("pattern", ({ caller }) => caller.session, readNames),
+  tenants: about("pattern", ({ caller }) => caller.tenant, readNames),
+  versions: about("version", ({ version }) => version, readVersions),
+  categories: about("word", ({ category }) => category, readWords(TOOL_CATEGORIES)),
+  sideEffects: about("word", ({ sideEffects }) => sideEffects, readWords(SIDE_EFFECTS)),
+  sources: about("word", ({ source }) => source, readWords(SOURCE_TYPES)),
+  risk: about("word", ({ risk }) => risk, readRisk),
+  isolation: about("word", ({ isolation }) => isolation, readIsolation),
+  unheldLimits: about("list", ({ unheldLimits = [] }) => unheldLimits, readUnheldLimits),
+  tags: about("list", ({ tags }) => tags, readTags),
+  capabilities: about("list", ({ requiredCapabilities }) => requiredCapabilities, readNeeds),
+  credentials: about("list", ({ permissions }) => permissions.credentials, readNeeds),
+  paths: reach(["inside", "base"], compilePaths),
+  hosts: reach(["hostIn"], compileHosts),
   time: compileTime,
 };
+
+/** The codes of denies that depend on a condition, where they are more specific than E3225. */
+const CODES: Readonly<Record<string, ErrorCode>> = { credentials: "E3205", paths: "E3203", hosts: "E3204" };
 
 const MATCH_KEYS = [...Object.keys(CONDITIONS), "arguments"];
 /** Where the condition about the tool's name stands in its rule. */
@@ -93,27 +102,32 @@ export function readConditions(rule: DocumentNode, key: "match" | "unless"): Con
     const wanted = match.at(name);
     if (name === "arguments") return compileArguments(wanted, rule.path.length);
     const compiled = CONDITIONS[name]?.(wanted);
-    return compiled ? [{ path: wanted.path.slice(rule.path.length), ...compiled }] : [];
+    const code = CODES[name];
+    return compiled
+      ? [{ path: wanted.path.slice(rule.path.length), ...compiled, ...(code && { code }) }]
+      : [];
   });
 }
 
-function plain(cost: number, look: Condition["look"], holds: (request: PolicyRequest) => boolean): Compiled {
-  return { cost, look, judge: (request) => truthOf(holds(request)) };
-}
-
-/** A name by patterns. A call without the name, as one without a user, is matched by no pattern, not even by `*`. */
-function named(nameOf: (request: PolicyRequest) => string | undefined): Compile {
+/** A condition about one thing of a call: `read` turns what the rule wants into a judgement of it. */
+function about<Found extends string | readonly string[] | undefined>(
+  cost: keyof typeof COST,
+  look: (request: PolicyRequest) => Found,
+  read: (wanted: DocumentNode) => Judge<Found> | undefined,
+): Compile {
   return (wanted) => {
-    const matches = compilePatterns(wanted.patterns());
-    const judge = (request: PolicyRequest) => {
-      const name = nameOf(request);
-      return truthOf(name !== undefined && matches(name));
-    };
-    return { cost: COST.pattern, look: nameOf, judge };
+    const judge = read(wanted);
+    return judge && { cost: COST[cost], look, judge: (request) => judge(look(request)) };
   };
 }
 
-function compileVersions(wanted: DocumentNode): Compiled {
+/** Names by patterns. A call without the name, as one without a user, is matched by no pattern, not even by `*`. */
+function readNames(wanted: DocumentNode): Judge<string | undefined> {
+  const matches = compilePatterns(wanted.patterns());
+  return (name) => truthOf(name !== undefined && matches(name));
+}
+
+function readVersions(wanted: DocumentNode): Judge<string> {
   const ranges = wanted.list((item) => {
     const text = item.text(MAX_RANGE);
     if (text === undefined) return undefined;
@@ -121,8 +135,7 @@ function compileVersions(wanted: DocumentNode): Compiled {
   });
   // Reading a version costs more than the rest of a decision, and there are few different ones.
   const known = new LruMap<string, Truth>(MAX_VERSIONS);
-  const judge = ({ version }: PolicyRequest) => known.getOrAdd(version, () => inRanges(version, ranges));
-  return { cost: COST.version, judge, look: ({ version }) => version };
+  return (version) => known.getOrAdd(version, () => inRanges(version, ranges));
 }
 
 interface ReadRange {
@@ -146,26 +159,24 @@ function inRanges(version: string, ranges: readonly ReadRange[]): Truth {
   return ranges.some(({ wide }) => wide.test(version)) ? UNSURE : NO;
 }
 
-function word<Word extends string>(known: readonly Word[], look: (request: PolicyRequest) => Word): Compile {
+function readWords<Word extends string>(known: readonly Word[]): (wanted: DocumentNode) => Judge<Word> {
   return (wanted) => {
     const words = new Set(wanted.words(known));
-    return plain(COST.word, look, (request) => words.has(look(request)));
+    return (found) => truthOf(words.has(found));
   };
 }
 
 /** `[high, critical]`, or `{min: high}`. */
-function compileRisk(wanted: DocumentNode): Compiled | undefined {
-  const look = ({ risk }: PolicyRequest) => risk;
-  if (!isJsonObject(wanted.value)) return word(RISKS, look)(wanted);
+function readRisk(wanted: DocumentNode): Judge<Risk> {
+  if (!isJsonObject(wanted.value)) return readWords(RISKS)(wanted);
   const least = readRank(wanted, "min", RISKS);
-  return plain(COST.word, look, ({ risk }) => RISKS.indexOf(risk) >= least);
+  return (risk) => truthOf(RISKS.indexOf(risk) >= least);
 }
 
 /** `{below: LEVEL_2}`: the tool would run with weaker isolation. */
-function compileIsolation(wanted: DocumentNode): Compiled {
+function readIsolation(wanted: DocumentNode): Judge<IsolationLevel> {
   const limit = readRank(wanted, "below", ISOLATION_LEVELS);
-  const look = ({ isolation }: PolicyRequest) => isolation;
-  return plain(COST.word, look, ({ isolation }) => ISOLATION_LEVELS.indexOf(isolation) < limit);
+  return (isolation) => truthOf(ISOLATION_LEVELS.indexOf(isolation) < limit);
 }
 
 /** The rank of the one word in an object such as `{min: high}`. */
@@ -175,36 +186,28 @@ function readRank<Word extends string>(node: DocumentNode, key: string, known: r
 }
 
 /** `[cpu, openFiles]`: nothing would hold or measure one of these limits where the tool runs. */
-function compileUnheldLimits(wanted: DocumentNode): Compiled {
+function readUnheldLimits(wanted: DocumentNode): Judge<readonly LimitName[]> {
   const names = new Set(wanted.words(LIMIT_NAMES));
-  const look = ({ unheldLimits = [] }: PolicyRequest) => [...unheldLimits];
-  return plain(COST.list, look, ({ unheldLimits = [] }) => unheldLimits.some((name) => names.has(name)));
+  return (unheld) => truthOf(unheld.some((name) => names.has(name)));
 }
 
 /** A list means any of them, as `{any: […]}` does; `{all: […]}` means all of them. */
-function compileTags(wanted: DocumentNode): Compiled | undefined {
+function readTags(wanted: DocumentNode): Judge<readonly string[]> | undefined {
   const isList = typeof wanted.value === "string" || Array.isArray(wanted.value);
-  const keys = isList ? [] : wanted.keys(["any", "all"]);
-  if (!keys) return undefined;
+  if (!isList && !wanted.keys(["any", "all"])) return undefined;
   if (isJsonObject(wanted.value) && Object.keys(wanted.value).length === 0) wanted.wrong("must name a tag");
   const read = (key: string) => wanted.optional(key, (list) => list.patterns(), []);
   const any = isList ? wanted.patterns() : read("any");
   const isAny = compilePatterns(any);
   const all = read("all").map((pattern) => compilePatterns([pattern]));
-  return plain(
-    COST.list,
-    ({ tags }) => [...tags],
-    ({ tags }) => (any.length === 0 || tags.some(isAny)) && all.every((matches) => tags.some(matches)),
-  );
+  return (tags) =>
+    truthOf((any.length === 0 || tags.some(isAny)) && all.every((matches) => tags.some(matches)));
 }
 
 /** Things a tool needs. When only some of them match it is in doubt: one is enough to deny and not enough to allow. */
-function needed(listOf: (request: PolicyRequest) => readonly string[], code?: ErrorCode): Compile {
-  return (wanted) => {
-    const matches = compilePatterns(wanted.patterns());
-    const judge = (request: PolicyRequest) => allAlike(listOf(request), (name) => truthOf(matches(name)));
-    return { cost: COST.list, judge, look: (request) => [...listOf(request)], ...(code && { code }) };
-  };
+function readNeeds(wanted: DocumentNode): Judge<readonly string[]> {
+  const matches = compilePatterns(wanted.patterns());
+  return (needs) => allAlike(needs, (name) => truthOf(matches(name)));
 }
 
 /** An argument that a rule names. */
@@ -261,7 +264,7 @@ interface Reach {
  * What a call can touch: the values of the arguments that the rule names, when the call has them; else everything that
  * the manifest permits. In doubt when only a part of it matches.
  */
-function reach(keys: string[], code: ErrorCode, compile: (wanted: DocumentNode) => Reach): Compile {
+function reach(keys: string[], compile: (wanted: DocumentNode) => Reach): Compile {
   return (wanted) => {
     if (!wanted.keys([...keys, "arguments"])) return undefined;
     const { test, permitted, look } = compile(wanted);
@@ -279,7 +282,6 @@ function reach(keys: string[], code: ErrorCode, compile: (wanted: DocumentNode) 
         const found = namedIn(input).map(({ tokens }) => lookUp(input, tokens) ?? BLOCKED);
         return found.length === 0 ? look(permissions) : found.filter((value) => value !== BLOCKED);
       },
-      code,
       ...(pointers[0] && { argument: pointers[0].pointer }),
     };
   };

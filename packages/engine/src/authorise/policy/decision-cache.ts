@@ -33,14 +33,10 @@ interface Subject {
   tool: string;
 }
 
+/** A verdict, or the promise of one while the policy is asked. */
 interface Entry extends Subject {
-  verdict: PolicyVerdict;
+  answer: PolicyVerdict | Promise<PolicyVerdict>;
   until: number;
-}
-
-interface Flight extends Subject {
-  answer: Promise<PolicyVerdict>;
-  since: number;
 }
 
 /**
@@ -51,7 +47,6 @@ interface Flight extends Subject {
 export function cachedPolicy(policy: Policy, options: CacheOptions = {}): CachedPolicy {
   const { ttlMs = DEFAULT_TTL_MS, maxEntries = DEFAULT_ENTRIES, now = Date.now, bus } = options;
   const entries = new LruMap<string, Entry>(maxEntries);
-  const flights = new Map<string, Flight>();
   const stop = bus?.subscribe("policy:updates", forget);
   return {
     name: policy.name,
@@ -59,10 +54,8 @@ export function cachedPolicy(policy: Policy, options: CacheOptions = {}): Cached
       const key = keyOf(request);
       if (key === undefined) return policy.decide(request);
       const entry = entries.get(key);
-      if (entry && now() < entry.until) return copied(entry.verdict);
-      const flight = flights.get(key);
-      if (flight && now() - flight.since < JOIN_MS) return flight.answer.then(copied);
-      return ask(key, request);
+      if (!entry || now() >= entry.until) return ask(key, request);
+      return entry.answer instanceof Promise ? entry.answer.then(copied) : copied(entry.answer);
     },
     forget: () => forget({}),
     close: () => stop?.(),
@@ -72,32 +65,32 @@ export function cachedPolicy(policy: Policy, options: CacheOptions = {}): Cached
     const subject = { agent: request.caller.agent, tool: request.tool };
     const answer = policy.decide(request);
     if (!(answer instanceof Promise)) return remember(key, answer, subject);
-    const flight: Flight = { ...subject, since: now(), answer };
-    flights.set(key, flight);
-    return land(key, flight);
+    const pending = { ...subject, answer, until: now() + JOIN_MS };
+    entries.set(key, pending);
+    return settle(key, pending, answer);
   }
 
-  /** A flight that `forget` removed is answered but not kept. */
-  async function land(key: string, flight: Flight): Promise<PolicyVerdict> {
+  /** An answer whose entry was dropped or replaced meanwhile is given and not kept. */
+  async function settle(key: string, pending: Entry, answer: Promise<PolicyVerdict>): Promise<PolicyVerdict> {
+    const isCurrent = () => entries.get(key) === pending;
     try {
-      const verdict = await flight.answer;
-      return flights.get(key) === flight ? remember(key, verdict, flight) : verdict;
+      const verdict = await answer;
+      return isCurrent() ? remember(key, verdict, pending) : verdict;
     } finally {
-      if (flights.get(key) === flight) flights.delete(key);
+      if (isCurrent()) entries.delete(key);
     }
   }
 
   function remember(key: string, verdict: PolicyVerdict, { agent, tool }: Subject): PolicyVerdict {
     const life = verdict.cacheMs ?? ttlMs;
     if (verdict.code !== "E3206" && life > 0)
-      entries.set(key, { verdict: copied(verdict), until: now() + life, agent, tool });
+      entries.set(key, { answer: copied(verdict), until: now() + life, agent, tool });
     return verdict;
   }
 
   function forget(message: JsonObject): void {
     const concerns = concernedBy(message);
     for (const [key, subject] of entries) if (concerns(subject)) entries.delete(key);
-    for (const [key, subject] of flights) if (concerns(subject)) flights.delete(key);
   }
 }
 

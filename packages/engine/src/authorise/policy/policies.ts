@@ -24,12 +24,8 @@ export function askAll(
   options: AskOptions = {},
 ): PolicyVerdict | Promise<PolicyVerdict> {
   const verdicts = policies.map((policy) => ask(policy, request, options));
-  const ready = verdicts.filter(isReady);
-  return ready.length === verdicts.length ? strictest(ready) : Promise.all(verdicts).then(strictest);
-}
-
-function isReady(verdict: PolicyVerdict | Promise<PolicyVerdict>): verdict is PolicyVerdict {
-  return !(verdict instanceof Promise);
+  if (verdicts.some(isThenable)) return Promise.all(verdicts).then(strictest);
+  return strictest(verdicts as PolicyVerdict[]);
 }
 
 function ask(

@@ -159,7 +159,7 @@ function foundText(condition: Condition, request: PolicyRequest): string {
   const found = condition.look(request);
   if (found === undefined) return "nothing there";
   const name = condition.argument?.split("/").at(-1) ?? "found";
-  const [shown] = Object.values(redact({ [name]: found }) as JsonObject);
+  const [shown] = Object.values(redact({ [name]: found } as JsonObject) as JsonObject);
   const text = JSON.stringify(shown);
   return `found ${text.length > MAX_FOUND ? `${text.slice(0, MAX_FOUND)}…` : text}`;
 }

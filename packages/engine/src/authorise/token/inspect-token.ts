@@ -49,15 +49,12 @@ export function inspectToken(token: string, options: InspectOptions): TokenInspe
   const key = verified && !isFailure(verified) ? verified.key : undefined;
   const expiresAt = expiryOf(payload);
   const claims = readClaims(payload, key?.kid ?? "");
+  const expiry = expiresAt !== undefined && expiryProblem(expiresAt, at, rules.skewMs);
   const checks = [
-    outcome("algorithm and header", "E3201", headerProblem(header)),
-    verified
-      ? outcome("signature", "E3201", isFailure(verified) ? verified : undefined)
-      : skipped("signature", "E3201", "no keys to check it with"),
-    expiresAt === undefined
-      ? skipped("expiry", "E3202", "there is no exp to go by")
-      : outcome("expiry", "E3202", expiryProblem(expiresAt, at, rules.skewMs)),
-    outcome("required claims", "E3207", isFailure(claims) ? claims : undefined),
+    report("algorithm and header", "E3201", headerProblem(header)),
+    report("signature", "E3201", verified ?? "no keys to check it with"),
+    report("expiry", "E3202", expiry === false ? "there is no exp to go by" : expiry),
+    report("required claims", "E3207", claims),
     ...(isFailure(claims) ? [] : claimReports({ ...claims, key }, options)),
   ];
   return { header, payload, checks };
@@ -73,19 +70,16 @@ function claimReports(token: TokenSubject, options: InspectOptions): CheckReport
     versionFits: (range, wanted) => satisfies(wanted, range),
   };
   return TOKEN_CHECKS.map(({ name, code = "E3201", needs, problem }) => {
-    if (name === "revocation" && !revoked) return skipped(name, code, "no list of revoked tokens");
-    if (needs?.every((told) => query[told] === undefined))
-      return skipped(name, code, "say what a call would ask for");
-    return outcome(name, code, problem(token, asked, terms));
+    if (name === "revocation" && !revoked) return report(name, code, "no list of revoked tokens");
+    const isUnasked = needs?.every((told) => query[told] === undefined);
+    return report(name, code, isUnasked ? "say what a call would ask for" : problem(token, asked, terms));
   });
 }
 
-function outcome(check: string, code: ErrorCode, problem: Failure | undefined): CheckReport {
-  if (!problem) return { check, code, result: "passes" };
-  const places = (problem.issues ?? []).map(({ path, reason }) => `${path} ${reason}`);
-  return { check, code, result: "fails", why: [problem.message, ...places].join(" ") };
-}
-
-function skipped(check: string, code: ErrorCode, why: string): CheckReport {
-  return { check, code, result: "not checked", why };
+/** `found`: the failure of the check, or what is missing to make it; anything else passes. */
+function report(check: string, code: ErrorCode, found: object | string | undefined): CheckReport {
+  if (typeof found === "string") return { check, code, result: "not checked", why: found };
+  if (!found || !isFailure(found)) return { check, code, result: "passes" };
+  const places = (found.issues ?? []).map(({ path, reason }) => `${path} ${reason}`);
+  return { check, code, result: "fails", why: [found.message, ...places].join(" ") };
 }

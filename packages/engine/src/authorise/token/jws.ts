@@ -166,8 +166,9 @@ function decodeBase64url(text: string): Buffer | undefined {
 }
 
 /**
- * The object of a header or payload, read so that every parser understands it in the same way; otherwise what is wrong.
- * A name that stands twice, at any depth, is refused: parsers differ in which one counts.
+ * The object of a header or payload, read so that every parser understands it in the same way; otherwise what is wrong, as
+ * a text: an object of the token can look like a failure. A name that stands twice, at any depth, is refused: parsers
+ * differ in which one counts.
  */
 function readObject(part: string): JsonObject | string {
   const bytes = decodeBase64url(part);
