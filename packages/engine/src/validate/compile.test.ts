@@ -71,24 +71,19 @@ describe("a verdict", () => {
     expect(pathsOf(schema, { list: [{}, { "a/b": 1 }] })).toEqual(["/list/1/a~1b"]);
   });
 
-  it.each(["compiled", "interpreted"] as const)(
-    "is the same as another implementation's for any schema and value, %s",
-    async (how) => {
-      let invalid = 0;
-      await fc.assert(
-        fc.asyncProperty(arbitrarySchema, arbitraryValue, async (schema, value) => {
-          // The name makes the schema one that is interpreted, and means nothing for these values.
-          const extra = how === "compiled" ? {} : { dependentSchemas: { ["__proto__"]: true } };
-          const verdict = compiler.compile({ ...extra, ...schema }).validate(value);
-          if (!verdict.ok && verdict.kind === "unusable") expect(verdict.failure.code).toBe("E3916");
-          else expect(verdict.ok).toBe(await judge(schema, value));
-          invalid += verdict.ok ? 0 : 1;
-        }),
-      );
-      expect(invalid).toBeGreaterThan(50);
-    },
-    60_000,
-  );
+  it("is the same as another implementation's for any schema and value", async () => {
+    let invalid = 0;
+    await fc.assert(
+      fc.asyncProperty(arbitrarySchema, arbitraryValue, async (schema, value) => {
+        const verdict = compiler.compile(schema).validate(value);
+        if (!verdict.ok && verdict.kind === "unusable") expect(verdict.failure.code).toBe("E3916");
+        else expect(verdict.ok).toBe(await judge(schema, value));
+        invalid += verdict.ok ? 0 : 1;
+      }),
+      { numRuns: 200 },
+    );
+    expect(invalid).toBeGreaterThan(50);
+  }, 60_000);
 
   it("sees __proto__ as any other name, and changes no prototype", () => {
     const schema = JSON.parse('{"properties":{"__proto__":{"type":"number"}},"additionalProperties":false}');
@@ -99,7 +94,7 @@ describe("a verdict", () => {
     expect(Object.prototype).not.toHaveProperty("type");
   });
 
-  it("keeps the work budget and lists certain errors only up to a number where it is interpreted", () => {
+  it("keeps the work budget and lists certain errors only up to a number beside unevaluated keywords", () => {
     const items = { items: { properties: { a: { type: "string" } }, unevaluatedProperties: false } };
     const wrong = Array.from({ length: 20_000 }, () => ({ a: 1 }));
     expect(compiler.compile(items).validate(wrong)).toMatchObject({ kind: "invalid", more: 901 });
@@ -118,8 +113,7 @@ describe("a verdict", () => {
     [1e-7, 1.5, false],
     [0, 1e-300, true],
   ])("knows about %d and multipleOf %d in decimals: %s", (value, multipleOf, isMultiple) => {
-    for (const schema of [{ multipleOf }, { multipleOf, unevaluatedItems: false }])
-      expect(compiler.compile(schema).validate(value).ok).toBe(isMultiple);
+    expect(compiler.compile({ multipleOf }).validate(value).ok).toBe(isMultiple);
   });
 
   it("accepts by the second alternative whatever the first one finds behind a dynamic reference", () => {

@@ -8,16 +8,13 @@ import {
   type JsonSchema,
   type JsonValue,
 } from "@sallyport/protocol";
-import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 import { LruMap } from "../lru-map.ts";
-import { AjvEngine } from "./ajv-engine.ts";
-import { type FindErrors, interpret, mustInterpret } from "./interpret.ts";
+import { evaluatorOf } from "./evaluate.ts";
 import { readJson } from "./json.ts";
 import { isSchema } from "./keywords.ts";
 import { PatternEngine } from "./patterns.ts";
-import { explainErrors } from "./reasons.ts";
-import { type SchemaTree, walkSchema } from "./schema-walk.ts";
-import { EnoughErrors, OutOfWork, WorkBudget } from "./work-budget.ts";
+import { EnoughErrors, OutOfWork, Run } from "./run.ts";
+import { walkSchema } from "./schema-walk.ts";
 
 /**
  * What a schema says about a value. `invalid`: the value is wrong, at these places. `unusable`: nothing can be
@@ -73,24 +70,19 @@ const DEFAULTS: Required<SchemaCompilerOptions> = {
   documents: new Map(),
 };
 
-/** One compiler serves a whole process: it holds one Ajv instance and a bounded cache. */
+/** One compiler serves a whole process: it holds bounded caches. */
 export function createSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
   return new Compiler({ ...DEFAULTS, ...options });
 }
 
 class Compiler implements SchemaCompiler {
   readonly #options: Required<SchemaCompilerOptions>;
-  readonly #work: WorkBudget;
-  readonly #patterns: PatternEngine;
-  readonly #ajv: AjvEngine;
+  readonly #patterns = new PatternEngine();
   readonly #bySchema = new WeakMap<JsonSchema, Validator>();
   readonly #byContent: LruMap<string, CompiledSchema | RefusedSchema>;
 
   constructor(options: Required<SchemaCompilerOptions>) {
     this.#options = options;
-    this.#work = new WorkBudget(options.budget);
-    this.#patterns = new PatternEngine(this.#work);
-    this.#ajv = new AjvEngine(this.#work, this.#patterns);
     this.#byContent = new LruMap(options.maxCached);
   }
 
@@ -122,56 +114,39 @@ class Compiler implements SchemaCompiler {
   #compileContent(schema: JsonObject | boolean): CompiledSchema | RefusedSchema {
     const walked = walkSchema(schema, this.#options, this.#patterns);
     if (!walked.ok) return new RefusedSchema(failure("E3015", { issues: walked.issues }));
-    try {
-      return new CompiledSchema(this.#findErrors(walked.tree), this.#work);
-    } catch (thrown) {
-      const message = thrown instanceof RangeError ? "Its references nest too deeply" : String(thrown);
-      return new RefusedSchema(failure("E3015", { message: `The schema cannot be compiled: ${message}` }));
-    }
+    return new CompiledSchema(evaluatorOf(walked.tree, this.#patterns), this.#options.budget);
   }
-
-  #findErrors(tree: SchemaTree): FindErrors {
-    const tools = { ajv: this.#ajv, patterns: this.#patterns, work: this.#work };
-    return mustInterpret(tree) ? interpret(tree, tools) : errorsOf(this.#ajv.compileTree(tree.root));
-  }
-}
-
-function errorsOf(run: ValidateFunction): FindErrors {
-  return (value) => {
-    try {
-      return run(value) ? [] : (run.errors ?? []);
-    } finally {
-      // The errors refer to the value; a validator must not keep it alive.
-      run.errors = null;
-    }
-  };
 }
 
 const VALID: ValidationResult = Object.freeze({ ok: true });
 
 class CompiledSchema implements Validator {
-  readonly #findErrors: FindErrors;
-  readonly #work: WorkBudget;
+  readonly #evaluate: (value: JsonValue, run: Run) => void;
+  readonly #budget: number;
 
-  constructor(findErrors: FindErrors, work: WorkBudget) {
-    this.#findErrors = findErrors;
-    this.#work = work;
+  constructor(evaluate: (value: JsonValue, run: Run) => void, budget: number) {
+    this.#evaluate = evaluate;
+    this.#budget = budget;
   }
 
   validate(value: JsonValue): ValidationResult {
-    this.#work.begin();
+    const run = new Run(this.#budget);
     try {
-      const errors = this.#findErrors(value);
-      return errors.length === 0 ? VALID : invalid(errors);
+      this.#evaluate(value, run);
     } catch (thrown) {
-      return this.#stopped(thrown);
+      if (!(thrown instanceof EnoughErrors)) return unusable(this.#failureOf(thrown));
     }
+    return run.errors === 0 ? VALID : { ok: false, kind: "invalid", ...run.issues() };
   }
 
-  #stopped(thrown: unknown): ValidationResult {
-    if (thrown instanceof EnoughErrors) return invalid(thrown.errors as ErrorObject[]);
-    if (thrown instanceof OutOfWork || thrown instanceof RangeError) return unusable(this.#work.exceeded());
-    return unusable(failure("E3900", { message: `Validation failed unexpectedly: ${String(thrown)}` }));
+  #failureOf(thrown: unknown): Failure {
+    const isExceeded = thrown instanceof OutOfWork || thrown instanceof RangeError;
+    if (!isExceeded)
+      return failure("E3900", { message: `Validation failed unexpectedly: ${String(thrown)}` });
+    return failure("E3916", {
+      message: `Checking the value against its schema took more than ${this.#budget} steps`,
+      details: { budget: this.#budget },
+    });
   }
 }
 
@@ -185,10 +160,6 @@ class RefusedSchema implements Validator {
   validate(): ValidationResult {
     return unusable(this.failure);
   }
-}
-
-function invalid(errors: readonly ErrorObject[]): ValidationResult {
-  return { ok: false, kind: "invalid", ...explainErrors(errors) };
 }
 
 function unusable(failed: Failure): ValidationResult {

@@ -111,9 +111,6 @@ export function subschemasOf(shape: Shape, value: JsonValue): [key: string | und
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(" "));
 
-/** Subschemas of these may fail without the value being wrong, so their errors are not yet certain. */
-export const TENTATIVE = setOf("anyOf oneOf not if contains propertyNames");
-
 /** Keywords that say nothing about a value: what is compiled leaves them out. */
 export const ANNOTATIONS = setOf(
   "$schema $id $comment $defs definitions $anchor $dynamicAnchor $vocabulary title description default examples " +

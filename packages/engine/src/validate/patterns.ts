@@ -1,19 +1,22 @@
 import { RE2JS } from "re2js";
 import { LruMap } from "../lru-map.ts";
-import type { WorkBudget } from "./work-budget.ts";
 
 const MAX_CACHED = 2000;
 /** Matching costs about 20 ns for each character and instruction; a step of the budget is about half a microsecond. */
 const CHARACTER_INSTRUCTIONS_PER_STEP = 32;
 
-/** A pattern that runs in time linear in the text, and pays for it from the work budget. */
+/** What matching is charged to. */
+export interface WorkBudget {
+  /** Throws once the budget is used up. */
+  spend(steps: number): void;
+}
+
+/** A pattern that runs in time linear in the text, and charges it to a work budget. */
 export interface SafePattern {
   /** Instructions of the compiled pattern. */
   readonly size: number;
-  /** Throws OutOfWork when the budget is used up. */
-  test(text: string): boolean;
-  /** The source: Ajv tells patterns apart by this text. */
-  toString(): string;
+  /** Throws what `work` throws. */
+  test(text: string, work: WorkBudget): boolean;
 }
 
 export type PatternResult =
@@ -22,29 +25,31 @@ export type PatternResult =
 
 /** Compiles and keeps patterns; what cannot run in linear time comes back as a reason, never as an exception. */
 export class PatternEngine {
-  readonly #work: WorkBudget;
   readonly #compiled = new LruMap<string, PatternResult>(MAX_CACHED);
 
-  constructor(work: WorkBudget) {
-    this.#work = work;
-  }
-
   get(source: string): PatternResult {
-    return this.#compiled.getOrAdd(source, (added) => this.#compile(added));
+    return this.#compiled.getOrAdd(source, compile);
   }
 
-  #compile(source: string): PatternResult {
-    try {
-      new RegExp(source, "u");
-    } catch (thrown) {
-      return refused(`is not a regular expression: ${messageOf(thrown)}`, "Correct the pattern.");
-    }
-    try {
-      return { ok: true, pattern: charged(RE2JS.compile(toRe2(source)), source, this.#work) };
-    } catch (thrown) {
-      if (thrown instanceof NotLinear) return refused(`uses ${thrown.message}`, WITHOUT_LOOKAROUND);
-      return refused(`cannot be run in linear time: ${messageOf(thrown)}`, SIMPLER);
-    }
+  /** A pattern that was found usable before. */
+  compiled(source: string): SafePattern {
+    const result = this.get(source);
+    if (!result.ok) throw new Error(`Pattern ${result.reason}`);
+    return result.pattern;
+  }
+}
+
+function compile(source: string): PatternResult {
+  try {
+    new RegExp(source, "u");
+  } catch (thrown) {
+    return refused(`is not a regular expression: ${messageOf(thrown)}`, "Correct the pattern.");
+  }
+  try {
+    return { ok: true, pattern: charged(RE2JS.compile(toRe2(source))) };
+  } catch (thrown) {
+    if (thrown instanceof NotLinear) return refused(`uses ${thrown.message}`, WITHOUT_LOOKAROUND);
+    return refused(`cannot be run in linear time: ${messageOf(thrown)}`, SIMPLER);
   }
 }
 
@@ -53,15 +58,14 @@ const WITHOUT_LOOKAROUND =
 const SIMPLER =
   "Use a simpler pattern: repeat counts up to 1000 (minLength and maxLength have no such limit), classes such as \\p{L}.";
 
-function charged(compiled: RE2JS, source: string, work: WorkBudget): SafePattern {
+function charged(compiled: RE2JS): SafePattern {
   const size = compiled.programSize();
   return {
     size,
-    test(text) {
+    test(text, work) {
       work.spend(Math.floor((text.length * size) / CHARACTER_INSTRUCTIONS_PER_STEP));
       return compiled.test(text);
     },
-    toString: () => source,
   };
 }
 

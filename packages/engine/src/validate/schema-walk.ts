@@ -6,6 +6,7 @@ import {
   nearestName,
 } from "@sallyport/protocol";
 import { pointTo } from "../match/document.ts";
+import { FORMATS } from "./formats.ts";
 import {
   ANNOTATIONS,
   isSchema,
@@ -16,7 +17,6 @@ import {
   subschemasOf,
 } from "./keywords.ts";
 import type { PatternEngine } from "./patterns.ts";
-import { FORMAT_NAMES } from "./value-checks.ts";
 
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
@@ -208,9 +208,9 @@ class SchemaWalk {
   }
 
   #format(at: string, name: string): void {
-    if (FORMAT_NAMES.includes(name)) return;
-    const close = nearestName(name, FORMAT_NAMES);
-    const known = `Known formats: ${FORMAT_NAMES.join(", ")}; a pattern can say the rest.`;
+    if (FORMATS.has(name)) return;
+    const close = nearestName(name, FORMATS.keys());
+    const known = `Known formats: ${[...FORMATS.keys()].join(", ")}; a pattern can say the rest.`;
     const suggestion = close === undefined ? known : `Did you mean "${close}"? ${known}`;
     this.#report(at, `"${name}" is not a known format`, suggestion);
   }
