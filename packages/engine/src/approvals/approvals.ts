@@ -94,8 +94,12 @@ export class Approvals {
     return await this.#answer(approvalId, { by, digest, note }, async (record) => {
       const kept = await this.#orderOf(record);
       if (isFailure(kept)) return kept;
-      if (kept.held) return shownEffects(approvalId);
-      const order = { ...kept, input: unredacted(input, { real: kept.input, shown: record.input }) };
+      // Other arguments would have other effects than the ones that were shown.
+      if (kept.held) {
+        const message = `Approval ${approvalId} is about the changes it shows, so its arguments cannot be changed.`;
+        return failure("E3222", { message, advice: "Deny it, and call again with other arguments." });
+      }
+      const order = { ...kept, input: unredacted(input, kept.input, record.input) };
       const content = await this.#evaluate(record, order);
       if (isFailure(content)) return content;
       return { change: (at) => edit(record, { by, at, content }), order: JSON.stringify(order) };
@@ -141,7 +145,7 @@ export class Approvals {
     { by, note, digest }: { by: string; note: string | undefined; digest: string | undefined },
     answer: (record: ApprovalRecord) => Promise<Answered | Failure>,
   ): Promise<ApprovalRecord | Failure> {
-    const { store, clock, bus, grantIndex } = this.#context;
+    const { store, clock, ids, bus, grantIndex } = this.#context;
     return await onNewest(approvalId, store.approvals, async (before) => {
       const call = await store.calls.get(before.callId);
       if (!call) return unknownApproval(approvalId);
@@ -151,26 +155,27 @@ export class Approvals {
       const at = clock.now();
       const after = wasSeen(before, digest) ? change(at) : changedSinceSeen(before);
       if (isFailure(after)) return after;
-      const event = approvalEvent(kindOf(after), after, { call, by, at, note });
+      const events = [approvalEvent(kindOf(after), after, { call, by, at, note })];
+      if (grant) events.push(grantEventBody("GRANT_ISSUED", grant, { eventId: ids.next(), timestamp: at }));
       const result = await store.commit({
         tenant: before.tenant,
         approvals: [{ record: after, expect: before.revision, ...defined({ order }) }],
-        ...(grant && { grants: [{ record: grant.record }] }),
-        events: grant ? [event, grant.event] : [event],
+        ...(grant && { grants: [{ record: grant }] }),
+        events,
         outbox: [],
       });
       if (!result.ok) return undefined;
       bus.publish("approvals:updates", { approvalId, state: after.standing.state });
       if (grant) {
-        bus.publish("grants:updates", { changed: [grant.record.grantId], revoked: [] });
-        grantIndex?.put(grant.record);
+        bus.publish("grants:updates", { changed: [grant.grantId], revoked: [] });
+        grantIndex?.put(grant);
       }
       return after;
     });
   }
 
   /** Makes a grant of a person's "always". Refused where no grant could answer: only a policy's question can be. */
-  async #standingGrant(approval: ApprovalRecord, choice: StandingChoice): Promise<SignedGrant | Failure> {
+  async #standingGrant(approval: ApprovalRecord, choice: StandingChoice): Promise<StandingGrant | Failure> {
     const { signer, clock, ids } = this.#context;
     if (!signer) return failure("E3227", { message: "There is no key to sign a grant with." });
     const reason = mustBeAskedEachTime(approval);
@@ -182,18 +187,8 @@ export class Approvals {
     }
     const order = await this.#orderOf(approval);
     const draft = isFailure(order) ? order : draftStanding(approval, order.input, choice);
-    if (isFailure(draft)) return draft;
-    const now = clock.now();
-    const record = issueStanding(draft, { now, ids, signer });
-    if (isFailure(record)) return record;
-    return { record, event: grantEventBody("GRANT_ISSUED", record, { eventId: ids.next(), timestamp: now }) };
+    return isFailure(draft) ? draft : issueStanding(draft, { now: clock.now(), ids, signer });
   }
-}
-
-/** A standing grant that is signed and not kept yet, and the event that it was given. */
-interface SignedGrant {
-  record: StandingGrant;
-  event: string;
 }
 
 /** What an answer changes. */
@@ -201,7 +196,8 @@ interface Answered {
   change(at: number): ApprovalChange;
   /** Replaces the kept order. */
   order?: string;
-  grant?: SignedGrant;
+  /** Signed and not kept yet. */
+  grant?: StandingGrant;
 }
 
 /** Why one person cannot allow such calls for good; undefined when they can. */
@@ -213,14 +209,6 @@ function mustBeAskedEachTime({ because, tool, quorum }: ApprovalRecord): string 
 
 function wasSeen({ digest, editedBy }: ApprovalRecord, seen: string | undefined): boolean {
   return seen === undefined ? editedBy === undefined : digest === seen;
-}
-
-/** Other arguments would have other effects than the ones that were shown. */
-function shownEffects(approvalId: string): Failure {
-  return failure("E3222", {
-    message: `Approval ${approvalId} is about the changes it shows, so its arguments cannot be changed.`,
-    advice: "Deny it, and call again with other arguments.",
-  });
 }
 
 function changedSinceSeen({ approvalId, editedBy, digest }: ApprovalRecord): Failure {
@@ -236,23 +224,17 @@ function kindOf({ standing }: ApprovalRecord): EventKind {
   return standing.state === "edited" ? "APPROVAL_EDITED" : "APPROVAL_GIVEN";
 }
 
-/** The arguments as they are, and as they were shown, secrets redacted. */
-interface Both {
-  real: JsonValue | undefined;
-  shown: JsonValue | undefined;
-}
-
 /** Arguments that a person has changed, who was shown them redacted: what was left as shown means what it really is. */
-function unredacted(edited: JsonValue, { real, shown }: Both): JsonValue {
+function unredacted(edited: JsonValue, real?: JsonValue, shown?: JsonValue): JsonValue {
   if (real === undefined || shown === undefined) return edited;
   if (edited === shown) return real;
   if (Array.isArray(edited) && Array.isArray(real) && Array.isArray(shown)) {
-    return edited.map((item, index) => unredacted(item, { real: real[index], shown: shown[index] }));
+    return edited.map((item, index) => unredacted(item, real[index], shown[index]));
   }
   if (!isJsonObject(edited) || !isJsonObject(real) || !isJsonObject(shown)) return edited;
   const entries = Object.entries(edited).map(([key, value]) => {
-    const known = Object.hasOwn(real, key) && Object.hasOwn(shown, key);
-    return [key, known ? unredacted(value, { real: real[key], shown: shown[key] }) : value] as const;
+    const isKnown = Object.hasOwn(real, key) && Object.hasOwn(shown, key);
+    return [key, isKnown ? unredacted(value, real[key], shown[key]) : value] as const;
   });
   return Object.fromEntries(entries);
 }

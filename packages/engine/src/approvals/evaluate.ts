@@ -1,12 +1,11 @@
-import { type Failure, failure, isFailure, type JsonValue, type Risk } from "@sallyport/protocol";
+import { defined, type Failure, failure, isFailure, type JsonValue, type Risk } from "@sallyport/protocol";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { Attempt, receive, type Suspension } from "../passage/attempt.ts";
 import type { Authorised } from "../passage/authorise.ts";
 import { evaluation } from "../passage/pipeline.ts";
 import { Ending, Refused } from "../passage/steps.ts";
 import type { ApprovalCause } from "../ports/approvals.ts";
-import { approvalCause } from "./stage.ts";
-import { summarise } from "./summary.ts";
+import { approvalCause, contentOf } from "./stage.ts";
 
 /** What would become of a call if it were made now. Nothing has run, nobody was asked, nothing is on record. */
 export type CallPlan =
@@ -23,17 +22,14 @@ export type PlanRequest = Pick<
 
 /** What would become of a call: refused, run at once, or put to a person. Nothing is recorded and nothing runs. */
 export async function planCall(request: PlanRequest, context: EngineContext): Promise<CallPlan> {
-  const draft = { request, callId: context.ids.next() };
-  const authorised = await evaluateCall(draft, context);
+  const authorised = await evaluateCall({ request, callId: context.ids.next() }, context);
   if (isFailure(authorised)) return { kind: "refused", error: authorised };
-  const { tool, life, decision } = authorised;
-  const summary = summarise(tool, life.input);
-  if (typeof summary !== "string") return { kind: "refused", error: summary };
-  const { risk } = tool.traits;
+  const content = contentOf(authorised);
+  if (isFailure(content)) return { kind: "refused", error: content };
+  const { summary, risk } = content;
   const because = approvalCause(authorised);
   if (because) return { kind: "ask", because, summary, risk };
-  const { standing } = decision;
-  return { kind: "run", summary, risk, ...(standing !== undefined && { standing }) };
+  return { kind: "run", summary, risk, ...defined({ standing: authorised.decision.standing }) };
 }
 
 /** A call before it is made, or with other arguments than it was made with. */

@@ -1,21 +1,9 @@
 import type { JsonValue } from "@sallyport/protocol";
 import type { CallRequest } from "../context.ts";
-import type { Decision, TokenClaims } from "../ports/authority.ts";
-import type { RunUsage, SandboxReport } from "../ports/runner.ts";
-import type { StateWrites } from "../ports/state.ts";
+import type { PreviewedRun, Progress } from "../journal/progress.ts";
+import type { Attempt } from "../passage/attempt.ts";
+import type { TokenClaims } from "../ports/authority.ts";
 import type { ResolvedTool } from "../registry/index.ts";
-
-/** A call that was run for a preview: its result and its changes are kept, and approval commits exactly those. */
-export interface PreviewedRun {
-  /** The name its file changes are kept under; left out when it changed no files. */
-  files?: string;
-  /** Over every change that was shown. */
-  digest: string;
-  output: JsonValue;
-  state?: StateWrites;
-  usage: RunUsage;
-  sandbox?: SandboxReport;
-}
 
 /** What is kept of a request. Of its token only what it said is kept, in the order. */
 const KEPT = [
@@ -48,17 +36,8 @@ export interface WaitingOrder extends Pick<CallRequest, (typeof KEPT)[number]> {
   startedAt: number;
 }
 
-interface Suspending {
-  request: CallRequest;
-  waits: { verified?: TokenClaims | undefined } | undefined;
-}
-
-interface Known {
-  progress: {
-    startedAt: number;
-    decision?: Pick<Decision, "token"> | undefined;
-    held?: PreviewedRun | undefined;
-  };
+interface Suspended {
+  progress: Progress;
   tool: ResolvedTool;
   input: JsonValue;
   attempts: number;
@@ -66,8 +45,8 @@ interface Known {
 
 /** The call as it can be run later, by this process or the next. */
 export function encodeOrder(
-  { request, waits }: Suspending,
-  { progress: { startedAt, decision, held }, tool, input, attempts }: Known,
+  { request, waits }: Attempt,
+  { progress: { startedAt, decision, held }, tool, input, attempts }: Suspended,
 ): string {
   // Members that are undefined are left out of the text.
   return JSON.stringify({

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import {
   canonicalJson,
+  defined,
   type Failure,
-  type FileEffects,
   failure,
   isFailure,
   type JsonValue,
@@ -11,15 +11,13 @@ import {
 import type { EngineContext } from "../context.ts";
 import { EffectTransaction } from "../effects/effect-transaction.ts";
 import { StateTransaction } from "../effects/state-transaction.ts";
-import { classify, escapeOf } from "../execute/index.ts";
-import type { Progress } from "../journal/progress.ts";
+import type { PreviewedRun, Progress } from "../journal/progress.ts";
 import type { Authorised } from "../passage/authorise.ts";
-import { runSafely } from "../passage/execute.ts";
-import { jobOf, prepareCall, runnerOf, sandboxFacts } from "../passage/job.ts";
-import type { Job, PreparedCall, RunResult } from "../ports/runner.ts";
-import { forDecision, redactText } from "../redact/redact.ts";
+import { runTool, type ToolRun } from "../passage/execute.ts";
+import { prepareCall } from "../passage/job.ts";
+import type { PreparedCall } from "../ports/runner.ts";
+import { forDecision } from "../redact/redact.ts";
 import { unfitResult } from "../validate/index.ts";
-import type { PreviewedRun } from "./order.ts";
 
 /** What came of a preview. */
 interface Preview {
@@ -89,54 +87,28 @@ async function tryOut(
   { prepared, name }: { prepared: PreparedCall; name: string },
   context: EngineContext,
 ): Promise<Preview> {
-  const { attempt, tool, life } = at;
-  const { implementation } = tool;
-  if (!implementation) return { progress: at.progress, error: failure("E3920") };
+  const { attempt, progress, tool, life } = at;
+  if (!tool.implementation) return { progress, error: failure("E3920") };
   const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
   const state = StateTransaction.begin({ reader: context.store.state, scope, callId: attempt.callId });
   const transaction = new EffectTransaction(state, prepared.staging);
   const confinement = prepared.confinement && { ...prepared.confinement, egress: [] };
-  const job = jobOf({ attempt, tool, input: life.input, transaction, confinement }, implementation, context);
-  const result = await runSafely(runnerOf(tool, context), job);
-  const progress: Progress = { ...at.progress, ...sandboxFacts(result.sandbox), usage: result.usage };
-  const unfit = result.ok ? unfitResult(result.output, context.limits.input.maxDepth) : undefined;
-  const error = problemOf({ ...at, progress }, { result, job, now: context.clock.now() }) ?? unfit;
-  if (error || !result.ok) {
-    await transaction.rollback();
-    return { progress, error: error ?? failure("E3900") };
-  }
+  const job = { attempt, progress, tool, input: life.input, transaction, confinement };
   try {
-    return await hold(progress, { result, transaction, name });
-  } catch (thrown) {
+    const run = await runTool(job, tool.implementation, context);
+    const error = run.error ?? unfitResult(run.output, context.limits.input.maxDepth);
+    if (!error && run.output !== undefined) return await hold(run, { transaction, name });
     await transaction.rollback();
+    return { progress: run.progress, error: error ?? failure("E3900") };
+  } catch (thrown) {
+    if (transaction.isActive()) await transaction.rollback();
     throw thrown;
   }
 }
 
-function problemOf(
-  at: Authorised,
-  { result, job, now }: { result: RunResult; job: Job; now: number },
-): Failure | undefined {
-  const { attempt, tool } = at;
-  const breakout = escapeOf(tool.manifest.id, result);
-  if (breakout) attempt.violate(breakout);
-  const { violation } = attempt;
-  if (violation) {
-    if (breakout) attempt.record("ESCAPE_ATTEMPT", now, { ...at.progress, error: violation });
-    return violation;
-  }
-  if (result.ok) return undefined;
-  const failed = classify(result.fault, { ...job, idempotent: tool.traits.idempotent });
-  return { ...failed, message: redactText(failed.message) };
-}
-
 async function hold(
-  progress: Progress,
-  {
-    result,
-    transaction,
-    name,
-  }: { result: RunResult & { ok: true }; transaction: EffectTransaction; name: string },
+  { progress, output, sandbox }: ToolRun & { output: JsonValue },
+  { transaction, name }: { transaction: EffectTransaction; name: string },
 ): Promise<Preview> {
   const files = await transaction.files?.effects();
   await transaction.files?.hold(name);
@@ -147,16 +119,11 @@ async function hold(
   transaction.state.commit();
   const held: PreviewedRun = {
     ...(transaction.files && { files: name }),
-    digest: digestOf(files, changed),
-    output: result.output,
-    ...(state && { state }),
-    usage: result.usage,
-    ...(result.sandbox && { sandbox: result.sandbox }),
+    digest: hash("sha256", canonicalJson({ files: files?.digest ?? null, state: changed })),
+    output,
+    usage: progress.usage,
+    ...defined({ state, sandbox }),
   };
   const effects = JSON.parse(JSON.stringify({ ...files, ...(changed.length > 0 && { state: changed }) }));
   return { progress: { ...progress, held }, effects };
-}
-
-function digestOf(files: FileEffects | undefined, state: readonly { kind: string; key: string }[]): string {
-  return hash("sha256", canonicalJson({ files: files?.digest ?? null, state: [...state] }));
 }

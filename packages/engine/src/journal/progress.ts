@@ -1,9 +1,9 @@
-import type { Failure, FileEffects, RollbackProof, Warning } from "@sallyport/protocol";
-import type { PreviewedRun } from "../approvals/order.ts";
+import type { Failure, FileEffects, JsonValue, RollbackProof, Warning } from "@sallyport/protocol";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/index.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
-import type { RunUsage } from "../ports/runner.ts";
+import type { RunUsage, SandboxReport } from "../ports/runner.ts";
+import type { StateWrites } from "../ports/state.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 
 /**
@@ -25,6 +25,18 @@ export interface Progress extends Readonly<EventFacts> {
   readonly question?: ApprovalRecord | undefined;
   /** What a try-out gave: then approval commits exactly that, and the tool does not run again. */
   readonly held?: PreviewedRun | undefined;
+}
+
+/** A call that was run for a preview: its result and its changes are kept, and approval commits exactly those. */
+export interface PreviewedRun {
+  /** The name its file changes are kept under; left out when it changed no files. */
+  files?: string;
+  /** Over every change that was shown. */
+  digest: string;
+  output: JsonValue;
+  state?: StateWrites;
+  usage: RunUsage;
+  sandbox?: SandboxReport;
 }
 
 /** What is known of an execution that did not succeed. */

@@ -1,11 +1,10 @@
 import { hash } from "node:crypto";
 import { canonicalJson, type Failure } from "@sallyport/protocol";
 import type { Slot } from "../admit/admission.ts";
-import type { PreviewedRun } from "../approvals/order.ts";
 import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import type { EffectTransaction } from "../effects/effect-transaction.ts";
-import { EventLog, NO_USAGE, type Progress } from "../journal/progress.ts";
+import { EventLog, NO_USAGE, type PreviewedRun, type Progress } from "../journal/progress.ts";
 import type { TokenClaims } from "../ports/authority.ts";
 import type { CallIdentity } from "../ports/calls.ts";
 import type { Clock } from "../ports/platform.ts";

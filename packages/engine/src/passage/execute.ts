@@ -1,10 +1,9 @@
 import { type Failure, failure, type JsonObject, type JsonValue } from "@sallyport/protocol";
-import type { PreviewedRun } from "../approvals/order.ts";
 import type { EngineContext } from "../context.ts";
 import type { GuardedHost } from "../execute/index.ts";
 import { cancelled, classify, escapeOf, isJsonObjectText } from "../execute/index.ts";
-import type { Progress } from "../journal/progress.ts";
-import type { Job, Runner, RunResult } from "../ports/runner.ts";
+import type { PreviewedRun, Progress } from "../journal/progress.ts";
+import type { Implementation, Job, Runner, RunResult, SandboxReport } from "../ports/runner.ts";
 import { redactText } from "../redact/redact.ts";
 import { jobOf, runnerOf, sandboxFacts } from "./job.ts";
 import { type Ending, type Intended, type Ran, rollBack } from "./steps.ts";
@@ -19,31 +18,50 @@ export async function execute(at: Intended, context: EngineContext): Promise<Ran
   const { id, version } = tool.manifest;
   if (!tool.implementation || !context.registry.version(id, version)?.implementation)
     return await rollBack(at, failure("E3920", { message: `${id} ${version} is not loaded any more.` }));
-  const job = jobOf(at, tool.implementation, context);
   attempt.ran = true;
+  const { error, output, progress } = await runTool(at, tool.implementation, context);
+  return error ? await rollBack({ ...at, progress }, error) : { ...at, progress, output };
+}
+
+/** What came of running a tool: its output, or why there is none. */
+export type ToolRun = { progress: Progress; sandbox: SandboxReport | undefined } & (
+  | { output: JsonValue; error?: undefined }
+  | { output?: undefined; error: Failure }
+);
+
+/** Reaches the tool's code, once. Whatever breaches the tool's bounds is on record for itself, and is the error. */
+export async function runTool(
+  at: Omit<Intended, "life">,
+  implementation: Implementation,
+  context: EngineContext,
+): Promise<ToolRun> {
+  const { attempt, tool } = at;
+  const { id } = tool.manifest;
   const runner = runnerOf(tool, context);
+  const job = jobOf(at, implementation, context);
   const result = await runSafely(runner, job);
+  const { sandbox } = result;
   const progress: Progress = {
     ...at.progress,
-    ...sandboxFacts(result.sandbox, runner),
+    ...sandboxFacts(sandbox, runner),
     usage: result.usage ?? at.progress.usage,
     uses: usesOf(job.host),
   };
-  const ran = { ...at, progress };
-  const breakout = escapeOf(tool.manifest.id, result);
+  const breakout = escapeOf(id, result);
   if (breakout) attempt.violate(breakout);
-  if (attempt.violation) return await endViolation(ran, attempt.violation, context);
-  if (result.ok) return { ...ran, output: result.output };
+  const { violation } = attempt;
+  if (violation) {
+    const isToolsOwn = violation.details?.severity !== undefined;
+    const kind = violation.code === "E3109" ? "ESCAPE_ATTEMPT" : "CAPABILITY_VIOLATION";
+    if (isToolsOwn) attempt.record(kind, context.clock.now(), { ...progress, error: violation });
+    return { progress, sandbox, error: violation };
+  }
+  if (result.ok) return { progress, sandbox, output: result.output };
   const classified = classify(result.fault, { ...job, idempotent: tool.traits.idempotent });
   const error: Failure = { ...classified, message: withoutSecrets(classified.message) };
-  context.errors.report({
-    error: result.fault,
-    code: error.code,
-    callId: attempt.callId,
-    tool: id,
-    stage: "execute",
-  });
-  return await rollBack(ran, error);
+  const { callId } = attempt;
+  context.errors.report({ error: result.fault, code: error.code, callId, tool: id, stage: "execute" });
+  return { progress, sandbox, error };
 }
 
 /** It has run before the question was put: what it did then is what was approved. */
@@ -63,14 +81,6 @@ function withoutSecrets(message: string): string {
   return message.length < CUT_CHARS || isJsonObjectText(message) ? safe : `${safe.replace(LAST_WORDS, "")} …`;
 }
 
-/** The breach is on record for itself, then as the reason the call ends. */
-async function endViolation(at: Intended, violation: Failure, context: EngineContext): Promise<Ending> {
-  const isToolsOwn = violation.details?.severity !== undefined;
-  const kind = violation.code === "E3109" ? "ESCAPE_ATTEMPT" : "CAPABILITY_VIOLATION";
-  if (isToolsOwn) at.attempt.record(kind, context.clock.now(), { ...at.progress, error: violation });
-  return await rollBack(at, violation);
-}
-
 /** How the tool used its capabilities, for the event that ends the call; undefined when it used none. */
 function usesOf({ uses }: GuardedHost): JsonValue | undefined {
   const entries = uses.entries();
@@ -82,7 +92,7 @@ function usesOf({ uses }: GuardedHost): JsonValue | undefined {
 }
 
 /** A runner promises never to reject; one that does is treated like a tool that died. */
-export async function runSafely(runner: Runner, job: Job): Promise<RunResult> {
+async function runSafely(runner: Runner, job: Job): Promise<RunResult> {
   try {
     const result = await runner.run(job);
     if (typeof result?.ok === "boolean") return result;

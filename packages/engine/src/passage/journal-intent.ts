@@ -1,11 +1,11 @@
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
-import type { PreviewedRun } from "../approvals/order.ts";
 import { consume, end } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
 import { EffectTransaction } from "../effects/effect-transaction.ts";
 import { StateTransaction } from "../effects/state-transaction.ts";
 import type { HookRunner } from "../execute/index.ts";
 import { conflictFailure } from "../journal/conflicts.ts";
+import type { PreviewedRun } from "../journal/progress.ts";
 import { reasonOf } from "../journal/unanswered.ts";
 import { intentOf, usesOf } from "../journal/unit.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
