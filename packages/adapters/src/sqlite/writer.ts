@@ -1,9 +1,9 @@
 import { Worker } from "node:worker_threads";
+import { sourceThreadEnv } from "@sallyport/engine/threads";
 import { type Failure, SallyportError } from "@sallyport/protocol";
 import { lost, unanswered } from "./failures.ts";
 import type { FromWriter, Job, Outcome, ToWriter } from "./messages.ts";
 import type { WriterOptions } from "./options.ts";
-import { sourceThreadOptions } from "./source-thread.ts";
 
 /** More in one transaction makes each unit wait longer and saves hardly anything. */
 const MAX_BATCH = 512;
@@ -53,7 +53,7 @@ export class Writer {
     const thread = new Worker(file, {
       workerData: options,
       resourceLimits: ROOM,
-      ...sourceThreadOptions(file),
+      env: { ...sourceThreadEnv(file), ...process.env },
     });
     const refused = await firstWord(thread);
     if (!refused) return new Writer(thread);

@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import { createJsonlSink } from "@sallyport/adapters/events";
 import { relayOutbox } from "@sallyport/engine";
 import type { Store } from "@sallyport/engine/ports";
+import { sourceThreadEnv } from "@sallyport/engine/threads";
 import type { FromPublisher, PublisherPlace, ToPublisher } from "./publisher-messages.ts";
 
 interface Publishing {
@@ -23,7 +24,8 @@ class PublishingThread {
   constructor(place: PublisherPlace, delivered: (position: number) => Promise<void>) {
     this.#delivered = delivered;
     const file = import.meta.url.endsWith(".ts") ? "./publisher-thread.ts" : "./publisher-thread.js";
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: place });
+    const url = new URL(file, import.meta.url);
+    this.#worker = new Worker(url, { workerData: place, env: { ...sourceThreadEnv(url), ...process.env } });
     this.#worker.on("message", (message: FromPublisher) => this.#hear(message));
     this.#worker.on("error", (cause) => this.#end(cause));
     this.#worker.on("exit", () => this.#end(new Error("The thread that publishes events has ended.")));

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
-import type { FoundModule, FoundTool } from "./read-module.ts";
+import { stripTypesWith } from "@sallyport/engine/threads";
+import type { FoundModule, FoundTool, ModuleOrder } from "./read-module.ts";
 
 // What runs inside the thread that looks at a module: import it, say what it exports and what it is made of, and end.
 // Its top level is code too; whatever it does ends with this thread.
@@ -12,6 +13,8 @@ import type { FoundModule, FoundTool } from "./read-module.ts";
 const TOOL_MARK = Symbol.for("sallyport.tool");
 const files = new Set<string>();
 
+const { url: moduleUrl, types }: ModuleOrder = workerData;
+stripTypesWith(types);
 registerHooks({
   load(url, context, next) {
     if (url.startsWith("file:") && !url.includes("/node_modules/")) files.add(url);
@@ -19,7 +22,7 @@ registerHooks({
   },
 });
 
-const exported: object = await import(String(workerData));
+const exported: object = await import(moduleUrl);
 const tools = [...new Set(Object.values(exported).flat())].filter(isTool);
 const found: FoundModule = { tools: tools.map(facts), files: [...files].sort().map(digest) };
 parentPort?.postMessage(found);

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { pathToFileURL } from "node:url";
-import { Worker } from "node:worker_threads";
+import { type MessagePort, Worker } from "node:worker_threads";
 import type { ProcessProgram } from "@sallyport/engine/ports";
+import { openTypeStripper, sourceThreadEnv } from "@sallyport/engine/threads";
 import { type Failure, failure, type ToolManifest } from "@sallyport/protocol";
 
 /** A tool as its module has it, without its functions. */
@@ -17,6 +18,12 @@ export interface FoundModule {
   files: { path: string; digest: string }[];
 }
 
+/** What the thread is given: the module, and where its types are stripped. */
+export interface ModuleOrder {
+  url: string;
+  types: MessagePort;
+}
+
 const LOAD_MS = 10_000;
 
 /**
@@ -26,9 +33,12 @@ const LOAD_MS = 10_000;
 export async function readModule(path: string): Promise<FoundModule | Failure> {
   const entry = import.meta.url.endsWith(".ts") ? "./module-thread.ts" : "./module-thread.js";
   // Like the threads tools run in: no flags and nothing of the environment. What it prints is nobody's business.
-  const worker = new Worker(new URL(entry, import.meta.url), {
-    workerData: pathToFileURL(path).href,
-    ...{ env: {}, execArgv: [], stdout: true, stderr: true, stdin: false },
+  const file = new URL(entry, import.meta.url);
+  const types = openTypeStripper();
+  const worker = new Worker(file, {
+    workerData: { url: pathToFileURL(path).href, types } satisfies ModuleOrder,
+    transferList: [types],
+    ...{ env: sourceThreadEnv(file), execArgv: [], stdout: true, stderr: true, stdin: false },
   });
   worker.stdout.resume();
   worker.stderr.resume();

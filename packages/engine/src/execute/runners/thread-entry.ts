@@ -2,6 +2,7 @@ import { Writable } from "node:stream";
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { serveTool } from "./call-server.ts";
+import { stripTypesWith } from "./type-stripper.ts";
 import type { UsageSample, WantedTool } from "./wire.ts";
 import { decodeOrders } from "./wire.ts";
 
@@ -14,6 +15,8 @@ export interface Handover extends WantedTool {
   port: MessagePort;
   /** One Int32: the number of the call that was begun last, or a number below zero while the host takes orders back. */
   claims: SharedArrayBuffer;
+  /** Where types are stripped from the tool's modules. */
+  types: MessagePort;
 }
 
 const MAX_TAIL_BYTES = 4_096;
@@ -50,7 +53,8 @@ const { threadCpuUsage } = process;
 const { compareExchange } = Atomics;
 
 quietOutput();
-parentPort?.once("message", ({ port, claims, ...wanted }: Handover) => {
+parentPort?.once("message", ({ port, claims, types, ...wanted }: Handover) => {
+  stripTypesWith(types);
   const post: (frame: string) => void = port.postMessage.bind(port);
   const begun = new Int32Array(claims);
   port.ref();

@@ -10,6 +10,7 @@ import { timerMs } from "../../timeouts.ts";
 import type { CallHolder, Measurement, ThreadCall, ThreadSpec } from "./thread-call.ts";
 import type { Handover } from "./thread-entry.ts";
 import { cleanText, describeThrown } from "./tool-result.ts";
+import { openTypeStripper, sourceThreadEnv } from "./type-stripper.ts";
 import { type CallReport, encodeFrame, readReport } from "./wire.ts";
 
 // One worker thread, loaded with one version of one tool for one agent. It is
@@ -92,8 +93,9 @@ export class ToolThread implements CallHolder {
     this.#port = port1;
     this.#listenToThread();
     const { moduleUrl, tool, version } = spec;
-    const handover: Handover = { moduleUrl, tool, version, port: port2, claims: this.#claims.buffer };
-    this.#worker.postMessage(handover, [port2]);
+    const types = openTypeStripper();
+    const handover: Handover = { moduleUrl, tool, version, port: port2, claims: this.#claims.buffer, types };
+    this.#worker.postMessage(handover, [port2, types]);
   }
 
   /** True while it will take another call, now or after the ones it has. */
@@ -365,7 +367,7 @@ function workerOptions({ memoryLimitBytes }: ThreadSpec): WorkerOptions {
   });
   return {
     name: "sallyport-tool",
-    env: Object.fromEntries(env),
+    env: { ...sourceThreadEnv(entryUrl()), ...Object.fromEntries(env) },
     argv: [],
     execArgv: [],
     stdin: false,

@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
+
+// Node strips types by WebAssembly, and V8 can crash the whole process when threads that do so come and go
+// (nodejs/node#64500): in its registry of compiled code, by SIGTRAP or SIGSEGV. So one thread of the process, which stays,
+// strips the modules of tools for all the others. A thread that loads TypeScript waits for its answer, because modules load
+// synchronously. Our own files, where they run from source, come from a compile cache.
+
+/** Beside the packages that are cached, and as trusted as they are; it may be deleted at any time. */
+const CACHE = fileURLToPath(new URL("../../../../../node_modules/.cache/sallyport-threads", import.meta.url));
+
+/**
+ * What the environment of a thread needs besides where its file is TypeScript: with a compile cache the first thread strips
+ * and all others read what it left, in a third of the time. Where the cache cannot be written, Node goes on without.
+ */
+export function sourceThreadEnv(file: URL): Record<string, string> {
+  if (!file.pathname.endsWith(".ts")) return {};
+  return { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? CACHE };
+}
+
+/** One Int32: 1 once the answer is in the port. */
+export interface StripRequest {
+  source: string;
+  answered: SharedArrayBuffer;
+}
+
+export type StripAnswer = { code: string } | { problem: { name: string; message: string; code: unknown } };
+
+/** The thread that strips has started long before, or something is wrong; then the asking thread strips by itself. */
+const LONGEST_WAIT_MS = 10_000;
+const MODULE_SYNTAX = /^\s*(?:import|export)\b/m;
+
+/** One for the process, as V8's registry is. */
+let stripper: Worker | undefined;
+
+/** A port for `stripTypesWith` in another thread, to be transferred there. It keeps no process alive. */
+export function openTypeStripper(): MessagePort {
+  stripper ??= startStripper();
+  const { port1, port2 } = new MessageChannel();
+  stripper.postMessage(port1, [port1]);
+  return port2;
+}
+
+function startStripper(): Worker {
+  const file = import.meta.url.endsWith(".ts") ? "./stripper-thread.ts" : "./stripper-thread.js";
+  const url = new URL(file, import.meta.url);
+  const started = new Worker(url, {
+    name: "sallyport-types",
+    env: sourceThreadEnv(url),
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  });
+  const forget = () => {
+    if (stripper === started) stripper = undefined;
+  };
+  // What it was asked is then stripped by whoever asked.
+  started.once("error", forget).once("exit", forget);
+  started.unref();
+  return started;
+}
+
+/**
+ * From now on, ES modules in TypeScript that this thread loads are stripped by the thread at the other end of the port.
+ * CommonJS is left to Node, whose loader reads and strips such files itself.
+ */
+export function stripTypesWith(port: MessagePort): void {
+  port.unref();
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, { ...context, format: context.format ?? formatOf(url) });
+      if (loaded.format !== "module-typescript" || loaded.source == null) return loaded;
+      const source = stripped(Buffer.from(loaded.source as Uint8Array).toString(), port);
+      return source === undefined ? loaded : { ...loaded, format: "module", source };
+    },
+  });
+}
+
+/** Of a file whose package does not say: Node would strip it to find out. */
+function formatOf(url: string): string | undefined {
+  if (!url.startsWith("file:") || !/\.ts(?:$|[?#])/.test(url)) return undefined;
+  return MODULE_SYNTAX.test(readFileSync(fileURLToPath(url), "utf8")) ? "module-typescript" : undefined;
+}
+
+/** Undefined when nobody answers. Throws what Node would throw for text that is no TypeScript. */
+function stripped(source: string, port: MessagePort): string | undefined {
+  const answered = new SharedArrayBuffer(4);
+  port.postMessage({ source, answered } satisfies StripRequest);
+  if (Atomics.wait(new Int32Array(answered), 0, 0, LONGEST_WAIT_MS) === "timed-out") return undefined;
+  const answer: StripAnswer | undefined = receiveMessageOnPort(port)?.message;
+  if (answer && "problem" in answer) {
+    const { message, ...known } = answer.problem;
+    throw Object.assign(new SyntaxError(message), known);
+  }
+  return answer?.code;
+}
