@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
@@ -68,18 +67,16 @@ export function stripTypesWith(port: MessagePort): void {
   port.unref();
   registerHooks({
     load(url, context, next) {
-      const loaded = next(url, { ...context, format: context.format ?? formatOf(url) });
+      // Of a file whose package does not say what it is, Node would strip the types to find out.
+      const isUndecided = context.format == null && /^file:.*\.ts(?:$|[?#])/.test(url);
+      const loaded = next(url, isUndecided ? { ...context, format: "module-typescript" } : context);
       if (loaded.format !== "module-typescript" || loaded.source == null) return loaded;
-      const source = stripped(Buffer.from(loaded.source as Uint8Array).toString(), port);
+      const typed = Buffer.from(loaded.source as Uint8Array).toString();
+      if (isUndecided && !MODULE_SYNTAX.test(typed)) return next(url, context);
+      const source = stripped(typed, port);
       return source === undefined ? loaded : { ...loaded, format: "module", source };
     },
   });
-}
-
-/** Of a file whose package does not say: Node would strip it to find out. */
-function formatOf(url: string): string | undefined {
-  if (!url.startsWith("file:") || !/\.ts(?:$|[?#])/.test(url)) return undefined;
-  return MODULE_SYNTAX.test(readFileSync(fileURLToPath(url), "utf8")) ? "module-typescript" : undefined;
 }
 
 /** Undefined when nobody answers. Throws what Node would throw for text that is no TypeScript. */
