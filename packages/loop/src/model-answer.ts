@@ -105,9 +105,11 @@ interface Watching {
   now(): number;
 }
 
-interface Named {
-  id: string;
-  wireId?: string;
+/** A call as it comes in, with what it is called in the stream. */
+interface StreamedCall {
+  call: AskedCall;
+  streamId: string;
+  isComplete: boolean;
 }
 
 type Block = Extract<Turn, { kind: "assistant" | "reasoning" }>;
@@ -116,9 +118,7 @@ type Block = Extract<Turn, { kind: "assistant" | "reasoning" }>;
 export class AnswerBuilder {
   readonly #watching: Watching;
   readonly #blocks = new Map<string, Block>();
-  readonly #calls: AskedCall[] = [];
-  /** By a call's index: what it is called in the stream. */
-  readonly #streamIds: string[] = [];
+  readonly #calls: StreamedCall[] = [];
   #usedTokens: number | undefined;
   #error: Failure | undefined;
   #isFinished = false;
@@ -152,11 +152,9 @@ export class AnswerBuilder {
         this.#usedTokens = tokensOf(part.usage);
         return;
       case "failed":
-        this.fail(part.error);
-        return;
+        return this.fail(part.error);
       case "error":
-        this.#error ??= failureOf(part.error);
-        return;
+        return this.fail(failureOf(part.error));
     }
   }
 
@@ -173,7 +171,7 @@ export class AnswerBuilder {
     return {
       turns,
       text,
-      calls: this.#calls.map((call) => (this.#complete.has(call.index) ? call : { ...call, isCut: true })),
+      calls: this.#calls.map(({ call, isComplete }) => (isComplete ? call : { ...call, isCut: true })),
       ...(this.#usedTokens !== undefined && { usedTokens: this.#usedTokens }),
       ...(this.#error && { error: this.#error }),
     };
@@ -200,17 +198,20 @@ export class AnswerBuilder {
     return fresh;
   }
 
-  async #begin({ id: streamId, wireId: id = streamId }: Named, name: string): Promise<AskedCall> {
-    const call = { index: this.#calls.length, id, name, arguments: "" };
-    this.#calls.push(call);
-    this.#streamIds.push(streamId);
-    await this.#watching.record({ kind: "call", index: call.index, id, name });
-    await this.#watching.tell({ kind: "call", index: call.index, id, name });
-    return call;
+  async #begin(
+    { id: streamId, wireId: id = streamId }: { id: string; wireId?: string },
+    name: string,
+  ): Promise<StreamedCall> {
+    const index = this.#calls.length;
+    const begun = { call: { index, id, name, arguments: "" }, streamId, isComplete: false };
+    this.#calls.push(begun);
+    await this.#watching.record({ kind: "call", index, id, name });
+    await this.#watching.tell({ kind: "call", index, id, name });
+    return begun;
   }
 
   async #arguments(id: string, delta: string): Promise<void> {
-    const call = this.#calls.findLast(({ index }) => this.#streamIds[index] === id);
+    const call = this.#calls.findLast(({ streamId }) => streamId === id)?.call;
     if (!call || delta === "") return;
     call.arguments += delta;
     await this.#watching.record({ kind: "arguments", index: call.index, delta });
@@ -219,9 +220,10 @@ export class AnswerBuilder {
   /** Some providers stream a call before they give it whole, some do not; an id may come twice. */
   async #whole(part: Extract<AnswerPart, { type: "tool-call" }>): Promise<void> {
     const { toolCallId: id, toolName: name, input } = part;
-    const open = this.#calls.find(({ index }) => this.#streamIds[index] === id && !this.#complete.has(index));
-    const call = open ?? (await this.#begin({ ...part, id }, name));
-    this.#complete.add(call.index);
+    const open = this.#calls.find(({ streamId, isComplete }) => streamId === id && !isComplete);
+    const streamed = open ?? (await this.#begin({ ...part, id }, name));
+    streamed.isComplete = true;
+    const { call } = streamed;
     if (call.arguments === "" && input !== "") {
       await this.#watching.record({ kind: "arguments", index: call.index, delta: input });
     }
@@ -229,8 +231,6 @@ export class AnswerBuilder {
     const meta = plain(part.providerMetadata);
     if (meta !== undefined) call.meta = meta;
   }
-
-  readonly #complete = new Set<number>();
 }
 
 function plain(metadata: object | undefined): JsonValue | undefined {

@@ -1,7 +1,7 @@
 import { CATALOGUE, type CallAnswer, type ErrorCode, type Failure, failure } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { failureText, resultText } from "./results.ts";
+import { failureText, resultForModel } from "./results.ts";
 import { MESSAGES } from "./settings.ts";
 
 const COMMON = {
@@ -21,11 +21,12 @@ const COMMON = {
 
 const failed = (error: Failure): CallAnswer => ({ ...COMMON, status: "error", error });
 const textOf = (code: ErrorCode, context?: Parameters<typeof failure>[1]) =>
-  resultText(failed(failure(code, context)), "read_file").content;
+  resultForModel(failed(failure(code, context)), { name: "read_file" }).content;
 
 describe("what the model is told of a call", () => {
   it("is a text result as it is, and any other as compact JSON [FR-OUT-04]", () => {
-    const told = (result: CallAnswer & { status: "success" }) => resultText(result, "read_file");
+    const told = (result: CallAnswer & { status: "success" }) =>
+      resultForModel(result, { name: "read_file" });
     expect(told({ ...COMMON, status: "success", result: "a\nb" })).toMatchObject({
       isError: false,
       content: "a\nb",
@@ -108,7 +109,7 @@ describe("a tool's own JSON error", () => {
         (value, space) => {
           const json = space + JSON.stringify(value, null, 1);
           for (const message of [json, `sp.read_file failed: ${json}`]) {
-            const told = resultText(failed(failure("E3907", { message })), "read_file");
+            const told = resultForModel(failed(failure("E3907", { message })), { name: "read_file" });
             expect(told).toEqual({ isError: true, whole: true, content: json });
           }
         },
@@ -118,7 +119,7 @@ describe("a tool's own JSON error", () => {
 
   it("is only an object: other texts are prefixed [FR-ERR-JSON-TOOL-01]", () => {
     for (const message of ["[1]", '"x"', "12", "null", "{not json", "{}x"]) {
-      const told = resultText(failed(failure("E3907", { message })), "read_file");
+      const told = resultForModel(failed(failure("E3907", { message })), { name: "read_file" });
       expect(told).toEqual({ isError: true, whole: false, content: `read_file failed: ${message}` });
     }
   });

@@ -95,17 +95,6 @@ export async function fitResult(told: ResultText, maxBytes: number, where?: Spil
   );
 }
 
-/** What the model is told of a call to this tool, in the tool's own form where it has one. */
-export function resultForModel(answer: CallAnswer, tool: Pick<LoopTool, "name" | "textOf">): ResultText {
-  if (answer.status !== "success" || !tool.textOf) return resultText(answer, tool.name);
-  try {
-    return { isError: false, whole: false, content: tool.textOf(answer.result) };
-  } catch {
-    // It has run: the model is told what came of it, if not as nicely.
-    return resultText(answer, tool.name);
-  }
-}
-
 /** What the model is told of a call. */
 export interface ResultText {
   isError: boolean;
@@ -120,17 +109,20 @@ const MOST_ISSUES = 8;
 /** What the model needs to know of these is in the message and in what was printed. */
 const SELF_EXPLAINING: ReadonlySet<string> = new Set(["E3907", "E3108"]);
 
-/** The answer of the engine as the model reads it. Total. */
-export function resultText(answer: CallAnswer, name: string): ResultText {
+/** What the model is told of a call to this tool, in the tool's own form where it has one. Total. */
+export function resultForModel(answer: CallAnswer, tool: Pick<LoopTool, "name" | "textOf">): ResultText {
   if (answer.status !== "success") {
-    return failureText(answer.error, name, { tool: answer.tool, tookMs: answer.usage.durationMs });
+    return failureText(answer.error, tool.name, { tool: answer.tool, tookMs: answer.usage.durationMs });
   }
   const { result } = answer;
-  return {
-    isError: false,
-    whole: false,
-    content: typeof result === "string" ? result : JSON.stringify(result),
-  };
+  let content: string | undefined;
+  try {
+    content = tool.textOf?.(result);
+  } catch {
+    // It has run: the model is told what came of it, if not as nicely.
+  }
+  content ??= typeof result === "string" ? result : JSON.stringify(result);
+  return { isError: false, whole: false, content };
 }
 
 interface FailedRun {
@@ -142,22 +134,18 @@ interface FailedRun {
 /** A failure as the model reads it, whether it comes from the engine or from planning. Total. */
 export function failureText(error: Failure, name: string, run: FailedRun = {}): ResultText {
   const own = ownWords(error.message, run.tool ?? name);
-  const passes = error.code === "E3907" && parseJsonObject(own) !== undefined;
-  return { isError: true, whole: passes, content: passes ? own : worded(error, name, { ...run, own }) };
+  if (error.code === "E3907" && parseJsonObject(own)) return { isError: true, whole: true, content: own };
+  const text = sentence(error, name, { own, tookMs: run.tookMs });
+  const lines = [text, ...issueLines(error.issues), ...printedBy(error), ...adviceOf(error)];
+  return { isError: true, whole: false, content: FIXED.has(text) ? text : lines.join("\n") };
 }
 
-interface Wording extends FailedRun {
-  /** The message without the engine's name of the tool before it. */
-  own: string;
-}
-
-function worded(error: Failure, name: string, wording: Wording): string {
-  const text = sentence(error, name, wording);
-  if (FIXED.has(text)) return text;
-  return [text, ...issueLines(error.issues), ...printedBy(error), ...adviceOf(error)].join("\n");
-}
-
-function sentence(error: Failure, name: string, { own, tookMs }: Wording): string {
+/** `own`: the message without the engine's name of the tool before it. */
+function sentence(
+  error: Failure,
+  name: string,
+  { own, tookMs }: { own: string; tookMs: number | undefined },
+): string {
   const { message } = error;
   if (error.code === "E3214") return deniedByPerson(error);
   const { exitCode } = error.details ?? {};

@@ -41,12 +41,13 @@ export interface LoopTool {
 const LONGEST_NAME = 64;
 const DIGITS = [8, 16, 32, 63] as const;
 
-/** A tool and one of its operations. */
-interface Nameable {
+/** One operation of a registered tool. */
+interface Operation {
   tool: string;
   operation: string;
-  /** More than one operation: then the name says which. */
+  /** The tool has more than one operation: then the name says which. */
   isOneOfSeveral: boolean;
+  manifest: ToolManifest;
 }
 
 /**
@@ -54,61 +55,45 @@ interface Nameable {
  * do not depend on the order of the list. Where two would be alike, the one that is so by nature keeps it and the
  * others end in a piece of a hash; names in `taken` are nobody's, so no tool can pass itself off as one of those.
  */
-function namesFor<T extends Nameable>(items: readonly T[], taken: Iterable<string> = []): Map<T, string> {
-  const wishes = new Map<string, T[]>();
-  for (const item of items) {
-    const wish = providerSafe(plainName(item));
-    wishes.set(wish, [...(wishes.get(wish) ?? []), item]);
-  }
-  const names = new Map<T, string>();
+function namesFor(items: readonly Operation[], taken: Iterable<string>): Map<Operation, string> {
+  const names = new Map<Operation, string>();
   const used = new Set(taken);
-  const others: T[] = [];
-  for (const [wish, rivals] of wishes) {
-    const winner = used.has(wish) ? undefined : winnerOf(wish, rivals);
-    if (winner) names.set(winner, wish);
-    others.push(...rivals.filter((item) => item !== winner));
+  for (const [wish, rivals] of Map.groupBy(items, wishOf)) {
+    const winner = winnerOf(wish, rivals);
+    if (winner && !used.has(wish)) names.set(winner, wish);
   }
   for (const name of names.values()) used.add(name);
-  for (const item of others) names.set(item, distinguished(item, used));
+  for (const item of items) if (!names.has(item)) names.set(item, distinguished(item, used));
   return names;
 }
 
-function plainName({ tool, operation, isOneOfSeveral }: Nameable): string {
+function plainName({ tool, operation, isOneOfSeveral }: Operation): string {
   return isOneOfSeveral ? `${tool}__${operation}` : tool;
 }
 
-function providerSafe(name: string): string {
-  const safe = name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+function wishOf(item: Operation): string {
+  const safe = plainName(item).replaceAll(/[^A-Za-z0-9_-]/g, "_");
   return /^[A-Za-z_]/.test(safe) ? safe : `_${safe}`;
 }
 
-function winnerOf<T extends Nameable>(wish: string, rivals: readonly T[]): T | undefined {
+function winnerOf(wish: string, rivals: readonly Operation[]): Operation | undefined {
   if (wish.length > LONGEST_NAME) return undefined;
   if (rivals.length === 1) return rivals[0];
   const natural = rivals.filter((item) => plainName(item) === wish);
   return natural.length === 1 ? natural[0] : undefined;
 }
 
-function distinguished(item: Nameable, used: Set<string>): string {
+function distinguished(item: Operation, used: Set<string>): string {
   const hash = createHash("sha256").update(`${item.tool}\0${item.operation}`).digest("hex");
-  const base = providerSafe(plainName(item));
-  const free = DIGITS.map((digits) => shortened(base, hash.slice(0, digits))).find((name) => !used.has(name));
-  const name = free ?? `_${hash.slice(0, LONGEST_NAME - 1)}`;
+  const wish = wishOf(item);
+  const ends = DIGITS.map((digits) => `${wish.slice(0, LONGEST_NAME - 1 - digits)}_${hash.slice(0, digits)}`);
+  const name = ends.find((end) => !used.has(end)) ?? `_${hash.slice(0, LONGEST_NAME - 1)}`;
   used.add(name);
   return name;
 }
 
-function shortened(base: string, hash: string): string {
-  return `${base.slice(0, LONGEST_NAME - 1 - hash.length)}_${hash}`;
-}
-
 /** What a model has to know of a tool. A manual one (CFG-TOOLS-02) is no more than this: a person gives its results. */
 export type OfferedTool = Pick<LoopTool, "name" | "description" | "inputSchema">;
-
-/** Anything that knows the tools that can be called now, such as a tool shelf. */
-interface CallableTools {
-  definitions(): readonly ToolManifest[];
-}
 
 interface LoopToolsOptions {
   /** Tools with looks of their own, such as a preflight; each stands for its tool and operation, under its own name. */
@@ -122,11 +107,14 @@ interface LoopToolsOptions {
  * whose schema the model sees, so no other runs. Operations whose input cannot be an object are left out: models send
  * nothing else. A face whose tool is not registered is left out too (FR-REG-03a).
  */
-export function loopToolsOf(shelf: CallableTools, options: LoopToolsOptions = {}): LoopTool[] {
+export function loopToolsOf(
+  registered: { definitions(): readonly ToolManifest[] },
+  options: LoopToolsOptions = {},
+): LoopTool[] {
   const { faces = [], wanted = () => true } = options;
-  const operations = shelf
+  const operations = registered
     .definitions()
-    .flatMap((manifest) => operationsOf(manifest))
+    .flatMap(operationsOf)
     .filter(({ manifest, operation }) => wanted(manifest, operation));
   const worn = faces.filter((face) => operations.some((one) => isBehind(one, face)));
   const plain = operations.filter((one) => !worn.some((face) => isBehind(one, face)) && takesObject(one));
@@ -138,21 +126,10 @@ export function loopToolsOf(shelf: CallableTools, options: LoopToolsOptions = {}
   return sortedByName([...worn, ...tools]);
 }
 
-interface Operation {
-  tool: string;
-  operation: string;
-  isOneOfSeveral: boolean;
-  manifest: ToolManifest;
-}
-
 function operationsOf(manifest: ToolManifest): Operation[] {
   const names = Object.keys(manifest.operations);
-  return names.map((operation) => ({
-    tool: manifest.id,
-    operation,
-    isOneOfSeveral: names.length > 1,
-    manifest,
-  }));
+  const isOneOfSeveral = names.length > 1;
+  return names.map((operation) => ({ tool: manifest.id, operation, isOneOfSeveral, manifest }));
 }
 
 function isBehind({ tool, operation, isOneOfSeveral, manifest }: Operation, face: LoopTool): boolean {

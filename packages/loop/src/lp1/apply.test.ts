@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { applyPatch } from "./apply.ts";
 import { patchOf } from "./fixtures/read.ts";
-import { LP1_GUIDE } from "./guide.ts";
 import { parsePatch } from "./parse.ts";
+import { LP1_GUIDE } from "./patch.ts";
 
 /** Files by key; `./` in front of a path is the same file. */
 function filesOf(contents: Record<string, string>) {

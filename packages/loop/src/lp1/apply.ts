@@ -1,22 +1,19 @@
 import { isUtf8 } from "node:buffer";
 import {
-  type Fault,
   isMatchOperation,
   type Lp1Operation,
   type Lp1Patch,
   type Lp1Problem,
-  type Lp1Reason,
   type Lp1Section,
   type MatchOperation,
-  problemAt,
 } from "./patch.ts";
-import { locate, matchFault, tooMuchWork } from "./search.ts";
+import { type Fault, locate, matchFault, problemAt, tooMuchWork } from "./search.ts";
 
 /** How the caller's files are known here. */
 export interface PatchFiles {
   /** The one name of a file, however its path is written. Sections with the same key go on where the last one ended. */
   keyOf(path: string): string;
-  /** Its bytes before the patch, or undefined when it does not exist. QuestionOutcome once for each key. */
+  /** Its bytes before the patch, or undefined when it does not exist. Asked once for each key. */
   read(key: string): Buffer | undefined;
 }
 
@@ -43,6 +40,11 @@ const MOST_FILE_LINES = 2_000_000;
 /** More arguments than this overflow the stack. */
 const MOST_ARGUMENTS = 10_000;
 const LINE_FEED = 0x0a;
+
+const MISSING_FILE: Fault = {
+  reason: "missing_file",
+  text: "file does not exist for match-based operation; only T, B and N create a file",
+};
 
 /** What one patch may cost, counted in lines looked at, so that the end of it does not depend on the machine. */
 class Work {
@@ -131,7 +133,7 @@ class OpenFile {
   /** Runs one section's operations in order; after a problem the file is of no further use. */
   run({ operations }: Pick<Lp1Section, "operations">, work: Work): Lp1Problem | undefined {
     const missing = this.#isAbsent ? operations.find(isMatchOperation) : undefined;
-    if (missing !== undefined) return problemAt(missing.line, missingFile());
+    if (missing !== undefined) return problemAt(missing.line, MISSING_FILE);
     for (const operation of operations) {
       const fault = this.#runOne(operation, work);
       if (fault !== undefined) return problemAt(operation.line, fault);
@@ -248,21 +250,10 @@ export function joinLines({ lines, finalNewline, eol }: FileLines): string {
 function newlineFault(text: string): Fault | undefined {
   if (!text.includes("\r")) return undefined;
   const bareCr = text.search(/\r(?!\n)/);
-  if (bareCr !== -1) return faultAt("bare_cr", { text, index: bareCr, what: "bare CR in file" });
+  const lineOf = (index: number) => text.slice(0, index).split("\n").length;
+  if (bareCr !== -1) return { reason: "bare_cr", text: `bare CR in file at file line ${lineOf(bareCr)}` };
   const bareLf = text.search(/(?<!\r)\n/);
   if (bareLf === -1) return undefined;
-  return faultAt("mixed_eol", { text, index: bareLf, what: "mixed EOL in file: CRLF and LF, the first LF" });
-}
-
-function faultAt(
-  reason: Lp1Reason,
-  { text, index, what }: { text: string; index: number; what: string },
-): Fault {
-  const line = text.slice(0, index).split("\n").length;
-  return { reason, text: `${what} at file line ${line}` };
-}
-
-function missingFile(): Fault {
-  const advice = "only T, B and N create a file";
-  return { reason: "missing_file", text: `file does not exist for match-based operation; ${advice}` };
+  const what = "mixed EOL in file: CRLF and LF, the first LF";
+  return { reason: "mixed_eol", text: `${what} at file line ${lineOf(bareLf)}` };
 }

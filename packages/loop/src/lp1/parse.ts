@@ -1,60 +1,166 @@
-import {
-  badPatch,
-  type EdgeOperation,
-  type Fault,
-  isLp1Problem,
-  type Lp1Operation,
-  type Lp1Patch,
-  type Lp1Problem,
-  type Lp1Section,
-  type MatchOperation,
-  problemAt,
+import type {
+  EdgeOperation,
+  Lp1Operation,
+  Lp1Patch,
+  Lp1Problem,
+  Lp1Section,
+  MatchOperation,
 } from "./patch.ts";
-import { excerpt } from "./search.ts";
+import { excerpt, problemAt } from "./search.ts";
 
-/** The rows of a patch, read one after the other. A row's newline, LF or CRLF, is no part of it. */
-class PatchRows {
+/** Reads a patch. Never throws; the first fault is returned with its line. How long the text is, is the caller's to limit. */
+export function parsePatch(text: string): Lp1Patch | Lp1Problem {
+  return new PatchReader(text).read();
+}
+
+const MATCH = new Map<string, MatchOperation["kind"]>([
+  ["R", "replace"],
+  ["I", "insert_after"],
+  ["P", "insert_before"],
+  ["E", "erase"],
+]);
+const EDGE = new Map<string, EdgeOperation["kind"]>([
+  ["T", "append"],
+  ["B", "prepend"],
+]);
+
+const TERMINATOR = /^\.[ \t]*$/;
+
+/**
+ * Takes the rows of a patch one after the other. A row's newline, LF or CRLF, is no part of it. What cannot be read is
+ * undefined, after its problem was noted; the first problem ends the reading.
+ */
+class PatchReader {
   readonly #rows: readonly string[];
+  readonly #sections: Lp1Section[] = [];
   #taken = 0;
+  #problem: Lp1Problem | undefined;
 
-  constructor(rows: readonly string[]) {
+  constructor(text: string) {
+    const rows = text.replaceAll("\r\n", "\n").split("\n");
+    if (rows.at(-1) === "") rows.pop();
     this.#rows = rows;
   }
 
+  read(): Lp1Patch | Lp1Problem {
+    if (this.#checkRows() && this.#readHeader() && this.#readSections()) {
+      const more = this.#command();
+      if (more !== undefined) this.#fail(`text after END: '${excerpt(more)}'`);
+    }
+    return this.#problem ?? { kind: "lp1_patch", sections: this.#sections };
+  }
+
+  #fail(text: string, line = this.#line): undefined {
+    this.#problem = problemAt(line, { reason: "bad_patch", text });
+  }
+
   /** The 1-based line of the row taken last; 1 before the first, so that an empty patch has a line to blame. */
-  get line(): number {
+  get #line(): number {
     return Math.max(1, this.#taken);
   }
 
   /** The next row, or undefined at the end. */
-  take(): string | undefined {
+  #row(): string | undefined {
     const row = this.#rows[this.#taken];
     if (row !== undefined) this.#taken += 1;
     return row;
   }
 
   /** The next row that is neither blank nor a comment, without the spaces and tabs around it. */
-  takeCommand(): string | undefined {
-    for (let row = this.take(); row !== undefined; row = this.take()) {
+  #command(): string | undefined {
+    for (let row = this.#row(); row !== undefined; row = this.#row()) {
       const command = trimmed(row);
       if (command !== "" && !command.startsWith("#")) return command;
     }
     return undefined;
   }
-}
 
-/** Splits a patch into rows, or says where it holds what no row may hold. */
-function patchRows(text: string): PatchRows | Lp1Problem {
-  const rows = text.replaceAll("\r\n", "\n").split("\n");
-  if (rows.at(-1) === "") rows.pop();
-  const bad = text.includes("\r") || !text.isWellFormed() ? rows.findIndex(isBadRow) : -1;
-  if (bad === -1) return new PatchRows(rows);
-  const what = rows[bad]?.includes("\r") ? "a CR without LF" : "half a surrogate pair";
-  return problemAt(bad + 1, badPatch(`${what} in the patch`));
-}
+  /** Whether every row holds only what a row may hold. */
+  #checkRows(): boolean {
+    const bad = this.#rows.findIndex((row) => row.includes("\r") || !row.isWellFormed());
+    const what = this.#rows[bad]?.includes("\r") ? "a CR without LF" : "half a surrogate pair";
+    if (bad !== -1) this.#fail(`${what} in the patch`, bad + 1);
+    return bad === -1;
+  }
 
-function isBadRow(row: string): boolean {
-  return row.includes("\r") || !row.isWellFormed();
+  #readHeader(): boolean {
+    const header = this.#command();
+    const fault = header === undefined ? "missing header" : `invalid header '${excerpt(header)}'`;
+    if (header !== "LP1") this.#fail(`${fault}: the patch begins with LP1`);
+    return header === "LP1";
+  }
+
+  #readSections(): boolean {
+    for (let command = this.#command(); command !== undefined; command = this.#command()) {
+      if (command === "END") return true;
+      this.#readCommand(command);
+      if (this.#problem) return false;
+    }
+    this.#fail("missing END footer");
+    return false;
+  }
+
+  /** Begins a section or adds an operation to the last one. */
+  #readCommand(command: string): void {
+    const { letter, rest } = splitCommand(command);
+    const section = this.#sections.at(-1);
+    if (letter === "F") {
+      const path = readPath(rest);
+      if (typeof path === "string") this.#sections.push({ path, line: this.#line, operations: [] });
+      else this.#fail(path.text);
+    } else if (!section) this.#fail(`expected file section 'F <path>', not '${excerpt(command)}'`);
+    else {
+      const operation = this.#operation(command);
+      if (operation) section.operations.push(operation);
+      else if (this.#problem) this.#problem.path = section.path;
+    }
+  }
+
+  /** Reads the operation whose command was just taken, with its blocks. */
+  #operation(command: string): Lp1Operation | undefined {
+    const { letter, rest } = splitCommand(command);
+    const line = this.#line;
+    const match = MATCH.get(letter);
+    if (match) return this.#match(match, rest);
+    const edge = EDGE.get(letter);
+    if (edge) {
+      if (rest !== "") return this.#fail(`text after T or B: '${excerpt(rest)}'`);
+      const lines = this.#block();
+      return lines && { kind: edge, line, lines };
+    }
+    if (letter === "N") {
+      if (rest === "+" || rest === "-") return { kind: "final_newline", line, present: rest === "+" };
+      return this.#fail("invalid N flag: write 'N +' or 'N -'");
+    }
+    const hint = /^[FRIPETBN]/u.test(command) ? `: white space must follow '${command.slice(0, 1)}'` : "";
+    return this.#fail(`unknown operation '${excerpt(command)}'${hint}`);
+  }
+
+  #match(kind: MatchOperation["kind"], written: string): MatchOperation | undefined {
+    const line = this.#line;
+    if (written === "0") return this.#fail("occurrence must be at least 1");
+    if (!/^([1-9][0-9]*)?$/.test(written)) {
+      const rule = "a number from 1, without sign or leading zero";
+      return this.#fail(`invalid occurrence '${excerpt(written)}': ${rule}`);
+    }
+    const occurrence = written === "" ? undefined : Math.min(Number(written), Number.MAX_SAFE_INTEGER);
+    const find = this.#block();
+    const lines = kind === "erase" ? [] : find && this.#block();
+    return find && lines && { kind, line, occurrence, find, lines };
+  }
+
+  /** The rows up to a lone dot, un-stuffed. Whether a row ends the block is looked at before its dots are. */
+  #block(): string[] | undefined {
+    const begins = this.#line;
+    const block: string[] = [];
+    for (let row = this.#row(); row !== undefined; row = this.#row()) {
+      if (TERMINATOR.test(row)) return block;
+      if (row.startsWith(".") && !row.startsWith(".."))
+        return this.#fail("dot-stuffed line must start with '..' (a lone '.' ends the block)");
+      block.push(row.startsWith(".") ? row.slice(1) : row);
+    }
+    return this.#fail("unterminated block: no line with a lone '.' after this line", begins);
+  }
 }
 
 const isSpace = (char: string | undefined) => char === " " || char === "\t";
@@ -68,163 +174,28 @@ function trimmed(row: string): string {
   return row.slice(from, to);
 }
 
-const TERMINATOR = /^\.[ \t]*$/;
+/** A command's letter and what stands after it; no letter when no white space divides them. */
+function splitCommand(command: string): { letter: string; rest: string } {
+  const divided = command.length === 1 || isSpace(command[1]);
+  return divided
+    ? { letter: command.slice(0, 1), rest: trimmed(command.slice(1)) }
+    : { letter: "", rest: "" };
+}
 
-/** The rows up to a lone dot, un-stuffed. Whether a row ends the block is looked at before its dots are. */
-function parseBlock(rows: PatchRows): string[] | Lp1Problem {
-  const begins = rows.line;
-  const block: string[] = [];
-  for (let row = rows.take(); row !== undefined; row = rows.take()) {
-    if (TERMINATOR.test(row)) return block;
-    if (!row.startsWith(".")) block.push(row);
-    else if (row.startsWith("..")) block.push(row.slice(1));
-    else
-      return problemAt(
-        rows.line,
-        badPatch("dot-stuffed line must start with '..' (a lone '.' ends the block)"),
-      );
+/** The path after an `F`, bare or quoted, with nothing behind it. In quotes only `\"` and `\\` are escapes. */
+function readPath(written: string): string | { text: string } {
+  if (written === "") return { text: "missing file path after F" };
+  if (!written.startsWith('"')) {
+    if (!/[\s"]/u.test(written)) return written;
+    return { text: 'text after the file path (a path with spaces or quotes is written in "…")' };
   }
-  return problemAt(begins, badPatch("unterminated block: no line with a lone '.' after this line"));
-}
-
-const MATCH: Readonly<Record<string, MatchOperation["kind"]>> = {
-  R: "replace",
-  I: "insert_after",
-  P: "insert_before",
-  E: "erase",
-};
-const EDGE: Readonly<Record<string, EdgeOperation["kind"]>> = { T: "append", B: "prepend" };
-
-/** A command's letter and what stands after it; undefined when no white space divides them. */
-function splitCommand(command: string): { letter: string; rest: string } | undefined {
-  const letter = command.slice(0, 1);
-  const divided = command.length === 1 || command[1] === " " || command[1] === "\t";
-  return divided ? { letter, rest: trimmed(command.slice(1)) } : undefined;
-}
-
-/** Reads the operation whose command was just taken, with its blocks. */
-function parseOperation(command: string, rows: PatchRows): Lp1Operation | Lp1Problem {
-  const { letter, rest } = splitCommand(command) ?? { letter: "", rest: "" };
-  const match = Object.hasOwn(MATCH, letter) ? MATCH[letter] : undefined;
-  if (match !== undefined) return parseMatch(match, rest, rows);
-  const edge = Object.hasOwn(EDGE, letter) ? EDGE[letter] : undefined;
-  if (edge !== undefined) return parseEdge(edge, rest, rows);
-  if (letter === "N") return parseFinalNewline(rest, rows.line);
-  return problemAt(rows.line, badPatch(`unknown operation '${excerpt(command)}'${hint(command)}`));
-}
-
-function hint(command: string): string {
-  return /^[FRIPETBN]/u.test(command) ? `: white space must follow '${command.slice(0, 1)}'` : "";
-}
-
-function parseMatch(
-  kind: MatchOperation["kind"],
-  rest: string,
-  rows: PatchRows,
-): MatchOperation | Lp1Problem {
-  const line = rows.line;
-  const occurrence = rest === "" ? undefined : parseOccurrence(rest);
-  if (typeof occurrence === "object") return problemAt(line, occurrence);
-  const find = parseBlock(rows);
-  if (!Array.isArray(find)) return find;
-  const lines = kind === "erase" ? [] : parseBlock(rows);
-  return Array.isArray(lines) ? { kind, line, occurrence, find, lines } : lines;
-}
-
-function parseOccurrence(written: string): number | Fault {
-  if (written === "0") return badPatch("occurrence must be at least 1");
-  if (!/^[1-9][0-9]*$/.test(written))
-    return badPatch(
-      `invalid occurrence '${excerpt(written)}': a number from 1, without sign or leading zero`,
-    );
-  return Math.min(Number(written), Number.MAX_SAFE_INTEGER);
-}
-
-function parseEdge(kind: EdgeOperation["kind"], rest: string, rows: PatchRows): EdgeOperation | Lp1Problem {
-  const line = rows.line;
-  if (rest !== "") return problemAt(line, badPatch(`text after T or B: '${excerpt(rest)}'`));
-  const lines = parseBlock(rows);
-  return Array.isArray(lines) ? { kind, line, lines } : lines;
-}
-
-function parseFinalNewline(flag: string, line: number): Lp1Operation | Lp1Problem {
-  if (flag === "+" || flag === "-") return { kind: "final_newline", line, present: flag === "+" };
-  return problemAt(line, badPatch("invalid N flag: write 'N +' or 'N -'"));
-}
-
-/** Reads a patch. Never throws; the first fault is returned with its line. How long the text is, is the caller's to limit. */
-export function parsePatch(text: string): Lp1Patch | Lp1Problem {
-  const rows = patchRows(text);
-  if (!(rows instanceof PatchRows)) return rows;
-  const header = rows.takeCommand();
-  if (header === undefined)
-    return problemAt(rows.line, badPatch("missing header: the patch begins with LP1"));
-  if (header !== "LP1")
-    return problemAt(rows.line, badPatch(`invalid header '${excerpt(header)}': the patch begins with LP1`));
-  const sections = parseSections(rows);
-  if (!Array.isArray(sections)) return sections;
-  return checkEnd(rows) ?? { kind: "lp1_patch", sections };
-}
-
-function parseSections(rows: PatchRows): Lp1Section[] | Lp1Problem {
-  const sections: Lp1Section[] = [];
-  for (let command = rows.takeCommand(); command !== undefined; command = rows.takeCommand()) {
-    if (command === "END") return sections;
-    const problem = addCommand(sections, command, rows);
-    if (problem !== undefined) return problem;
-  }
-  return problemAt(rows.line, badPatch("missing END footer"));
-}
-
-/** Begins a section or adds an operation to the last one. */
-function addCommand(sections: Lp1Section[], command: string, rows: PatchRows): Lp1Problem | undefined {
-  const { letter, rest } = splitCommand(command) ?? { letter: "", rest: "" };
-  if (letter === "F") return addSection(sections, rest, rows.line);
-  const section = sections.at(-1);
-  if (section === undefined)
-    return problemAt(rows.line, badPatch(`expected file section 'F <path>', not '${excerpt(command)}'`));
-  const operation = parseOperation(command, rows);
-  if (isLp1Problem(operation)) return { ...operation, path: section.path };
-  section.operations.push(operation);
-  return undefined;
-}
-
-function addSection(sections: Lp1Section[], written: string, line: number): Lp1Problem | undefined {
-  const path = parsePath(written);
-  if (typeof path !== "string") return problemAt(line, path);
-  sections.push({ path, line, operations: [] });
-  return undefined;
-}
-
-function checkEnd(rows: PatchRows): Lp1Problem | undefined {
-  const more = rows.takeCommand();
-  return more === undefined
-    ? undefined
-    : problemAt(rows.line, badPatch(`text after END: '${excerpt(more)}'`));
-}
-
-/** The path after an `F`, bare or quoted, with nothing behind it. */
-function parsePath(written: string): string | Fault {
-  if (written === "") return badPatch("missing file path after F");
-  return written.startsWith('"') ? parseQuoted(written) : parseBare(written);
-}
-
-function parseBare(written: string): string | Fault {
-  if (/[\s"]/u.test(written))
-    return badPatch('text after the file path (a path with spaces or quotes is written in "…")');
-  return written;
-}
-
-/** Only `\"` and `\\` are escapes. */
-function parseQuoted(written: string): string | Fault {
   const end = closingQuote(written);
-  if (end === -1) return badPatch("unterminated quoted path");
+  if (end === -1) return { text: "unterminated quoted path" };
   const inner = written.slice(1, end);
   if (/\\[^"\\]/u.test(inner.replaceAll("\\\\", "")))
-    return badPatch('invalid escape in quoted path (only \\" and \\\\)');
-  if (end !== written.length - 1) return badPatch("text after the quoted path");
-  if (inner === "") return badPatch("empty file path");
-  return inner.replaceAll(/\\(["\\])/gu, "$1");
+    return { text: 'invalid escape in quoted path (only \\" and \\\\)' };
+  if (end !== written.length - 1) return { text: "text after the quoted path" };
+  return inner === "" ? { text: "empty file path" } : inner.replaceAll(/\\(["\\])/gu, "$1");
 }
 
 function closingQuote(written: string): number {

@@ -1,4 +1,12 @@
-import type { Fault, MatchPlaces, NearestPlace } from "./patch.ts";
+import type { Lp1Problem, MatchPlaces, NearestPlace } from "./patch.ts";
+
+/** A problem before it is known to which line of the patch it belongs. */
+export type Fault = Pick<Lp1Problem, "reason" | "nearest" | "places"> & { text: string };
+
+/** The fault, at its line of the patch. */
+export function problemAt(line: number, { text, ...fault }: Fault): Lp1Problem {
+  return { kind: "lp1_problem", ...fault, line, message: `patch line ${line}: ${text}` };
+}
 
 const MOST_PLACES = 20;
 /** Looking at a place costs as much as passing over so many lines. */
