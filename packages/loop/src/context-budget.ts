@@ -49,25 +49,11 @@ function tokensOf(bytes: number): number {
 }
 
 function bytesOf(turn: Turn): number {
-  switch (turn.kind) {
-    case "user":
-      return Buffer.byteLength(turn.text);
-    case "assistant":
-    case "reasoning":
-      return Buffer.byteLength(turn.text) + metaBytes(turn);
-    case "tool_use":
-      return sum(turn.id, turn.name, turn.arguments) + metaBytes(turn);
-    case "tool_result":
-      return sum(turn.id, turn.name, turn.content);
-  }
-}
-
-function metaBytes({ meta }: { meta?: unknown }): number {
-  return meta === undefined ? 0 : Buffer.byteLength(JSON.stringify(meta));
-}
-
-function sum(...texts: string[]): number {
-  return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0);
+  const { kind } = turn;
+  const meta = "meta" in turn && turn.meta !== undefined ? Buffer.byteLength(JSON.stringify(turn.meta)) : 0;
+  if (kind !== "tool_use" && kind !== "tool_result") return Buffer.byteLength(turn.text) + meta;
+  const said = kind === "tool_use" ? turn.arguments : turn.content;
+  return Buffer.byteLength(turn.id) + Buffer.byteLength(turn.name) + Buffer.byteLength(said) + meta;
 }
 
 /** What of a history a model is given. */
@@ -84,8 +70,9 @@ interface FittedHistory {
 export function fitHistory(turns: readonly Turn[], mostTokens: number): FittedHistory {
   let start = turns.length;
   let tokens = 0;
-  for (const [at, turn] of [...turns.entries()].reverse()) {
-    tokens += estimateTokens([turn]);
+  for (const [back, turn] of turns.toReversed().entries()) {
+    const at = turns.length - 1 - back;
+    tokens += tokensOf(bytesOf(turn));
     if (tokens > mostTokens && start < turns.length) break;
     if (turn.kind === "user" || at === 0) start = at;
   }
@@ -95,12 +82,17 @@ export function fitHistory(turns: readonly Turn[], mostTokens: number): FittedHi
 /** Whatever a model says of its tokens, they are not taken for shorter than this part of the estimate. */
 const DENSEST = 3;
 
-/** What a model is given besides the history. */
+/** What a model is given besides the history, and the context it has for both. */
 interface PromptExtras {
-  system?: string | undefined;
-  /** As they are offered. */
-  tools: readonly object[];
+  /** Of the system text and the tools as they are offered. */
+  tokens: number;
   window: ModelWindow;
+}
+
+/** Tokens of what a model is given besides the history. */
+export function extraTokens(tools: readonly object[], system?: string): number {
+  const offered = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools));
+  return estimateTokens([], system) + tokensOf(offered);
 }
 
 /** What a conversation takes of its model's context: as the model says, or as estimated while it does not. */
@@ -126,7 +118,8 @@ export class ContextUse {
   /** The same before the model has answered: for a history that it is going to be given. */
   capacityAfter(turns: readonly Turn[], extras: PromptExtras): number {
     const { turns: given } = this.#fitted(turns, extras);
-    return capacityBytes(extras.window, Math.ceil(this.#tokensOf(given, extras) * this.#density));
+    const tokens = (estimateTokens(given) + extras.tokens) * this.#density;
+    return capacityBytes(extras.window, Math.ceil(tokens));
   }
 
   /** The person speaks: what is left out from here on is worth another word. */
@@ -145,7 +138,7 @@ export class ContextUse {
   /** The model has answered these turns. */
   heard(given: readonly Turn[], extras: PromptExtras, { turns, calls, usedTokens }: ModelAnswer): void {
     const uses = calls.map((call): Turn => ({ kind: "tool_use", ...call, at: 0 }));
-    const estimated = this.#tokensOf([...given, ...turns, ...uses], extras);
+    const estimated = estimateTokens([...given, ...turns, ...uses]) + extras.tokens;
     this.#usedTokens = usedTokens ?? Math.ceil(estimated * this.#density);
     this.#takenTokens = Math.max(this.#usedTokens, estimated);
     if (usedTokens !== undefined && estimated > 0)
@@ -156,12 +149,7 @@ export class ContextUse {
   #fitted(turns: readonly Turn[], extras: PromptExtras): FittedHistory {
     const most = historyTokens(extras.window);
     if (most === undefined) return { turns, leftOut: 0 };
-    return fitHistory(turns, most / this.#density - this.#tokensOf([], extras));
-  }
-
-  #tokensOf(turns: readonly Turn[], { system, tools }: PromptExtras): number {
-    const offered = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools)) / BYTES_PER_TOKEN;
-    return estimateTokens(turns, system) + Math.ceil(offered);
+    return fitHistory(turns, most / this.#density - extras.tokens);
   }
 }
 

@@ -250,7 +250,10 @@ export class Conversation implements ConversationDoor {
       }
       await this.#history.closeWith(batchId, await this.#run(batchId, calls, turnContext));
       if (signal.aborted) return { kind: "cancelled" };
-      if (this.#iteration >= last) return await this.#leaveStubborn(answer, turnContext);
+      if (this.#iteration < last) continue;
+      const why = "The model kept asking for tools beyond the limit; the turn was ended.";
+      await this.#tell({ kind: "notice", level: "warning", text: why }, signal);
+      return { kind: "done", text: answer.text };
     }
   }
 
@@ -279,12 +282,6 @@ export class Conversation implements ConversationDoor {
       signal,
       tell: (event) => this.#tell(event, signal),
     }).run();
-  }
-
-  async #leaveStubborn({ text }: ModelAnswer, { signal }: TurnContext): Promise<TurnEnd> {
-    const why = "The model kept asking for tools beyond the limit; the turn was ended.";
-    await this.#tell({ kind: "notice", level: "warning", text: why }, signal);
-    return { kind: "done", text };
   }
 
   async #waitFor(calls: readonly Pick<JournaledCall, "id" | "name" | "arguments">[]): Promise<TurnEnd> {

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { type Failure, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import type { AnswerPart, AskedCall, LoopParts, ModelAnswer, StartModel } from "./context.ts";
-import type { ContextUse } from "./context-budget.ts";
+import { type ContextUse, extraTokens } from "./context-budget.ts";
 import type { StreamEntry, Turn } from "./conversations-port.ts";
 import { raceAbort } from "./event-channel.ts";
 import type { LoopEvent } from "./events.ts";
@@ -21,7 +21,8 @@ interface Asking {
 /** What the model is given besides the history. */
 export function promptExtras({ settings, tools, manual = [] }: LoopParts) {
   const { system, window, mode } = settings;
-  return { system, window, tools: definitionsOf(offeredTools({ mode, registered: tools, manual })) };
+  const offered = definitionsOf(offeredTools({ mode, registered: tools, manual }));
+  return { system, window, tools: offered, tokens: extraTokens(offered, system) };
 }
 
 /**

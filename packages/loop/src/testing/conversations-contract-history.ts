@@ -1,81 +1,68 @@
 import { describe, expect, it } from "vitest";
-import type { Conversations, Turn } from "../conversations-port.ts";
-import type { OpenConversations } from "./conversations-contract-samples.ts";
-import { begun, sampleConversation, sampleTurns } from "./conversations-contract-samples.ts";
+import type { Turn } from "../conversations-port.ts";
+import {
+  begun,
+  type OpenConversations,
+  sampleConversation,
+  sampleTurns,
+  UNREADABLE,
+} from "./conversations-contract-samples.ts";
 
-/** Records of conversations, and the turns in them. */
+/** Records of conversations, the turns in them, and what was read in them. */
 export function historyContract(open: OpenConversations): void {
   describe("records", () => recordTests(open));
-  describe("paging", () => pagingTests(open));
   describe("turns", () => turnTests(open));
+  describe("the ledger of reads", () => readTests(open));
 }
 
 function recordTests(open: OpenConversations): void {
-  it("are found as they were given, and none where there is none [FR-RES-01]", async () => {
+  it("are found as they were given, and a second one of the same id is rejected [FR-RES-01]", async () => {
     const { conversations } = await open();
-    const record = sampleConversation({ title: "Sums", updatedAt: 5 });
-    await conversations.create(record);
-    expect(await conversations.get(record.conversationId)).toEqual(record);
-    expect(await conversations.get("nobody")).toBeUndefined();
-  });
-
-  it("reject a second one of the same id, and keep the first [FR-RES-01]", async () => {
-    const { conversations } = await open();
-    const record = sampleConversation({ title: "first" });
+    const record = sampleConversation({ title: "first", updatedAt: 5 });
     await conversations.create(record);
     await conversations.append(record.conversationId, sampleTurns());
     await expect(conversations.create({ ...record, title: "second" })).rejects.toThrow(RangeError);
     expect(await conversations.get(record.conversationId)).toEqual(record);
     expect(await conversations.turns(record.conversationId)).toEqual(sampleTurns());
+    expect(await conversations.get("nobody")).toBeUndefined();
   });
 
   it("change in what is given and in when, and nowhere else [FR-RES-01]", async () => {
     const { conversations } = await open();
     const [record, other] = [sampleConversation(), sampleConversation()];
     for (const one of [record, other]) await conversations.create(one);
-    const { conversationId } = record;
-    await conversations.update(conversationId, { title: "Sums", at: 10 });
-    expect(await conversations.get(conversationId)).toEqual({ ...record, title: "Sums", updatedAt: 10 });
-    await conversations.update(conversationId, { model: "house/large", cwd: "/tmp", at: 11 });
-    const changed = { ...record, title: "Sums", model: "house/large", cwd: "/tmp", updatedAt: 11 };
-    expect(await conversations.get(conversationId)).toEqual(changed);
-    await conversations.update(conversationId, { title: "", at: 3 });
-    expect(await conversations.get(conversationId)).toEqual({ ...changed, title: "", updatedAt: 3 });
+    let changed = record;
+    for (const { at, ...change } of [
+      { title: "Sums", at: 10 },
+      { model: "house/large", cwd: "/tmp", at: 11 },
+      { title: "", at: 3 },
+    ]) {
+      await conversations.update(record.conversationId, { ...change, at });
+      changed = { ...changed, ...change, updatedAt: at };
+      expect(await conversations.get(record.conversationId)).toEqual(changed);
+    }
+    await conversations.update("nobody", { title: "x", at: 1 });
+    expect(await conversations.get("nobody")).toBeUndefined();
     expect(await conversations.get(other.conversationId)).toEqual(other);
   });
 
-  it("stay as they are when an unknown one is changed [FR-RES-01]", async () => {
+  it("are listed with the last changed first, page by page; of those changed at once the one made last [FR-RES-01]", async () => {
     const { conversations } = await open();
-    await conversations.update("nobody", { title: "x", at: 1 });
-    expect(await conversations.list({ limit: 9 })).toEqual([]);
-  });
-}
-
-async function titles(conversations: Conversations, page: { limit: number; before?: number }) {
-  return (await conversations.list(page)).map(({ title }) => title);
-}
-
-function pagingTests(open: OpenConversations): void {
-  it("gives the last changed first, page by page [FR-RES-01]", async () => {
-    const { conversations } = await open();
+    const titles = async (page: { limit: number; before?: number }) =>
+      (await conversations.list(page)).map(({ title }) => title);
     for (const at of [3, 1, 5, 2, 4]) {
       await conversations.create(sampleConversation({ title: `t${at}`, updatedAt: at, createdAt: 9 - at }));
     }
-    expect(await titles(conversations, { limit: 2 })).toEqual(["t5", "t4"]);
-    expect(await titles(conversations, { limit: 2, before: 4 })).toEqual(["t3", "t2"]);
-    expect(await titles(conversations, { limit: 2, before: 2 })).toEqual(["t1"]);
-    expect(await titles(conversations, { limit: 2, before: 1 })).toEqual([]);
-    expect(await titles(conversations, { limit: 0 })).toEqual([]);
-    expect(await titles(conversations, { limit: 9 })).toEqual(["t5", "t4", "t3", "t2", "t1"]);
-  });
-
-  it("follows a change, and of those changed at once gives the one made last first [FR-RES-01]", async () => {
-    const { conversations } = await open();
-    const [a, b, c] = ["a", "b", "c"].map((title) => sampleConversation({ title, updatedAt: 1 }));
-    for (const record of [a, b, c]) if (record) await conversations.create(record);
-    expect(await titles(conversations, { limit: 9 })).toEqual(["c", "b", "a"]);
-    await conversations.update(a?.conversationId ?? "", { at: 2 });
-    expect(await titles(conversations, { limit: 9 })).toEqual(["a", "c", "b"]);
+    expect(await titles({ limit: 2 })).toEqual(["t5", "t4"]);
+    expect(await titles({ limit: 2, before: 4 })).toEqual(["t3", "t2"]);
+    expect(await titles({ limit: 2, before: 2 })).toEqual(["t1"]);
+    expect(await titles({ limit: 2, before: 1 })).toEqual([]);
+    expect(await titles({ limit: 0 })).toEqual([]);
+    const same = sampleConversation({ title: "again 5", updatedAt: 5 });
+    await conversations.create(same);
+    expect(await titles({ limit: 9 })).toEqual(["again 5", "t5", "t4", "t3", "t2", "t1"]);
+    await conversations.update(same.conversationId, { at: 0 });
+    expect(await titles({ limit: 9 })).toEqual(["t5", "t4", "t3", "t2", "t1", "again 5"]);
   });
 }
 
@@ -99,26 +86,36 @@ function turnTests(open: OpenConversations): void {
     expect(await conversations.turns(id)).toEqual(turns);
   });
 
-  it("join the history all together or not at all [FR-RES-01] [NFR-REL-01]", async () => {
+  it("join the history all together or not at all, and cannot be lost [FR-RES-01] [NFR-REL-01]", async () => {
     const { conversations } = await open();
     const id = await begun(conversations);
-    const unreadable = {
-      get broken(): string {
-        throw new TypeError("cannot be read");
-      },
-    };
-    const bad: Turn = { kind: "assistant", text: "", at: 1, meta: unreadable };
-    await expect(conversations.append(id, [...sampleTurns(), bad])).rejects.toThrow("cannot be read");
-    expect(await conversations.turns(id)).toEqual([]);
+    const refused: [string, Turn[], string | typeof RangeError][] = [
+      [id, [...sampleTurns(), UNREADABLE], "cannot be read"],
+      ["nobody", sampleTurns(), RangeError],
+    ];
+    for (const [where, turns, why] of refused) {
+      await expect(conversations.append(where, turns)).rejects.toThrow(why);
+      expect(await conversations.turns(where)).toEqual([]);
+    }
     await conversations.append(id, sampleTurns());
     expect(await conversations.turns(id)).toEqual(sampleTurns());
   });
+}
 
-  it("are none in an unknown conversation, and cannot be lost there [FR-RES-01]", async () => {
+function readTests(open: OpenConversations): void {
+  it("knows the last content of a path that a conversation saw, and keeps both apart [FR-TOOL-PATCH-02]", async () => {
     const { conversations } = await open();
-    expect(await conversations.turns("nobody")).toEqual([]);
-    await expect(conversations.append("nobody", sampleTurns())).rejects.toThrow(RangeError);
-    expect(await conversations.turns("nobody")).toEqual([]);
-    expect(await conversations.get("nobody")).toBeUndefined();
+    const { reads } = conversations;
+    // A session that is not a kept conversation is served too, and not made one.
+    for (const id of [await begun(conversations), await begun(conversations), "session"]) {
+      const read = { path: "/ws/a", sha256: id, at: 1 };
+      expect(await reads.find(id, read.path)).toBeUndefined();
+      await reads.note(id, { ...read, sha256: "before" });
+      await reads.note(id, read);
+      await reads.note(id, { ...read, path: "/ws/b", at: 2 });
+      expect(await reads.find(id, "/ws/a")).toEqual(read);
+      expect(await reads.find(id, "/ws/A")).toBeUndefined();
+    }
+    expect(await conversations.get("session")).toBeUndefined();
   });
 }

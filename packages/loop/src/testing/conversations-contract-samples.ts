@@ -7,6 +7,39 @@ import type {
   Turn,
 } from "../conversations-port.ts";
 
+/** Conversations, empty. `reopen` closes them and opens what they left behind; absent when nothing survives. */
+export interface ConversationsFixture {
+  conversations: Conversations;
+  reopen?: () => Promise<Conversations>;
+  /** Closes them, also those reopened, and removes every trace. */
+  dispose(): Promise<void>;
+}
+
+/** Gives a test its own conversations and disposes of them afterwards, however the test ended. */
+export type OpenConversations = () => Promise<ConversationsFixture>;
+
+/** Everything that is kept of one conversation. */
+export async function contentOf(conversations: Conversations, id: string) {
+  return {
+    record: await conversations.get(id),
+    turns: await conversations.turns(id),
+    batch: await conversations.journal.openOf(id),
+    read: await conversations.reads.find(id, "/a"),
+  };
+}
+
+/** A turn that no keeper can write. */
+export const UNREADABLE: Turn = {
+  kind: "assistant",
+  text: "",
+  at: 1,
+  meta: {
+    get broken(): string {
+      throw new TypeError("cannot be read");
+    },
+  },
+};
+
 /** A conversation in which nothing was said yet. */
 export function sampleConversation(fields: Partial<ConversationRecord> = {}): ConversationRecord {
   return {
@@ -75,14 +108,3 @@ export async function sealed(conversations: Conversations, count: number) {
   await conversations.journal.seal(ids.batchId, { turns: [], calls: sealedCalls(count) });
   return ids;
 }
-
-/** Conversations, empty. `reopen` closes them and opens what they left behind; absent when nothing survives. */
-export interface ConversationsFixture {
-  conversations: Conversations;
-  reopen?: () => Promise<Conversations>;
-  /** Closes them, also those reopened, and removes every trace. */
-  dispose(): Promise<void>;
-}
-
-/** Gives a test its own conversations and disposes of them afterwards, however the test ended. */
-export type OpenConversations = () => Promise<ConversationsFixture>;

@@ -2,15 +2,19 @@ import { afterEach, describe } from "vitest";
 import { batchContract } from "./conversations-contract-batches.ts";
 import { historyContract } from "./conversations-contract-history.ts";
 import { keepingContract } from "./conversations-contract-keeping.ts";
-import { conversationsLifetimeContract } from "./conversations-contract-lifetime.ts";
-import { conversationsModelContract } from "./conversations-contract-model.ts";
-import { batchOrderContract } from "./conversations-contract-orders.ts";
-import { readsContract } from "./conversations-contract-reads.ts";
+import { randomStepsContract } from "./conversations-contract-random.ts";
 import type { ConversationsFixture } from "./conversations-contract-samples.ts";
 import { conversationTextsContract } from "./conversations-contract-texts.ts";
 
-/** What every keeper of conversations must do, as one suite: registers tests under `name` for those `make` makes. */
-export function conversationsContract(name: string, make: () => Promise<ConversationsFixture>): void {
+/**
+ * What every keeper of conversations must do, as one suite: registers tests under `name` for those `make` makes.
+ * `isReference`: they are the ones in memory, with which all others are compared.
+ */
+export function conversationsContract(
+  name: string,
+  make: () => Promise<ConversationsFixture>,
+  { isReference = false }: { isReference?: boolean } = {},
+): void {
   describe(`${name} keep the contract of conversations`, () => {
     const made: ConversationsFixture[] = [];
     afterEach(async () => {
@@ -23,11 +27,8 @@ export function conversationsContract(name: string, make: () => Promise<Conversa
     };
     historyContract(open);
     batchContract(open);
-    batchOrderContract(open);
-    readsContract(open);
     keepingContract(open);
     conversationTextsContract(open);
-    conversationsLifetimeContract(open);
-    conversationsModelContract(open);
+    if (!isReference) randomStepsContract(open);
   });
 }
