@@ -10,7 +10,7 @@ import type { Bus, Clock, ErrorHandler, HostResources, Ids, Random, TraceContext
 import type { Implementation, OutputListener } from "./ports/runner.ts";
 import type { IsolationRules } from "./ports/sandbox.ts";
 import type { Store } from "./ports/store.ts";
-import type { ToolRecord } from "./ports/tools.ts";
+import type { Quarantine, ToolRecord } from "./ports/tools.ts";
 import type { ToolRegistry } from "./registry/index.ts";
 import type { LiveFeeds } from "./running/live-feed.ts";
 import type { RunningCalls } from "./running/running-calls.ts";
@@ -60,13 +60,8 @@ export interface EngineContext {
   readonly owner: string;
 }
 
-/** Why a version is quarantined. */
-export interface QuarantineOrder {
-  reason: string;
-  /** A person, or `sallyport` after a violation. */
-  by: string;
-  callId?: string;
-}
+/** Why a version is quarantined, and by whom. */
+export type QuarantineOrder = Omit<Quarantine, "at">;
 
 /** The queue as the passage uses it. */
 export interface AcceptedCalls {

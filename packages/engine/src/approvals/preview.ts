@@ -90,7 +90,7 @@ async function tryOut(
   const { attempt, progress, tool, life } = at;
   if (!tool.implementation) return { progress, error: failure("E3920") };
   const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
-  const state = StateTransaction.begin({ reader: context.store.state, scope, callId: attempt.callId });
+  const state = new StateTransaction({ reader: context.store.state, scope, callId: attempt.callId });
   const transaction = new EffectTransaction(state, prepared.staging);
   const confinement = prepared.confinement && { ...prepared.confinement, egress: [] };
   const job = { attempt, progress, tool, input: life.input, transaction, confinement };
@@ -113,7 +113,7 @@ async function hold(
   const files = await transaction.files?.effects();
   await transaction.files?.hold(name);
   const state = transaction.writes();
-  const changed = transaction
+  const changed = transaction.state
     .mutations()
     .map(({ kind, key }) => ({ kind, key: forDecision.redactText(key) }));
   transaction.state.commit();

@@ -1,14 +1,17 @@
 import type { FileEffects, RollbackProof } from "@sallyport/protocol";
-import type { Mutation, StateWrites, Transaction } from "../ports/state.ts";
+import type { StateWrites } from "../ports/state.ts";
 import type { FileCommit, FileStaging } from "../ports/workspace.ts";
 import type { StateTransaction } from "./state-transaction.ts";
+
+/** An execution's changes as its lifecycle sees them (R1-4.3): made inside one transaction, kept or dropped as a whole. */
+export type Transaction = Pick<EffectTransaction, "isActive" | "writes" | "commit" | "rollback">;
 
 /**
  * Everything one execution changes: the tool's state and, where it has a workspace, its files. The files are applied
  * just before the unit of work that records the outcome, with what is needed to take them back; a crash in between is
  * settled by the record.
  */
-export class EffectTransaction implements Transaction {
+export class EffectTransaction {
   readonly state: StateTransaction;
   readonly files: FileStaging | undefined;
   /** What was applied, once it was. */
@@ -25,10 +28,6 @@ export class EffectTransaction implements Transaction {
 
   isActive(): boolean {
     return this.state.isActive();
-  }
-
-  mutations(): readonly Mutation[] {
-    return this.state.mutations();
   }
 
   writes(): StateWrites | undefined {

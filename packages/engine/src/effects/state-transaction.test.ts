@@ -6,7 +6,7 @@ import { STATE_LIMITS, StateTransaction } from "./state-transaction.ts";
 const scope = { tenant: "t", tool: "counter" };
 
 function begin(store: Store, callId: string): StateTransaction {
-  return StateTransaction.begin({ reader: store.state, scope, callId });
+  return new StateTransaction({ reader: store.state, scope, callId });
 }
 
 async function commit(store: Store, transaction: StateTransaction) {
@@ -126,7 +126,7 @@ describe("state transaction", () => {
       open: store.state.open.bind(store.state),
     };
     const reader = Object.assign(Object.create(store.state), lying);
-    const transaction = StateTransaction.begin({ reader, scope, callId: "a" });
+    const transaction = new StateTransaction({ reader, scope, callId: "a" });
     await transaction.get("n");
     expect((await transaction.rollback()).verified).toBe(false);
   });
@@ -157,7 +157,7 @@ describe("state transaction", () => {
 
   it("costs the store nothing when no state is used", async () => {
     const untouched = { state: undefined as never } as Pick<Store, "state">;
-    const transaction = StateTransaction.begin({ reader: untouched.state, scope, callId: "a" });
+    const transaction = new StateTransaction({ reader: untouched.state, scope, callId: "a" });
     expect(transaction.writes()).toBeUndefined();
     expect((await transaction.rollback()).verified).toBe(true);
   });

@@ -6,15 +6,14 @@ import {
   type RollbackProof,
   SallyportError,
 } from "@sallyport/protocol";
-import type {
-  Mutation,
-  StateAccess,
-  StateEntry,
-  StateReader,
-  StateScope,
-  StateSnapshot,
-  StateWrites,
-  Transaction,
+import {
+  byCodePoint,
+  type StateAccess,
+  type StateEntry,
+  type StateReader,
+  type StateScope,
+  type StateSnapshot,
+  type StateWrites,
 } from "../ports/state.ts";
 
 /*
@@ -25,16 +24,15 @@ import type {
 
 export const STATE_LIMITS = { keyBytes: 512, valueBytes: 256 * 1024, mutations: 1_000, keysPerList: 1_000 };
 
-interface TransactionOptions {
-  reader: StateReader;
-  scope: StateScope;
-  callId: string;
+interface Mutation {
+  kind: "put" | "delete";
+  key: string;
 }
 
 const DELETED = Symbol("deleted");
 
 /** One execution's view of its tool's state: isolated while it runs, all or nothing when it ends. */
-export class StateTransaction implements Transaction, StateAccess {
+export class StateTransaction implements StateAccess {
   readonly #reader: StateReader;
   readonly #scope: StateScope;
   readonly #callId: string;
@@ -46,21 +44,18 @@ export class StateTransaction implements Transaction, StateAccess {
   #listed = false;
   #active = true;
 
-  private constructor(options: TransactionOptions) {
-    this.#reader = options.reader;
-    this.#scope = options.scope;
-    this.#callId = options.callId;
-  }
-
   /** The snapshot is pinned by the first use, so that a call without state costs the store nothing. */
-  static begin(options: TransactionOptions): StateTransaction {
-    return new StateTransaction(options);
+  constructor({ reader, scope, callId }: { reader: StateReader; scope: StateScope; callId: string }) {
+    this.#reader = reader;
+    this.#scope = scope;
+    this.#callId = callId;
   }
 
   isActive(): boolean {
     return this.#active;
   }
 
+  /** Changes made so far, in the order they were made. */
   mutations(): readonly Mutation[] {
     return this.#mutations;
   }
@@ -105,10 +100,10 @@ export class StateTransaction implements Transaction, StateAccess {
   /** A digest of the values this execution has read; undefined when it has listed keys, which are not kept. */
   seen(): string | undefined {
     if (this.#listed) return undefined;
-    const rows = [...this.#preimages].sort(([a], [b]) => (a < b ? -1 : 1));
-    return hash("sha256", canonicalJson(rows.map(([key, entry]) => [key, entry ? [entry.value] : []])));
+    return digest(this.#preimages, (entry) => [entry ? [entry.value] : []]);
   }
 
+  /** What has to be written for these changes to hold; undefined when there are none. */
   writes(): StateWrites | undefined {
     if (this.#changes.size === 0 || !this.#opened) return undefined;
     const writes = [...this.#changes].map(([key, value]) => ({
@@ -119,10 +114,12 @@ export class StateTransaction implements Transaction, StateAccess {
     return { scope: this.#scope, callId: this.#callId, snapshotVersion: this.#opened.version, writes };
   }
 
+  /** Ends the transaction after its writes have become durable. */
   commit(): void {
     this.#end();
   }
 
+  /** Drops every change and proves that nothing of them is left. Rejects only when the store is lost. */
   async rollback(): Promise<RollbackProof> {
     this.#active = false;
     const discardedMutations = this.#mutations.length;
@@ -189,19 +186,16 @@ export class StateTransaction implements Transaction, StateAccess {
   }
 }
 
-/** The order a store lists keys in. */
-function byCodePoint(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
-}
-
 function misuse(what: string): SallyportError {
   return new SallyportError(failure("E3911", { message: `State was not changed: ${what}.` }));
 }
 
-function digest(entries: Map<string, StateEntry | undefined>): string {
+/** SHA-256 over what `rowOf` says of each entry, by key. */
+function digest(entries: ReadonlyMap<string, StateEntry | undefined>, rowOf = entireRow): string {
   const rows = [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
-  return hash(
-    "sha256",
-    canonicalJson(rows.map(([key, entry]) => [key, entry?.version ?? 0, entry?.value ?? null])),
-  );
+  return hash("sha256", canonicalJson(rows.map(([key, entry]) => [key, ...rowOf(entry)])));
+}
+
+function entireRow(entry: StateEntry | undefined): JsonValue[] {
+  return [entry?.version ?? 0, entry?.value ?? null];
 }

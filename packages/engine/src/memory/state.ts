@@ -1,5 +1,5 @@
 import type { JsonValue } from "@sallyport/protocol";
-import type { StateReader, StateScope, StateSnapshot } from "../ports/state.ts";
+import { byCodePoint, type StateReader, type StateScope, type StateSnapshot } from "../ports/state.ts";
 import type { Conflict, UnitOfWork } from "../ports/store.ts";
 
 /** One value a key had; undefined marks a deletion. */
@@ -105,9 +105,4 @@ export class MemoryState {
     this.#scopes.set(name, scope);
     return scope;
   }
-}
-
-/** The order databases keep text in; plain comparison would put U+FFFF after an emoji. */
-export function byCodePoint(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

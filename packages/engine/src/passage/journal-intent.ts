@@ -95,7 +95,7 @@ function begin(
   if (decision && isFailure(decision)) return abortBeforeStart(at, decision);
   const progress = { ...at.progress, decision };
   const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
-  const state = StateTransaction.begin({ reader: context.store.state, scope, callId: attempt.callId });
+  const state = new StateTransaction({ reader: context.store.state, scope, callId: attempt.callId });
   const transaction = new EffectTransaction(state, staging, progress.held?.state);
   attempt.transaction = transaction;
   attempt.executing();

@@ -7,8 +7,8 @@ import {
 } from "@sallyport/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Transaction } from "../effects/effect-transaction.ts";
 import { type Failing, NO_USAGE, NOTHING_RAN, type Progress } from "../journal/progress.ts";
-import type { Transaction } from "../ports/state.ts";
 import { Completed, type Declared, declare, type Lifecycle, type Visit } from "./lifecycle.ts";
 
 /** Everything a state may ask for is known. */
@@ -35,9 +35,8 @@ const progress: Failing = {
 function transaction(active = true): Transaction {
   return {
     isActive: () => active,
-    mutations: () => [],
     writes: () => undefined,
-    commit: () => undefined,
+    commit: async () => undefined,
     rollback: async () => NOTHING_RAN,
   };
 }

@@ -1,6 +1,6 @@
 import { failure, type JsonValue, type LifecycleState, SallyportError } from "@sallyport/protocol";
+import type { Transaction } from "../effects/effect-transaction.ts";
 import type { Failing, Progress } from "../journal/progress.ts";
-import type { Transaction } from "../ports/state.ts";
 
 /*
  * The lifecycle of one execution (R1-3).

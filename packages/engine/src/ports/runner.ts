@@ -4,16 +4,21 @@ import type {
   ErrorCode,
   Failure,
   Isolation,
-  IsolationLevel,
   JsonValue,
   LimitName,
   SideEffects,
   ToolManifest,
-  Violation,
 } from "@sallyport/protocol";
 import type { CallIdentity } from "./calls.ts";
 import type { TraceContext } from "./platform.ts";
-import type { AgentBounds, EgressRule, IsolationRules, SandboxLimits, SandboxMount } from "./sandbox.ts";
+import type {
+  AgentBounds,
+  IsolationRules,
+  SandboxEnd,
+  SandboxLimits,
+  SandboxOrder,
+  SandboxUsage,
+} from "./sandbox.ts";
 import type { StateAccess } from "./state.ts";
 import type { FileAccess, FileStaging } from "./workspace.ts";
 
@@ -35,7 +40,10 @@ export interface ToolHost extends StateAccess {
   output(text: string): Promise<boolean>;
   /** Asserts that the tool may use a capability this way; rejects, and ends the call, when it may not. */
   use(capability: string, on?: UseOf): Promise<void>;
-  /** Files of the call's workspace, staged with it. Each access is a use of a `filesystem` capability. */
+  /**
+   * Files of the call's workspace: what it changes here is committed with the outcome, or not at all. Each access is a use
+   * of a `filesystem` capability.
+   */
   readonly files: FileAccess;
 }
 
@@ -54,10 +62,7 @@ export interface CallFacts extends Pick<CallIdentity, "callId" | "tenant" | "age
   trace?: TraceContext;
 }
 
-export interface Job {
-  tool: string;
-  version: string;
-  operation: string;
+export interface Job extends Pick<CallIdentity, "tool" | "version" | "operation"> {
   implementation: Implementation;
   input: JsonValue;
   facts: CallFacts;
@@ -76,16 +81,10 @@ export interface Job {
 export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
 
 /** The bounds of a process, drawn from the manifest, the agent and the house's policy. */
-export interface Confinement {
-  level: IsolationLevel;
-  mounts: readonly SandboxMount[];
-  hidden: readonly string[];
-  egress: readonly EgressRule[];
-  limits: SandboxLimits;
-  bounds?: AgentBounds;
+export interface Confinement
+  extends Pick<SandboxOrder, "level" | "mounts" | "hidden" | "egress" | "limits" | "bounds" | "cwd"> {
   /** The folder it may change, staged. */
   staging?: FileStaging;
-  cwd: string;
   /** Given what the process writes, as it comes. */
   onOutput?: OutputListener;
   /** Told of what happens to the sandbox, for the record. */
@@ -120,26 +119,16 @@ export interface ProcessProgram {
 export type ToolFunction = (input: any, context: ToolContext) => unknown;
 
 /** What a tool's code is given besides its input. */
-export interface ToolContext extends CallFacts {
+export interface ToolContext extends CallFacts, Omit<ToolHost, keyof StateAccess> {
   readonly signal: AbortSignal;
   readonly state: StateAccess;
-  /** The call's workspace: what it changes here is committed with the outcome, or not at all. */
-  readonly files: FileAccess;
-  progress(percent: number, phase?: string): void;
-  /** Shows text to whoever watches the call; false when the call has shown its `maxOutputBytes` already. */
-  output(text: string): Promise<boolean>;
-  use(capability: string, on?: UseOf): Promise<void>;
 }
 
 /** What a caller that does not say so is taken to have room for (FR-REG-04). */
 export const UNKNOWN_CAPACITY_BYTES = 64 * 1024;
 
-export interface RunUsage {
-  cpuMs: number;
-  memoryPeakBytes: number;
-  networkBytesSent?: number;
-  networkBytesReceived?: number;
-}
+/** Network bytes are left out where nothing counts them. */
+export type RunUsage = Pick<SandboxUsage, "cpuMs" | "memoryPeakBytes"> & Partial<SandboxUsage>;
 
 /** How a run went wrong, before anybody decides what that means for the call. */
 export type RunFault =
@@ -167,10 +156,8 @@ export type RunFault =
   | { kind: "refused"; failure: Failure };
 
 /** What a sandboxed run adds to its result. */
-export interface SandboxReport {
+export interface SandboxReport extends Pick<SandboxEnd, "enforcement" | "violations"> {
   isolation: Isolation;
-  enforcement: Enforcement;
-  violations: Violation[];
 }
 
 export type RunResult = (

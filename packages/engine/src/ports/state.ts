@@ -1,4 +1,4 @@
-import type { JsonValue, RollbackProof } from "@sallyport/protocol";
+import type { JsonValue } from "@sallyport/protocol";
 
 /** Whose state: a tool sees only its own, per tenant. */
 export interface StateScope {
@@ -35,30 +35,12 @@ export interface StateReader {
   /** Pins the scope as it is now until the snapshot is released. */
   open(scope: StateScope): Promise<StateSnapshot>;
   get(snapshot: StateSnapshot, key: string): Promise<StateEntry | undefined>;
-  /** Keys that start with `prefix`, sorted, at most `limit`. */
+  /** Keys that start with `prefix`, in the order of `byCodePoint`, at most `limit`. */
   keys(snapshot: StateSnapshot, query: { prefix: string; limit: number }): Promise<string[]>;
   /** How many entries this call has written; a rolled-back call must have none. */
   writtenBy(scope: StateScope, callId: string): Promise<number>;
   /** Lets the store forget what only this snapshot could still see. Never fails. */
   release(snapshot: StateSnapshot): void;
-}
-
-/** The state contract of one execution (R1-4.3): every change is made inside it, and kept or dropped as a whole. */
-export interface Transaction {
-  isActive(): boolean;
-  /** Changes made so far, in the order they were made. */
-  mutations(): readonly Mutation[];
-  /** What has to be written for these changes to hold; undefined when there are none. */
-  writes(): StateWrites | undefined;
-  /** Ends the transaction after its writes have become durable. */
-  commit(): void | Promise<void>;
-  /** Drops every change and proves that nothing of them is left. Rejects only when the store is lost. */
-  rollback(): Promise<RollbackProof>;
-}
-
-export interface Mutation {
-  kind: "put" | "delete";
-  key: string;
 }
 
 /** A tool's own keys and values, as its execution sees them. */
@@ -68,4 +50,9 @@ export interface StateAccess {
   delete(key: string): Promise<void>;
   /** Sorted. */
   keys(prefix: string): Promise<string[]>;
+}
+
+/** The order databases keep text in; plain comparison would put U+FFFF after an emoji. */
+export function byCodePoint(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

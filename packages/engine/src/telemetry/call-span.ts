@@ -3,24 +3,21 @@ import type { Attributes, Span, SpanOutcome, SpanStart, TraceContext, Tracer } f
 import type { Confinement } from "../ports/runner.ts";
 
 /** What each stage of the passage is called in a trace (L3P2-5). */
-const STAGE_SPANS: Readonly<Record<string, string>> = {
-  resolve: "tool_registry.lookup",
-  validate: "input.validate",
-  authorise: "permission.check",
-  approve: "approval.check",
-  admit: "admission.wait",
-  "journal intent": "journal.intent",
-  execute: "tool.execute",
-  "check result": "result.validate",
-  commit: "event.publish",
-};
-
-/** The span a whole call is. */
-const CALL_SPAN = "tool.invoke";
+const STAGE_SPANS = new Map([
+  ["resolve", "tool_registry.lookup"],
+  ["validate", "input.validate"],
+  ["authorise", "permission.check"],
+  ["approve", "approval.check"],
+  ["admit", "admission.wait"],
+  ["journal intent", "journal.intent"],
+  ["execute", "tool.execute"],
+  ["check result", "result.validate"],
+  ["commit", "event.publish"],
+]);
 
 /** A stage that has no name there keeps its own. */
 export function spanNameOf(stage: string): string {
-  return (Object.hasOwn(STAGE_SPANS, stage) ? STAGE_SPANS[stage] : undefined) ?? stage;
+  return STAGE_SPANS.get(stage) ?? stage;
 }
 
 /** A part of a call that takes time; end it exactly once. */
@@ -47,7 +44,7 @@ export class CallSpan {
   constructor(tracer: Tracer, { callId, tool, trace }: TracedCall) {
     this.#tracer = tracer;
     const attributes = { tool_id: tool, invocation_id: callId };
-    this.#root = this.#start(CALL_SPAN, { attributes, ...(trace && { parent: trace }) });
+    this.#root = this.#start("tool.invoke", { attributes, ...(trace && { parent: trace }) });
   }
 
   /** Opens the span of a stage; until it ends, what is opened and handed on belongs below it. */

@@ -12,38 +12,25 @@ export const BUCKETS = {
   memory: [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB, 4096 * MIB],
 };
 
-/** What is measured, under the names that dashboards know (L3P2-5, R1-8.2). */
-export function createInstruments(meter: Meter) {
-  const counter = (name: string, description: string) => meter.createCounter(name, { description });
-  const histogram = (name: string, description: string, [unit, bounds]: [unit: string, bounds: number[]]) =>
-    meter.createHistogram(name, { description, unit, advice: { explicitBucketBoundaries: [...bounds] } });
-  const different =
-    "Results of deterministic tools that differ from an earlier one for the same input and state";
-  return {
-    counters: {
-      invocations: counter("tool_invocations_total", "Calls, by how they ended"),
-      failures: counter("tool_failures_total", "Calls that did not succeed, by code"),
-      transitions: counter("tool_lifecycle_transitions_total", "Lifecycle states entered"),
-      rollbacks: counter("tool_rollbacks_total", "Executions rolled back"),
-      differences: counter("tool_output_differences_total", different),
-      checks: counter("permission_checks_total", "Authorisation decisions"),
-      denials: counter("capability_denials_total", "Calls denied by authorisation"),
-    },
-    histograms: {
-      checks: histogram("permission_check_duration_seconds", "Time a decision took", [
-        "s",
-        BUCKETS.permission,
-      ]),
-      duration: histogram("tool_execution_duration_seconds", "Time a call took", ["s", BUCKETS.execution]),
-      cpu: histogram("tool_cpu_seconds", "CPU time a call used", ["s", BUCKETS.cpu]),
-      io: histogram("tool_io_bytes", "Bytes that went into a tool and came out of it", ["By", BUCKETS.io]),
-      memory: histogram("tool_memory_peak_bytes", "Largest memory a call was seen to use", [
-        "By",
-        BUCKETS.memory,
-      ]),
-    },
-  };
-}
+/** What is measured, under the names that dashboards know (L3P2-5, R1-8.2): counters, and histograms with their buckets. */
+const METRICS = {
+  invocations: ["tool_invocations_total", "Calls, by how they ended"],
+  failures: ["tool_failures_total", "Calls that did not succeed, by code"],
+  transitions: ["tool_lifecycle_transitions_total", "Lifecycle states entered"],
+  rollbacks: ["tool_rollbacks_total", "Executions rolled back"],
+  differences: [
+    "tool_output_differences_total",
+    "Results of deterministic tools that differ from an earlier one for the same input and state",
+  ],
+  checks: ["permission_checks_total", "Authorisation decisions"],
+  denials: ["capability_denials_total", "Calls denied by authorisation"],
+  checkTime: ["permission_check_duration_seconds", "Time a decision took", "s", BUCKETS.permission],
+  duration: ["tool_execution_duration_seconds", "Time a call took", "s", BUCKETS.execution],
+  cpu: ["tool_cpu_seconds", "CPU time a call used", "s", BUCKETS.cpu],
+  io: ["tool_io_bytes", "Bytes that went into a tool and came out of it", "By", BUCKETS.io],
+  memory: ["tool_memory_peak_bytes", "Largest memory a call was seen to use", "By", BUCKETS.memory],
+} as const satisfies Record<string, [name: string, description: string, unit?: string, bounds?: number[]]>;
+export type Metric = keyof typeof METRICS;
 
 /** How busy an engine is. */
 export interface Load {
@@ -57,39 +44,34 @@ export interface Load {
 
 /** Lets a meter read the load whenever it is looked at, where it has gauges. Returns how to stop. */
 export function watchLoad(meter: Meter, load: () => Load, attributes: Attributes): () => void {
-  const gauge = (name: string, description: string) => meter.createObservableGauge?.(name, { description });
-  const active = gauge("tool_executions_active", "Calls that run now");
-  const queue = gauge("tool_queue_length", "Calls that wait to run");
-  const readActive: GaugeReader = (reading) => reading.observe(load().running, attributes);
-  const readQueue: GaugeReader = (reading) => {
-    const { waiting, queued } = load();
-    reading.observe(waiting, { ...attributes, kind: "waiting" });
-    reading.observe(queued, { ...attributes, kind: "queued" });
+  const watch = (name: string, description: string, read: GaugeReader) => {
+    const gauge = meter.createObservableGauge?.(name, { description });
+    gauge?.addCallback(read);
+    return () => gauge?.removeCallback(read);
   };
-  active?.addCallback(readActive);
-  queue?.addCallback(readQueue);
+  const stops = [
+    watch("tool_executions_active", "Calls that run now", ({ observe }) =>
+      observe(load().running, attributes),
+    ),
+    watch("tool_queue_length", "Calls that wait to run", ({ observe }) => {
+      const { waiting, queued } = load();
+      observe(waiting, { ...attributes, kind: "waiting" });
+      observe(queued, { ...attributes, kind: "queued" });
+    }),
+  ];
   return () => {
-    active?.removeCallback(readActive);
-    queue?.removeCallback(readQueue);
+    for (const stop of stops) stop();
   };
 }
 
-/** How many single values may wait for the meter; beyond that new ones are dropped and counted. */
+/** How many values of histograms may wait for the meter; beyond that new ones are dropped and counted. */
 const MAX_VALUES = 50_000;
 const FLUSH_MS = 250;
 
-interface Counter {
-  add(value: number, attributes?: Attributes): void;
-}
-
-interface Histogram {
-  record(value: number, attributes?: Attributes): void;
-}
-
-/** One instrument with one set of attributes. Below it are those whose attributes begin with the same values. */
+/** A metric with one set of attributes, and its readings that wait. Below it are those with more attributes. */
 interface Series {
   attributes: Attributes | undefined;
-  count: number;
+  readings: number[];
   readonly below: Map<Attributes[string], Series>;
 }
 
@@ -98,48 +80,41 @@ interface Series {
  * second, outside any call; whatever the meter throws is counted and forgotten.
  */
 export class MetricBuffer {
-  readonly #series = new Map<Counter | Histogram, Series>();
-  #counted: { counter: Counter; series: Series }[] = [];
-  #values: { histogram: Histogram; value: number; attributes: Attributes }[] = [];
+  readonly #take: ReadonlyMap<string, Take>;
+  readonly #series = new Map<string, Series>();
+  readonly #waiting = new Map<Series, Metric>();
+  #values = 0;
   #timer: NodeJS.Timeout | undefined;
-  #dropped = 0;
-
   /** Readings lost because the meter threw or could not keep up. */
-  get dropped(): number {
-    return this.#dropped;
+  dropped = 0;
+
+  constructor(meter: Meter) {
+    this.#take = new Map(Object.entries(METRICS).map(([metric, row]) => [metric, instrumentOf(meter, row)]));
   }
 
   /** One more. */
-  count(counter: Counter, attributes: Attributes): void {
-    const series = this.#seriesOf(counter, attributes);
-    if (series.count === 0) this.#counted.push({ counter, series });
-    series.count += 1;
-    this.#schedule();
+  count(metric: Metric, attributes: Attributes): void {
+    const { readings } = this.#seriesOf(metric, attributes);
+    readings[0] = (readings[0] ?? 0) + 1;
   }
 
-  value(histogram: Histogram, value: number, attributes: Attributes): void {
-    if (this.#values.length >= MAX_VALUES) {
-      this.#dropped += 1;
-      return;
-    }
-    // One object for the same attributes, so that a meter can recognise them.
-    const shared = this.#seriesOf(histogram, attributes).attributes ?? attributes;
-    this.#values.push({ histogram, value, attributes: shared });
-    this.#schedule();
+  value(metric: Metric, value: number, attributes: Attributes): void {
+    if (this.#values < MAX_VALUES) {
+      this.#seriesOf(metric, attributes).readings.push(value);
+      this.#values += 1;
+    } else this.dropped += 1;
   }
 
   /** Hands over everything that waits. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const [counted, values] = [this.#counted, this.#values];
-    this.#counted = [];
-    this.#values = [];
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
     this.#series.clear();
-    for (const { counter, series } of counted)
-      this.attempt(() => counter.add(series.count, series.attributes));
-    for (const { histogram, value, attributes } of values)
-      this.attempt(() => histogram.record(value, attributes));
+    this.#values = 0;
+    for (const [{ readings, attributes }, metric] of waiting)
+      for (const value of readings) this.attempt(() => this.#take.get(metric)?.(value, attributes));
   }
 
   /** Does something with the meter, whatever it throws. */
@@ -147,27 +122,39 @@ export class MetricBuffer {
     try {
       use();
     } catch {
-      this.#dropped += 1;
+      this.dropped += 1;
     }
   }
 
   /** Found by the values of the attributes one after the other: a call builds no text for it. */
-  #seriesOf(instrument: Counter | Histogram, attributes: Attributes): Series {
-    let series = seriesIn(this.#series, instrument);
+  #seriesOf(metric: Metric, attributes: Attributes): Series {
+    let series = seriesIn(this.#series, metric);
     for (const name in attributes) series = seriesIn(series.below, attributes[name] ?? "");
+    // One object for the same attributes, so that a meter can recognise them.
     series.attributes ??= attributes;
+    if (series.readings.length === 0) this.#waiting.set(series, metric);
+    this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
     return series;
   }
+}
 
-  #schedule(): void {
-    this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
+type Take = (value: number, attributes: Attributes | undefined) => void;
+
+function instrumentOf(meter: Meter, row: (typeof METRICS)[Metric]): Take {
+  const [name, description, unit, bounds] = row;
+  if (!unit) {
+    const counter = meter.createCounter(name, { description });
+    return (value, attributes) => counter.add(value, attributes);
   }
+  const advice = { explicitBucketBoundaries: [...bounds] };
+  const histogram = meter.createHistogram(name, { description, unit, advice });
+  return (value, attributes) => histogram.record(value, attributes);
 }
 
 function seriesIn<Key>(known: Map<Key, Series>, key: Key): Series {
   const found = known.get(key);
   if (found) return found;
-  const added: Series = { attributes: undefined, count: 0, below: new Map() };
+  const added: Series = { attributes: undefined, readings: [], below: new Map() };
   known.set(key, added);
   return added;
 }

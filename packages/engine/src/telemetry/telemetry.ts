@@ -1,7 +1,7 @@
 import type { Accepted, CallAnswer, LifecycleState } from "@sallyport/protocol";
 import type { Meter, Tracer } from "../ports/platform.ts";
 import { CallSpan, type TracedCall } from "./call-span.ts";
-import { createInstruments, type Load, MetricBuffer, watchLoad } from "./metrics.ts";
+import { type Load, MetricBuffer, watchLoad } from "./metrics.ts";
 
 export interface TelemetryOptions {
   /** Without one no spans are made, and a call pays nothing for them. */
@@ -17,17 +17,13 @@ export interface TelemetryOptions {
 export class Telemetry {
   readonly #meter: Meter;
   readonly #options: TelemetryOptions;
-  readonly #counters: ReturnType<typeof createInstruments>["counters"];
-  readonly #histograms: ReturnType<typeof createInstruments>["histograms"];
-  readonly #buffer = new MetricBuffer();
+  readonly #buffer: MetricBuffer;
   #stopWatching: (() => void) | undefined;
 
   constructor(meter: Meter, options: TelemetryOptions = {}) {
     this.#meter = meter;
     this.#options = options;
-    const { counters, histograms } = createInstruments(meter);
-    this.#counters = counters;
-    this.#histograms = histograms;
+    this.#buffer = new MetricBuffer(meter);
   }
 
   /** Readings lost because the meter threw or could not keep up. */
@@ -54,25 +50,25 @@ export class Telemetry {
   }
 
   transition(state: LifecycleState, tool_id: string): void {
-    this.#buffer.count(this.#counters.transitions, { tool_id, state });
-    if (state === "ROLLED_BACK") this.#buffer.count(this.#counters.rollbacks, { tool_id });
+    this.#buffer.count("transitions", { tool_id, state });
+    if (state === "ROLLED_BACK") this.#buffer.count("rollbacks", { tool_id });
   }
 
   decided(result: "allowed" | "denied" | "error", seconds: number): void {
-    this.#buffer.count(this.#counters.checks, { result });
-    this.#buffer.value(this.#histograms.checks, seconds, {});
-    if (result !== "allowed") this.#buffer.count(this.#counters.denials, {});
+    this.#buffer.count("checks", { result });
+    this.#buffer.value("checkTime", seconds, {});
+    if (result !== "allowed") this.#buffer.count("denials", {});
   }
 
   /** A deterministic tool gave another result than before. */
   differed(tool_id: string): void {
-    this.#buffer.count(this.#counters.differences, { tool_id });
+    this.#buffer.count("differences", { tool_id });
   }
 
   /** Bytes that went into a tool and came out of it. */
-  io(tool: string, bytes: { in: number; out: number }): void {
-    this.#moved(tool, "in", bytes.in);
-    this.#moved(tool, "out", bytes.out);
+  io(tool_id: string, bytes: { in: number; out: number }): void {
+    this.#buffer.value("io", bytes.in, { tool_id, direction: "in" });
+    this.#buffer.value("io", bytes.out, { tool_id, direction: "out" });
   }
 
   /** Counts a call with its answer, and ends its span. One that was only accepted is counted when it has run. */
@@ -83,11 +79,9 @@ export class Telemetry {
     // What a caller asks for may be anything; only tools that exist become labels.
     const isKnown = answer.lifecycle.length > 0;
     const [tool_id, tool_version] = isKnown ? [answer.tool, answer.version] : ["unknown", "unknown"];
-    this.#buffer.count(this.#counters.invocations, { tool_id, tool_version, status });
+    this.#buffer.count("invocations", { tool_id, tool_version, status });
     this.#used(tool_id, usage);
-    if (answer.status !== "success") {
-      this.#buffer.count(this.#counters.failures, { tool_id, code: answer.error.code });
-    }
+    if (answer.status !== "success") this.#buffer.count("failures", { tool_id, code: answer.error.code });
   }
 
   /** Hands the readings that wait to the meter; happens by itself, and whenever somebody reads the load. */
@@ -103,17 +97,14 @@ export class Telemetry {
   }
 
   #used(tool_id: string, usage: CallAnswer["usage"]): void {
-    const { duration, cpu, memory } = this.#histograms;
-    this.#buffer.value(duration, usage.durationMs / 1_000, { tool_id });
+    const { durationMs, cpuMs, memoryPeakBytes, networkBytesReceived, networkBytesSent } = usage;
+    this.#buffer.value("duration", durationMs / 1_000, { tool_id });
     // Many kernels count a thread's time in ticks: a short call that was measured reads as none at all.
-    const wasMeasured = usage.cpuMs > 0 || usage.memoryPeakBytes > 0;
-    if (wasMeasured) this.#buffer.value(cpu, usage.cpuMs / 1_000, { tool_id });
-    if (usage.memoryPeakBytes > 0) this.#buffer.value(memory, usage.memoryPeakBytes, { tool_id });
-    if (usage.networkBytesReceived > 0) this.#moved(tool_id, "network_in", usage.networkBytesReceived);
-    if (usage.networkBytesSent > 0) this.#moved(tool_id, "network_out", usage.networkBytesSent);
-  }
-
-  #moved(tool_id: string, direction: string, bytes: number): void {
-    this.#buffer.value(this.#histograms.io, bytes, { tool_id, direction });
+    if (cpuMs > 0 || memoryPeakBytes > 0) this.#buffer.value("cpu", cpuMs / 1_000, { tool_id });
+    if (memoryPeakBytes > 0) this.#buffer.value("memory", memoryPeakBytes, { tool_id });
+    if (networkBytesReceived > 0)
+      this.#buffer.value("io", networkBytesReceived, { tool_id, direction: "network_in" });
+    if (networkBytesSent > 0)
+      this.#buffer.value("io", networkBytesSent, { tool_id, direction: "network_out" });
   }
 }
