@@ -26,7 +26,7 @@ import {
   expiryProblem,
   type GrantContext,
   isInside,
-  issueAt,
+  issuesOf,
   signGrant,
   textProblem,
 } from "./grant/index.ts";
@@ -148,15 +148,23 @@ export function issueStanding(
 /** What is wrong with a draft, whoever made it; empty when it may be kept. */
 export function standingIssues(draft: StandingDraft, now: number): Issue[] {
   const { tenant, grantor, tool, agent, operations, versions, tier, expiresAt } = draft;
-  const texts = Object.entries({ tenant, grantor, tool, agent });
   return [
-    ...texts.flatMap(([field, text]) => issueAt(`/${field}`, textProblem(text))),
-    ...operations.flatMap((operation, index) => issueAt(`/operations/${index}`, textProblem(operation))),
-    ...issueAt("/operations", operations.length === 0 && "are none"),
-    ...issueAt("/versions", validRange(versions) === null && "is not a SemVer range"),
-    ...issueAt("/tier", !TIERS.includes(tier) && "is not a tier"),
-    ...issueAt("/expiresAt", expiryProblem(expiresAt, now)),
-    ...draft.arguments.flatMap((pattern, index) => issueAt(`/arguments/${index}`, patternProblem(pattern))),
+    ...issuesOf(
+      ["/tenant", textProblem(tenant)],
+      ["/grantor", textProblem(grantor)],
+      ["/tool", textProblem(tool)],
+      ["/agent", textProblem(agent)],
+    ),
+    ...operations.flatMap((operation, index) => issuesOf([`/operations/${index}`, textProblem(operation)])),
+    ...issuesOf(
+      ["/operations", operations.length === 0 && "are none"],
+      ["/versions", validRange(versions) === null && "is not a SemVer range"],
+      ["/tier", !TIERS.includes(tier) && "is not a tier"],
+      ["/expiresAt", expiryProblem(expiresAt, now)],
+    ),
+    ...draft.arguments.flatMap((pattern, index) =>
+      issuesOf([`/arguments/${index}`, patternProblem(pattern)]),
+    ),
   ];
 }
 
@@ -170,18 +178,14 @@ function choiceIssues(
   const isTooWide = draft.arguments.length === 0 && isRisky && choice.anyArguments !== true;
   const isTooWeak = asked !== undefined && !outranks(choice.tier, asked);
   const isAmbiguous = choice.agent === "this" && agent === ANY_AGENT;
-  return [
-    ...issueAt(
-      "/arguments",
-      isTooWide && `any arguments of a ${risk} risk call: say so explicitly (--always any) to mean it`,
-    ),
-    ...issueAt("/tier", isTooWeak && `a ${choice.tier} does not answer a question of the ${asked}`),
-    ...issueAt("/agent", isAmbiguous && "its name would mean any agent"),
-    ...issueAt(
-      "/session",
-      choice.session === "this" && session === undefined && "the call belongs to no session",
-    ),
-  ];
+  const hasNoSession = choice.session === "this" && session === undefined;
+  const wide = `any arguments of a ${risk} risk call: say so explicitly (--always any) to mean it`;
+  return issuesOf(
+    ["/arguments", isTooWide && wide],
+    ["/tier", isTooWeak && `a ${choice.tier} does not answer a question of the ${asked}`],
+    ["/agent", isAmbiguous && "its name would mean any agent"],
+    ["/session", hasNoSession && "the call belongs to no session"],
+  );
 }
 
 /** An input with secrets in it is remembered by its digest alone. */
@@ -194,31 +198,20 @@ function patternsFor(chosen: StandingChoice["arguments"], input: JsonValue): Arg
   ];
 }
 
-/** One way to test an argument. */
-interface Test {
-  /** Whether it can be asked for with this value. */
-  fits(wanted: JsonValue): boolean;
-  holds(wanted: JsonValue, found: JsonValue): boolean;
-}
+type Test = (wanted: JsonValue, found: JsonValue) => boolean;
 
 /**
  * How an argument can be tested. The set is closed: a word that is not here never matches. It is stricter than the tests
  * of policies: lists are not judged by their entries, and a path with `..` lies nowhere.
  */
 const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
-  ["exists", { fits: (wanted) => typeof wanted === "boolean", holds: (wanted) => wanted === true }],
-  ["equals", { fits: () => true, holds: isEqual }],
-  [
-    "oneOf",
-    {
-      fits: (wanted) => Array.isArray(wanted) && wanted.length > 0,
-      holds: (wanted, found) => Array.isArray(wanted) && wanted.some((one) => isEqual(one, found)),
-    },
-  ],
+  ["exists", (wanted) => wanted === true],
+  ["equals", isEqual],
+  ["oneOf", (wanted, found) => Array.isArray(wanted) && wanted.some((one) => isEqual(one, found))],
   ["glob", ofTexts((wanted, found) => coversResource([wanted], found))],
   ["prefix", ofTexts(beginsWith)],
   ["inside", ofTexts((wanted, found) => isInside([wanted], found))],
-  ["sha256", { fits: isText, holds: (wanted, found) => wanted === digestOf(found) }],
+  ["sha256", (wanted, found) => wanted === digestOf(found)],
 ]);
 
 /** Whether the input has what the pattern asks for at its pointer. A pattern that is not understood does not match. */
@@ -226,14 +219,11 @@ export function matchesArgument({ pointer, match }: ArgumentPattern, input: Json
   const words = isJsonObject(match) ? Object.entries(match) : [];
   const tokens = parsePointer(pointer);
   const found = tokens && lookUp(input, tokens);
-  return (
-    words.length > 0 &&
-    words.every(([word, wanted]) =>
-      found === undefined || found === BLOCKED
-        ? word === "exists" && wanted === false
-        : TESTS.get(word)?.holds(wanted, found),
-    )
-  );
+  const passes = ([word, wanted]: [string, JsonValue]) => {
+    if (found === undefined || found === BLOCKED) return word === "exists" && wanted === false;
+    return TESTS.get(word)?.(wanted, found) === true;
+  };
+  return words.length > 0 && words.every(passes);
 }
 
 /** What is wrong with a pattern; undefined when it can match something. */
@@ -242,16 +232,19 @@ function patternProblem({ pointer, match }: ArgumentPattern): string | undefined
     return "its pointer is not a JSON Pointer";
   const words = isJsonObject(match) ? Object.entries(match) : [];
   if (words.length === 0) return "it says nothing about the argument";
-  const wrong = words.find(([word, wanted]) => !TESTS.get(word)?.fits(wanted));
+  const wrong = words.find(([word, wanted]) => !isUnderstood(word, wanted));
   return wrong && `${wrong[0]} is not a known test, or its value is of the wrong kind`;
+}
+
+function isUnderstood(word: string, wanted: JsonValue): boolean {
+  if (word === "exists") return typeof wanted === "boolean";
+  if (word === "equals") return true;
+  if (word === "oneOf") return Array.isArray(wanted) && wanted.length > 0;
+  return TESTS.has(word) && typeof wanted === "string" && wanted !== "";
 }
 
 function isEqual(wanted: JsonValue, found: JsonValue): boolean {
   return canonicalJson(wanted) === canonicalJson(found);
-}
-
-function isText(wanted: JsonValue): wanted is string {
-  return typeof wanted === "string" && wanted !== "";
 }
 
 /** Stands for a value that must not be kept itself. */
@@ -260,10 +253,7 @@ function digestOf(value: JsonValue): string {
 }
 
 function ofTexts(test: (wanted: string, found: string) => boolean): Test {
-  return {
-    fits: isText,
-    holds: (wanted, found) => isText(wanted) && typeof found === "string" && test(wanted, found),
-  };
+  return (wanted, found) => typeof wanted === "string" && typeof found === "string" && test(wanted, found);
 }
 
 /** The host of a URL without a path ends where the prefix does: `http://a.com` is no prefix of `a.com.evil.com`. */

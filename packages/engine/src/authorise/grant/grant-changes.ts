@@ -9,7 +9,7 @@ import type {
 import type { Ids } from "../../ports/platform.ts";
 import type { CapabilityTree } from "./capability-tree.ts";
 import { looserThan, readConstraint } from "./constraint.ts";
-import { completeScope, issueAt, listIssues, scopeIssues, textProblem, widerIssues } from "./grant-scope.ts";
+import { completeScope, issuesOf, listIssues, scopeIssues, textProblem, widerIssues } from "./grant-scope.ts";
 import { readGrant, refuseConditions, refuseLimits, refuseScope } from "./grant-use.ts";
 import {
   type GrantSigner,
@@ -55,6 +55,9 @@ export interface GrantContext {
   signer: GrantSigner;
 }
 
+const NO_ADMIN = "is no operator and holds no valid admin.capability.grant that covers this";
+const GRANTEE_TYPES = ["TOOL", "USER", "ROLE"];
+
 /** How long a delegated grant lives when nothing else is said. */
 export const DEFAULT_DELEGATION_MS = 24 * 3_600_000;
 
@@ -68,15 +71,12 @@ export function issueGrant(draft: GrantDraft, context: GrantContext): Capability
   const scope = completeScope(draft.scope);
   const may = mayAdminister(grantor, { tenant, action: "grant", about: capabilityId }, context);
   const issues = [
-    ...issueAt("/tenant", textProblem(tenant)),
+    ...issuesOf(["/tenant", textProblem(tenant)]),
     ...partyIssues(draft),
     ...capabilityIssues(draft, context.tree),
-    ...issueAt(
-      "/grantor",
-      !may && `${grantor.id} is no operator and holds no valid admin.capability.grant that covers this`,
-    ),
+    ...issuesOf(["/grantor", !may && `${grantor.id} ${NO_ADMIN}`]),
     ...fitIssues({ tenant, ...grantee }, capabilityId, context),
-    ...issueAt("/expiresAt", expiryProblem(expiresAt, context.now)),
+    ...issuesOf(["/expiresAt", expiryProblem(expiresAt, context.now)]),
     ...scopeIssues(scope, context.now),
     ...constraintIssues(constraints),
   ];
@@ -103,19 +103,17 @@ export function delegateGrant(
   const { constraints = parent.constraints } = draft;
   const { expiresAt = Math.min(now + DEFAULT_DELEGATION_MS, parentEnd - 1) } = draft;
   const scope = completeScope({ ...parent.scope, ...draft.scope });
+  const isTooLong = expiresAt >= parentEnd;
   const loose = looserThan(constraints.map(readConstraint), parent.constraints.map(readConstraint));
   const issues = [
     ...parentIssues(parent, draft.grantor, context),
     ...partyIssues(draft),
     ...fitIssues({ tenant, ...draft.grantee }, capabilityId, context),
-    ...issueAt(
-      "/expiresAt",
-      expiresAt >= parentEnd ? "is not before the parent's" : expiryProblem(expiresAt, now),
-    ),
+    ...issuesOf(["/expiresAt", isTooLong ? "is not before the parent's" : expiryProblem(expiresAt, now)]),
     ...scopeIssues(scope, now),
     ...widerIssues(scope, parent.scope),
     ...constraintIssues(constraints),
-    ...issueAt("/constraints", loose && `do not keep the parent's ${loose.type} at least as tight`),
+    ...issuesOf(["/constraints", loose && `do not keep the parent's ${loose.type} at least as tight`]),
   ];
   if (issues.length > 0)
     return notGiven(`${parentGrantId} cannot be passed on to ${draft.grantee.id} like this.`, issues);
@@ -167,11 +165,11 @@ export function revokeGrant(
   const about = grant.kind === "capability" ? grant.capabilityId : grant.tool;
   const may =
     by.id === grant.grantor || mayAdminister(by, { tenant: grant.tenant, action: "revoke", about }, context);
-  const issues = [
-    ...issueAt("/reason", textProblem(reason)),
-    ...issueAt("/by", textProblem(by.id)),
-    ...issueAt("/by", !may && `${by.id} did not give it and holds no valid admin.capability.revoke`),
-  ];
+  const issues = issuesOf(
+    ["/reason", textProblem(reason)],
+    ["/by", textProblem(by.id)],
+    ["/by", !may && `${by.id} did not give it and holds no valid admin.capability.revoke`],
+  );
   if (issues.length > 0) return notGiven(`${grantId} cannot be revoked like this.`, issues);
   const marked = withDescendants(grant, context.held)
     .filter(({ revokedAt }) => revokedAt === undefined)
@@ -232,14 +230,11 @@ function coversAct(
 }
 
 function partyIssues({ grantee, grantor }: Pick<GrantDraft, "grantee" | "grantor">): Issue[] {
-  return [
-    ...issueAt("/grantee/id", textProblem(grantee.id)),
-    ...issueAt("/grantor/id", textProblem(grantor.id)),
-    ...issueAt(
-      "/grantee/type",
-      !["TOOL", "USER", "ROLE"].includes(grantee.type) && "is not TOOL, USER or ROLE",
-    ),
-  ];
+  return issuesOf(
+    ["/grantee/id", textProblem(grantee.id)],
+    ["/grantor/id", textProblem(grantor.id)],
+    ["/grantee/type", !GRANTEE_TYPES.includes(grantee.type) && "is not TOOL, USER or ROLE"],
+  );
 }
 
 /** A capability must exist, be current, and be one that may be passed on when the grant says so. */
@@ -247,13 +242,11 @@ function capabilityIssues({ capabilityId, delegatable }: GrantDraft, tree: Capab
   const capability = tree.get(capabilityId);
   if (!capability) return [{ path: "/capabilityId", reason: `there is no capability ${capabilityId}` }];
   const { deprecated, replacedBy } = capability.metadata;
+  const isTooMuch = delegatable === true && !capability.delegatable;
   const instead = replacedBy === undefined ? {} : { suggestion: `Grant ${replacedBy} instead.` };
   return [
     ...(deprecated ? [{ path: "/capabilityId", reason: `${capabilityId} is deprecated`, ...instead }] : []),
-    ...issueAt(
-      "/delegatable",
-      delegatable && !capability.delegatable && `${capabilityId} is never passed on`,
-    ),
+    ...issuesOf(["/delegatable", isTooMuch && `${capabilityId} is never passed on`]),
   ];
 }
 
@@ -262,15 +255,13 @@ function parentIssues(parent: CapabilityGrant, grantor: Grantor, context: GrantC
   const isHolder = grantee.id === grantor.id && grantee.type === (grantor.type ?? "USER");
   const mayPass = delegatable && context.tree.get(capabilityId)?.delegatable === true;
   const isTooDeep = delegationDepth >= MAX_DELEGATION_DEPTH;
-  return [
-    ...issueAt("/parent", invalidity(parent, sourceOf(context), context.now)),
-    ...issueAt("/parent", !mayPass && "may not be passed on"),
-    ...issueAt("/parent", isTooDeep && `has been passed on ${MAX_DELEGATION_DEPTH} times already`),
-    ...issueAt(
-      "/grantor",
-      !isHolder && !grantor.operator && `${grantor.id} does not hold the parent grant and is no operator`,
-    ),
-  ];
+  const mayGive = isHolder || grantor.operator;
+  return issuesOf(
+    ["/parent", invalidity(parent, sourceOf(context), context.now)],
+    ["/parent", !mayPass && "may not be passed on"],
+    ["/parent", isTooDeep && `has been passed on ${MAX_DELEGATION_DEPTH} times already`],
+    ["/grantor", !mayGive && `${grantor.id} does not hold the parent grant and is no operator`],
+  );
 }
 
 /** What the grantee lacks, or holds and must not, for one more capability. */
@@ -284,9 +275,10 @@ function fitIssues(holder: Holder, capabilityId: string, context: GrantContext):
       reason: `requires ${required}, of which ${holder.id} has no valid grant`,
       suggestion: `Grant ${required} first.`,
     })),
-    ...clashing.flatMap((other) =>
-      issueAt("/capabilityId", `conflicts with ${other}, which ${holder.id} holds`),
-    ),
+    ...clashing.map((other) => ({
+      path: "/capabilityId",
+      reason: `conflicts with ${other}, which ${holder.id} holds`,
+    })),
   ];
 }
 

@@ -102,13 +102,15 @@ function widerList(
   if (outer.length === 0) return [];
   if (inner.length === 0) return [{ path, reason: "is unrestricted and the parent is not" }];
   return inner.flatMap((item, index) =>
-    issueAt(`${path}/${index}`, !includes(outer, item) && `${item} is not surely within the parent's`),
+    issuesOf([`${path}/${index}`, !includes(outer, item) && `${item} is not surely within the parent's`]),
   );
 }
 
-/** No issue for a problem that is undefined or false. */
-export function issueAt(path: string, problem: string | undefined | false): Issue[] {
-  return problem === undefined || problem === false ? [] : [{ path, reason: problem }];
+/** An issue for each path that has a problem. */
+export function issuesOf(...problems: [path: string, problem: string | undefined | false][]): Issue[] {
+  return problems.flatMap(([path, reason]) =>
+    reason === undefined || reason === false ? [] : { path, reason },
+  );
 }
 
 export function textProblem(text: unknown): string | undefined {
@@ -123,5 +125,5 @@ export function listIssues<Item>(
   problemOf: (item: Item) => string | undefined,
 ): Issue[] {
   if (items.length > MAX_ITEMS) return [{ path, reason: `has more than ${MAX_ITEMS} entries` }];
-  return items.flatMap((item, index) => issueAt(`${path}/${index}`, problemOf(item)));
+  return items.flatMap((item, index) => issuesOf([`${path}/${index}`, problemOf(item)]));
 }

@@ -11,6 +11,6 @@ export {
   revokeGrant,
 } from "./grant-changes.ts";
 export { GrantIndex, type HeldCapabilities, NO_GRANT } from "./grant-index.ts";
-export { coversResource, isInside, issueAt, textProblem } from "./grant-scope.ts";
+export { coversResource, isInside, issuesOf, textProblem } from "./grant-scope.ts";
 export { limitFailure, limitReached } from "./grant-use.ts";
 export { type GrantSigner, hmacSigner, isGenuine, signGrant } from "./grant-validity.ts";
