@@ -1,7 +1,6 @@
 import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { Approvals } from "../approvals/approvals.ts";
-import type { CallPlan } from "../approvals/evaluate.ts";
-import { type PlanRequest, planCall } from "../approvals/evaluate.ts";
+import { type CallPlan, type PlanRequest, planCall } from "../approvals/evaluate.ts";
 import type { ResumeOptions } from "../approvals/suspended.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { bindManifest } from "../execute/index.ts";
@@ -222,15 +221,15 @@ export interface Drained {
 
 /** Wires an engine and loads the tools its store knows. Rejects when the store cannot be read. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const furnished = composeEngine(options);
-  const { context } = furnished;
+  const composed = composeEngine(options);
+  const { context } = composed;
   const { refused } = context.registry.loadRecords(await context.store.tools.all(), (manifest) =>
     bindManifest(manifest, context.runners),
   );
   for (const error of refused) context.errors.report({ error, code: error.code, stage: "load tools" });
   const { grants, revocations } = context.store;
   const disconnect = await context.authority.connect?.({ grants, revocations, bus: context.bus });
-  return new Engine(furnished, disconnect);
+  return new Engine(composed, disconnect);
 }
 
 /** A yes sets calls going that nobody waits for. Returns how to stop listening. */

@@ -1,7 +1,6 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
 import { type GrantEventKind, grantEventBody, SYSTEM_TENANT } from "../audit/index.ts";
 import {
-  type CapabilityTree,
   type DelegationDraft,
   delegateGrant,
   type GrantContext,
@@ -13,25 +12,19 @@ import {
   revokeGrant,
 } from "../authorise/grant/index.ts";
 import { issueStanding, type StandingDraft } from "../authorise/standing-grant.ts";
-import type { CapabilityGrant, GrantRecord, GrantWrite, StandingGrant } from "../ports/grants.ts";
-import type { Bus, Clock, Ids } from "../ports/platform.ts";
+import type { EngineContext } from "../context.ts";
+import type { CapabilityGrant, GrantRecord, StandingGrant } from "../ports/grants.ts";
 import type { Store } from "../ports/store.ts";
 import type { RunningCalls } from "../running/running-calls.ts";
 
 /** What keeping grants needs of the engine. */
-export interface GrantsContext {
+export type GrantsContext = Pick<EngineContext, "clock" | "ids" | "bus" | "signer" | "capabilities"> & {
   readonly store: Pick<Store, "commit" | "grants">;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly bus: Bus;
-  /** Without one no grant can be given. */
-  readonly signer: GrantSigner | undefined;
-  readonly capabilities: CapabilityTree;
   /** Told at once, so that the next decision of this process knows. */
   readonly grantIndex?: Pick<GrantIndex, "put"> | undefined;
   /** The calls of this process; those that rest on a revoked grant end. */
   readonly inFlight?: Pick<RunningCalls, "withdraw">;
-}
+};
 
 export interface Revoked {
   grant: GrantRecord;
@@ -49,10 +42,12 @@ export interface RevokeOrder {
 
 const ATTEMPTS = 5;
 
-/** A change of grants: what to write, and what to say about it. */
+/** A change of grants. Each of them is written, and gets an event. */
 interface Change<Result> {
-  writes: GrantWrite[];
-  events: { kind: GrantEventKind; record: GrantRecord }[];
+  kind: GrantEventKind;
+  records: readonly GrantRecord[];
+  /** Written too, so that a revocation at the same moment and this change cannot both succeed unseen. */
+  touched?: GrantRecord;
   result: Result;
 }
 
@@ -87,9 +82,7 @@ export class Grants {
       const change = given(delegateGrant(parentGrantId, draft, context), "GRANT_DELEGATED");
       const parent = context.held.find(({ grantId }) => grantId === parentGrantId);
       if (isFailure(change) || !parent) return change;
-      // Written too, so that a revocation at the same moment and this cannot both succeed unseen.
-      const touched = { ...parent, revision: parent.revision + 1 };
-      return { ...change, writes: [...change.writes, { record: touched, expect: parent.revision }] };
+      return { ...change, touched: { ...parent, revision: parent.revision + 1 } };
     });
   }
 
@@ -105,14 +98,8 @@ export class Grants {
   async revoke(grantId: string, { by, reason }: RevokeOrder): Promise<Revoked | Failure> {
     const word = { by: typeof by === "string" ? { id: by, operator: true } : by, reason };
     const cascade = await this.#change((context) => {
-      const marked = revokeGrant(grantId, word, context);
-      if (isFailure(marked)) return marked;
-      const { revoked } = marked;
-      return {
-        writes: revoked.map((record) => ({ record, expect: record.revision - 1 })),
-        events: revoked.map((record) => ({ kind: "GRANT_REVOKED" as const, record })),
-        result: marked,
-      };
+      const result = revokeGrant(grantId, word, context);
+      return isFailure(result) ? result : { kind: "GRANT_REVOKED", records: result.revoked, result };
     });
     return isFailure(cascade) ? cascade : { ...cascade, ended: this.#end(cascade.revoked, word.by.id) };
   }
@@ -137,11 +124,13 @@ export class Grants {
   async #change<Result extends object>(
     make: (context: GrantContext) => Change<Result> | Failure,
   ): Promise<Result | Failure> {
+    const { store, clock, ids, signer = NO_SIGNER, capabilities: tree } = this.#context;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const context = await this.#grantContext();
-      const change = make(context);
+      const held = await store.grants.all();
+      const now = clock.now();
+      const change = make({ held, tree, now, ids, signer });
       if (isFailure(change)) return change;
-      if (change.writes.length === 0 || (await this.#isCommitted(change, context.now))) return change.result;
+      if (change.records.length === 0 || (await this.#isCommitted(change, now))) return change.result;
     }
     return failure("E3222", {
       message: `The grants were changed by others ${ATTEMPTS} times meanwhile; nothing was done.`,
@@ -149,32 +138,25 @@ export class Grants {
     });
   }
 
-  async #grantContext(): Promise<GrantContext> {
-    const { store, clock, ids, signer = NO_SIGNER, capabilities: tree } = this.#context;
-    return { held: await store.grants.all(), tree, now: clock.now(), ids, signer };
-  }
-
-  async #isCommitted({ writes, events }: Change<unknown>, timestamp: number): Promise<boolean> {
-    const { store, ids } = this.#context;
+  async #isCommitted({ kind, records, touched }: Change<unknown>, timestamp: number): Promise<boolean> {
+    const { store, ids, bus, grantIndex } = this.#context;
+    const written = touched ? [...records, touched] : records;
     const result = await store.commit({
-      tenant: events[0]?.record.tenant ?? SYSTEM_TENANT,
-      grants: writes,
-      events: events.map(({ kind, record }) =>
-        grantEventBody(kind, record, { eventId: ids.next(), timestamp }),
-      ),
+      tenant: records[0]?.tenant ?? SYSTEM_TENANT,
+      grants: written.map((record) => ({
+        record,
+        ...(record.revision > 1 && { expect: record.revision - 1 }),
+      })),
+      events: records.map((record) => grantEventBody(kind, record, { eventId: ids.next(), timestamp })),
       outbox: [],
     });
-    if (result.ok) this.#announce(writes, events);
-    return result.ok;
-  }
-
-  /** The hint goes out first: it sets aside what is known, and what is written then stands as it is now. */
-  #announce(writes: readonly GrantWrite[], events: Change<unknown>["events"]): void {
-    const { bus, grantIndex } = this.#context;
-    const idsOf = (isRevoked: boolean) =>
-      events.flatMap(({ kind, record }) => ((kind === "GRANT_REVOKED") === isRevoked ? record.grantId : []));
-    bus.publish("grants:updates", { changed: idsOf(false), revoked: idsOf(true) });
-    for (const { record } of writes) grantIndex?.put(record);
+    if (!result.ok) return false;
+    const named = records.map(({ grantId }) => grantId);
+    const isRevoked = kind === "GRANT_REVOKED";
+    // The hint goes out first: it sets aside what is known, and what is written then stands as it is now.
+    bus.publish("grants:updates", { changed: isRevoked ? [] : named, revoked: isRevoked ? named : [] });
+    for (const record of written) grantIndex?.put(record);
+    return true;
   }
 }
 
@@ -185,6 +167,5 @@ function given<Grant extends GrantRecord>(
   grant: Grant | Failure,
   kind: GrantEventKind,
 ): Change<Grant> | Failure {
-  if (isFailure(grant)) return grant;
-  return { writes: [{ record: grant }], events: [{ kind, record: grant }], result: grant };
+  return isFailure(grant) ? grant : { kind, records: [grant], result: grant };
 }

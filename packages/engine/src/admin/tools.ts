@@ -46,6 +46,8 @@ interface Change {
   actor?: ToolActor;
 }
 
+type ChangeMade = Omit<Change, "record"> & { record: ToolRecord | Failure };
+
 /** The tools of an engine: the registry in memory, and its changes on record. */
 export class Tools {
   readonly #context: ToolsContext;
@@ -70,11 +72,10 @@ export class Tools {
     return this.#inTurn(async () => {
       const decoded = decodeManifest(manifest, this.#context.schemas);
       if (!decoded.ok) return decoded.failure;
-      const { id } = decoded.manifest;
       const order = { ...rest, onDuplicate, now: this.#now() };
       const registered = this.#context.registry.register(decoded.manifest, order);
       if (isFailure(registered)) return registered;
-      if (registered.replaced || registered.retired.length > 0) await this.#retire([id]);
+      if (isOutdating(registered)) await this.#retire([decoded.manifest.id]);
       if (keep) await this.#write(changesOf(registered));
       return registered;
     });
@@ -87,15 +88,14 @@ export class Tools {
   exchange({ load, unload }: CodeExchange): Promise<Failure[]> {
     const { registry, schemas } = this.#context;
     return this.#inTurn(async () => {
-      const decoded = load.map(({ manifest }) => decodeManifest(manifest, schemas));
-      const wrong = decoded.flatMap((one) => (one.ok ? [] : [one.failure]));
-      if (wrong.length > 0) return wrong;
-      const entries = decoded.flatMap((one, index) => {
-        const { implementation } = load[index] ?? {};
-        if (!one.ok || !implementation) return [];
+      const wrong: Failure[] = [];
+      const entries = load.flatMap(({ manifest, implementation }) => {
+        const decoded = decodeManifest(manifest, schemas);
+        if (!decoded.ok) wrong.push(decoded.failure);
         const options = { implementation, onDuplicate: "replace" as const, now: this.#now() };
-        return [{ manifest: one.manifest, options }];
+        return decoded.ok ? [{ manifest: decoded.manifest, options }] : [];
       });
+      if (wrong.length > 0) return wrong;
       const tried = registry.tryAll(entries);
       const refused = tried.filter(isFailure);
       if (refused.length > 0) return refused;
@@ -103,8 +103,7 @@ export class Tools {
       const outdated = new Set(unload.map(({ id }) => id));
       for (const { manifest, options } of entries) {
         const registered = registry.register(manifest, options);
-        const isOutdated = !isFailure(registered) && (registered.replaced || registered.retired.length > 0);
-        if (isOutdated) outdated.add(manifest.id);
+        if (!isFailure(registered) && isOutdating(registered)) outdated.add(manifest.id);
       }
       for (const { id, version } of unload) registry.unload(id, version);
       await this.#retire(outdated);
@@ -117,8 +116,8 @@ export class Tools {
     version: string,
     options: Omit<DeprecateOptions, "now">,
   ): Promise<ToolRecord | Failure> {
-    const changed = this.#context.registry.deprecate(tool, version, { ...options, now: this.#now() });
-    return isFailure(changed) ? changed : await this.#keep({ change: "deprecated", record: changed });
+    const record = this.#context.registry.deprecate(tool, version, { ...options, now: this.#now() });
+    return await this.#keep({ change: "deprecated", record });
   }
 
   async remove(
@@ -126,10 +125,8 @@ export class Tools {
     version: string,
     options: Omit<RemoveOptions, "now"> = {},
   ): Promise<ToolRecord | Failure> {
-    const changed = this.#context.registry.remove(tool, version, { ...options, now: this.#now() });
-    if (isFailure(changed)) return changed;
-    await this.#retire([tool]);
-    return await this.#keep({ change: "removed", record: changed });
+    const record = this.#context.registry.remove(tool, version, { ...options, now: this.#now() });
+    return await this.#keep({ change: "removed", record });
   }
 
   /**
@@ -137,23 +134,21 @@ export class Tools {
    * once, even when it cannot be written. One that is kept apart already stays so for its first reason.
    */
   async quarantine(tool: string, version: string, order: QuarantineOrder): Promise<ToolRecord | Failure> {
-    const { reason, by, callId } = order;
-    const before = this.list();
-    const quarantine = { at: this.#now(), reason, by, ...(callId !== undefined && { callId }) };
-    const changed = this.#context.registry.quarantine(tool, version, quarantine);
-    if (isFailure(changed) || before.includes(changed)) return changed;
-    await this.#retire([tool]);
-    const actor = { by, because: reason, callId };
-    return await this.#keep({ change: "quarantined", record: changed, actor });
+    const { registry } = this.#context;
+    const before = registry.version(tool, version)?.record;
+    const record = registry.quarantine(tool, version, { at: this.#now(), ...order });
+    if (record === before) return record;
+    const actor = { by: order.by, because: order.reason, callId: order.callId };
+    return await this.#keep({ change: "quarantined", record, actor });
   }
 
   /** Lets a version be called again; nothing happens to one that was not kept apart. */
   async release(tool: string, version: string, { by, note }: ReleaseOrder): Promise<ToolRecord | Failure> {
-    const before = this.list();
-    const changed = this.#context.registry.release(tool, version);
-    if (isFailure(changed) || before.includes(changed)) return changed;
-    const actor = { by, because: note };
-    return await this.#keep({ change: "released", record: changed, actor });
+    const { registry } = this.#context;
+    const before = registry.version(tool, version)?.record;
+    const record = registry.release(tool, version);
+    if (record === before) return record;
+    return await this.#keep({ change: "released", record, actor: { by, because: note } });
   }
 
   resolve(query: { tool: string; version?: string; operation?: string }): ResolvedTool | Failure {
@@ -164,11 +159,8 @@ export class Tools {
   modulesWithoutCode(): string[] {
     const wanted = this.list().filter(({ manifest, module }) => {
       if (module === undefined) return false;
-      const tool = this.resolve({
-        tool: manifest.id,
-        version: manifest.version,
-        operation: anyOperation(manifest),
-      });
+      const { id, version, operations } = manifest;
+      const tool = this.resolve({ tool: id, version, operation: Object.keys(operations)[0] ?? "" });
       return !isFailure(tool) && !tool.implementation;
     });
     return [...new Set(wanted.flatMap(({ module }) => module ?? []))];
@@ -184,9 +176,13 @@ export class Tools {
     return this.#context.registry.definitions(this.#now());
   }
 
-  async #keep(change: Change): Promise<ToolRecord> {
-    await this.#inTurn(() => this.#write([change]));
-    return change.record;
+  /** A version that is not to run any more leaves no warm code behind. */
+  async #keep({ record, ...made }: ChangeMade): Promise<ToolRecord | Failure> {
+    if (isFailure(record)) return record;
+    const isStopped = made.change === "removed" || made.change === "quarantined";
+    if (isStopped) await this.#retire([record.manifest.id]);
+    await this.#inTurn(() => this.#write([{ ...made, record }]));
+    return record;
   }
 
   /** Ends idle threads and processes that hold a tool's code; busy ones end after their call. */
@@ -243,13 +239,14 @@ export class Tools {
   }
 }
 
+/** Whether warm code of the tool is no longer the code to run. */
+function isOutdating({ replaced, retired }: Registered): boolean {
+  return replaced || retired.length > 0;
+}
+
 function changesOf({ added, record, retired }: Registered): Change[] {
   return [
     ...(added ? [{ change: "registered" as const, record }] : []),
     ...retired.map((each) => ({ change: "removed" as const, record: each })),
   ];
-}
-
-function anyOperation(manifest: ToolManifest): string {
-  return Object.keys(manifest.operations)[0] ?? "";
 }

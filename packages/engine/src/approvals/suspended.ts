@@ -105,25 +105,24 @@ export async function pendingAnswerOf(
   return pendingAnswer(progress, { visits: [], completedAt: context.clock.now() }, approval);
 }
 
-interface Asking {
-  call: Call;
-  attempt: Attempt;
-}
-
 /**
  * What comes after a question was put: the answer that the call waits, or, for a caller that waits itself, the call as
  * it goes on. The question is on record, so nothing is lost when this process ends meanwhile.
  */
 export async function afterAsking(
   approval: ApprovalRecord,
-  { call, attempt }: Asking,
+  { call, attempt }: { call: Call; attempt: Attempt },
   context: EngineContext,
 ): Promise<CallAnswer | Call> {
   const { signal } = call.controller;
   const waits = call.request.onApproval === "wait";
   const record = waits ? await waitForDecision(approval, signal, context) : approval;
   if (signal.aborted && !context.inFlight.closing) {
-    return await withdrawForCaller(record, attempt, context);
+    const message = "The call was cancelled while it waited for approval.";
+    const error = attempt.violation ?? failure("E3906", { message });
+    const wish = { reason: String(signal.reason), error };
+    const closed = await withdrawQuestion(record.approvalId, wish, context);
+    return isFailure(closed) ? await presentAnswer(record, attempt, context) : closed;
   }
   // Whoever cancels from here on has to withdraw the question, or meets the attempt that follows.
   attempt.settled = true;
@@ -167,19 +166,6 @@ async function waitForDecision(
   return record;
 }
 
-/** The caller gave up waiting: question and call end as cancelled, unless somebody settled them before. */
-async function withdrawForCaller(
-  record: ApprovalRecord,
-  attempt: Attempt,
-  context: EngineContext,
-): Promise<CallAnswer> {
-  const message = "The call was cancelled while it waited for approval.";
-  const error = attempt.violation ?? failure("E3906", { message });
-  const withdrawal = { reason: String(attempt.signal.reason), error };
-  const closed = await withdrawQuestion(record.approvalId, withdrawal, context);
-  return isFailure(closed) ? await presentAnswer(record, attempt, context) : closed;
-}
-
 /** What the journal says of the call now, or that it still waits. */
 async function presentAnswer(
   record: ApprovalRecord,
@@ -188,7 +174,7 @@ async function presentAnswer(
 ): Promise<CallAnswer> {
   const call = await store.calls.get(record.callId);
   if (call?.closing) return call.closing.answer;
-  const latest = (await store.approvals.get(record.approvalId)) ?? record;
+  const latest = (await store.approvals.ofCall(record.callId)) ?? record;
   return pendingAnswer(attempt.progress, attempt.endedAt(clock.now()), latest);
 }
 
