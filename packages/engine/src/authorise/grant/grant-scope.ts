@@ -18,9 +18,15 @@ const WITH_CREDENTIALS = /^(?:[^/?#]*\/\/)?[^/?#]*@/;
  * compared as a client would request it. A resource that readers may take for another one lies within nothing that is
  * named: with `.` or `..` between its slashes, a control character, or a host that programs read differently.
  */
+export function compileScope(globs: readonly string[]): (resource: string | undefined) => boolean {
+  if (globs.length === 0) return () => true;
+  const judge = compileResources(globs);
+  return (resource) => resource !== undefined && judge(resource) === YES;
+}
+
+/** The same for globs that are asked about once. */
 export function coversResource(globs: readonly string[], resource: string | undefined): boolean {
-  if (globs.length === 0) return true;
-  return resource !== undefined && compileResources(globs)(resource) === YES;
+  return compileScope(globs)(resource);
 }
 
 /** Whether a path is one of the folders or lies below one, by its text alone. Links are the sandbox's business. */

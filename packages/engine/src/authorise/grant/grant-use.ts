@@ -6,7 +6,7 @@ import type { UseOf } from "../../ports/runner.ts";
 import { redactText } from "../../redact/redact.ts";
 import { type Condition, type ConditionFacts, readCondition } from "./condition.ts";
 import { type Constraint, type ConstraintFacts, type GrantRefusal, readConstraint } from "./constraint.ts";
-import { coversResource } from "./grant-scope.ts";
+import { compileScope } from "./grant-scope.ts";
 
 const MAX_SHOWN_CHARS = 200;
 const REMEMBERED_CALLS = 256;
@@ -34,14 +34,16 @@ export interface IndexedGrant {
   readonly genuine: boolean;
   readonly conditions: readonly Condition[];
   readonly constraints: readonly Constraint[];
+  /** Whether a resource lies within its scope. */
+  covers(resource: string | undefined): boolean;
   /** The tightest of its constraints. */
   readonly limit: UseLimit;
   readonly tally: UseTally;
 }
 
-/** Reads a grant; of one that is not genuine nothing counts. Parts that are not understood will refuse. The tally of the same grant goes on. */
+/** Reads a grant. Parts that are not understood will refuse. The tally of the same grant goes on. */
 export function readGrant(record: CapabilityGrant, genuine: boolean, known?: UseTally): IndexedGrant {
-  const constraints = genuine ? record.constraints.map(readConstraint) : [];
+  const constraints = listOf(record.constraints).map(readConstraint);
   const limits = constraints.flatMap(({ limit }) => limit ?? []);
   const counts = limits.flatMap(({ maxUses }) => maxUses ?? []);
   const rates = limits.flatMap((limit) => limit.rates ?? []);
@@ -50,11 +52,17 @@ export function readGrant(record: CapabilityGrant, genuine: boolean, known?: Use
   return {
     record,
     genuine,
-    conditions: genuine ? record.scope.conditions.map(readCondition) : [],
+    conditions: listOf(record.scope?.conditions).map(readCondition),
     constraints,
+    covers: genuine ? compileScope(record.scope.resources) : () => false,
     limit: { ...(counts.length > 0 && { maxUses: Math.min(...counts) }), ...(rates.length > 0 && { rates }) },
     tally,
   };
+}
+
+/** A record that is not genuine can have anything in place of a list. */
+function listOf<Item>(items: Item[] | undefined): Item[] {
+  return Array.isArray(items) ? items : [];
 }
 
 /**
@@ -170,13 +178,14 @@ export function refuseScope(
   line: readonly IndexedGrant[],
   { action, resource }: Pick<CapabilityUse, "action" | "resource">,
 ): GrantRefusal | undefined {
-  for (const { grantId, scope } of line.map(({ record }) => record)) {
-    const { actions, resources } = scope;
+  for (const { record, covers } of line) {
+    const { grantId, scope } = record;
+    const { actions } = scope;
     if (actions.length > 0 && (action === undefined || !actions.includes(action))) {
       const named = shown(action, "an action without a name");
       return { reason: `${grantId} allows ${actions.join(", ")} and not ${named}` };
     }
-    if (!coversResource(resources, resource)) {
+    if (!covers(resource)) {
       const named = shown(resource, "a resource without a name");
       return { reason: `${grantId} does not cover ${named}` };
     }
