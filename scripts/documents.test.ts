@@ -92,6 +92,15 @@ describe("the documents", () => {
     expect(dead).toEqual([]);
   });
 
+  it("docs/fail-safe.md names tests that exist", () => {
+    const rows = readFileSync("docs/fail-safe.md", "utf8").matchAll(/^\|.*\| ([^|]+) \|$/gm);
+    const cells = Array.from(rows, ([, cell = ""]) => cell).join(" ");
+    const named = Array.from(cells.matchAll(/`([^`]+)`/g), ([, path = ""]) => path);
+    const files = named.map((path) => (path.startsWith("test/") ? path : join("packages", path)));
+    expect(files.length).toBeGreaterThan(40);
+    expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  });
+
   it("have an index that links every page; decision records by their folder", () => {
     const linked = new Set(linksIn("docs/README.md").map(({ path }) => path.replace(/\/$/, "")));
     const pages = DOCS.filter((page) => page !== "docs/README.md" && !page.startsWith("docs/decisions/"));

@@ -57,6 +57,7 @@ export {
 export { type CallRequest, DEFAULT_LIMITS, type EngineLimits, type ToolRule } from "./context.ts";
 export type { RetryOptions } from "./execute/index.ts";
 export {
+  blameInlineTool,
   createInlineRunner,
   createProcessRunner,
   createScriptRunner,

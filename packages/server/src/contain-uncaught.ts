@@ -1,4 +1,4 @@
-import { blameInlineTool } from "@sallyport/engine/host";
+import { blameInlineTool } from "@sallyport/engine";
 import { visible } from "./cli/io.ts";
 
 const INTERNAL_ERROR = 70;

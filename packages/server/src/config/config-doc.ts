@@ -32,17 +32,17 @@ grants:
 
 ## Where a value comes from
 
-Defaults, then the file, then the environment, then flags of the command: the last one that says something counts.
+Flags of the command override the environment, which overrides the file, which overrides the defaults.
 
 A variable sets one key: \`SALLYPORT__\`, then the steps of the key with \`__\` between them, such as \`SALLYPORT__HTTP__PORT=8080\` for
 \`http.port\` and \`SALLYPORT__LIMITS__QUEUED_CALLS=500\` for \`limits.queuedCalls\`. Upper and lower case are the same, and a single
 \`_\` may stand between words. The value is read as YAML, so lists and whole parts are written as
-\`SALLYPORT__HTTP__ALLOWED_HOSTS='[tools.example]'\`; paths are relative to the file, as in it. What stands inside of a list, or under a name of
-your own choice that the file does not have, has no variable of its own. A variable that is no key stops the start.
+\`SALLYPORT__HTTP__ALLOWED_HOSTS='[tools.example]'\`; paths are relative to the file, as in it. List items, and map entries that the
+file does not define, cannot be set by variable. A variable for an unknown key stops the start.
 
 ## Every key
 
-Keys marked ↻ are applied to a running server by a reload; a change of any other counts from the next start.
+Keys marked ↻ are applied to a running server by a reload; other keys need a restart.
 
 | key | type | default | meaning |
 |---|---|---|---|

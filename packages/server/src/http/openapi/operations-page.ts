@@ -21,7 +21,7 @@ For programs: <a href="/openapi.json">OpenAPI 3.1</a>.</p>`;
 
 const WHO: Record<Access, string> = {
   public: "Anybody who can reach the server.",
-  caller: "Callers: with a capability token as bearer token, unless http.access is open; operators.",
+  caller: "Callers: with a capability token as bearer token, unless http.callers is open; operators.",
   operator: "Operators: with the operator key or a session.",
   approver: "Operators, or the person whom the approval's token names.",
 };
