@@ -78,7 +78,14 @@ export interface AcceptedCalls {
 /** What deterministic tools gave back before. */
 export interface OutputHistory {
   /** Whether an output differs from the one that was seen before under the same circumstances. */
-  differs(at: { implementation: Implementation; circumstances: string }, outputHash: string): boolean;
+  differs(at: { implementation: Implementation; circumstances: string }, output: OutputDigests): boolean;
+}
+
+/** What tells outputs apart. */
+export interface OutputDigests {
+  text: string;
+  /** Of its canonical form: the order of members is no difference. Asked for only when the text differs. */
+  canonical(): string;
 }
 
 /** The operator's word about a tool, whatever its manifest says. */

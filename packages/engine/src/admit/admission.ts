@@ -95,12 +95,13 @@ export class Admission {
   }
 
   #take(request: SlotRequest): Slot {
-    this.#count(request, 1);
+    const agent = agentKey(request);
+    this.#count(agent, request, 1);
     let released = false;
     const release = () => {
       if (released) return;
       released = true;
-      this.#count(request, -1);
+      this.#count(agent, request, -1);
       if (this.#queue.size > 0) this.#admitNext();
     };
     return { release };
@@ -146,15 +147,14 @@ export class Admission {
     return this.#backgroundRunning < background && (this.#backgroundAgents.get(agent) ?? 0) < most;
   }
 
-  #count(request: SlotRequest, by: 1 | -1): void {
-    const agent = agentKey(request);
+  #count(agent: string, { tool, background }: SlotRequest, by: 1 | -1): void {
     this.#running += by;
-    if (request.background) {
+    if (background) {
       this.#backgroundRunning += by;
       addTo(this.#backgroundAgents, agent, by);
     }
     addTo(this.#agents, agent, by);
-    addTo(this.#tools, request.tool, by);
+    addTo(this.#tools, tool, by);
   }
 
   #refusal(request: SlotRequest, why: string): Failure {

@@ -143,7 +143,8 @@ describe("an approval under attack", () => {
     await one.engine.approvals.approve(id, { by: "ada" });
     const answers = await Promise.all([one.engine.resume("c1"), other.engine.resume("c1")]);
     const statuses = answers.map((answer) => (isFailure(answer) ? answer.code : answer.status));
-    expect(statuses.toSorted()).toEqual(["pending_approval", "success"]);
+    // The one that comes second finds the question settled, or the answer of the first on record.
+    expect(["pending_approval,success", "success,success"]).toContain(statuses.toSorted().join());
     expect([...one.ran, ...other.ran]).toEqual([{ n: 1 }]);
   });
 

@@ -51,7 +51,6 @@ export async function evaluateCall(
   const attempt = new Attempt({
     request: { ...request, disclosure: "full" },
     callId,
-    number: 1,
     startedAt: context.clock.now(),
     received: receive(request.input, context.limits.input),
     controller: new AbortController(),

@@ -14,7 +14,7 @@ const facts: EventFacts = {
 };
 
 function eventBody(kind: EventKind, given: EventFacts, at: { ordinal: number; timestamp: number }): string {
-  return new EventWriter(given).write(kind, given, at);
+  return new EventWriter(given).write(kind, given, { ordinal: at.ordinal, at: at.timestamp });
 }
 
 function chain(length: number): AuditEntry[] {

@@ -69,7 +69,32 @@ export type EventKind =
 const MAX_TEXT_CHARS = 500;
 const MAX_VIOLATIONS = 32;
 
-const quote = (text: string): string => JSON.stringify(text);
+/** Text that JSON holds as it is: most names and ids are short and of these characters. */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]{0,63}$/;
+
+function quote(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+/** Makes the text of an object once: a runner says the same objects of every call. */
+function remembered<T extends object>(write: (value: T) => string): (value: T) => string {
+  const texts = new WeakMap<T, string>();
+  return (value) => {
+    const known = texts.get(value);
+    if (known !== undefined) return known;
+    const text = write(value);
+    texts.set(value, text);
+    return text;
+  };
+}
+
+const enforced = remembered(
+  (enforcement: Enforcement) => `,"enforcement":${canonicalJson({ ...enforcement })}`,
+);
+
+const isolated = remembered(
+  ({ level, runner }: Isolation) => `,"isolation":{"level":"${level}","runner":${quote(runner)}}`,
+);
 
 /** Text of a person or a tool as an event may hold it: bounded, without credentials. */
 function sanitise(text: string): string {
@@ -87,7 +112,7 @@ export class EventWriter {
   readonly #eventId: string;
   readonly #execution: string;
   readonly #operation: string;
-  readonly #session: string;
+  readonly #state: string;
   readonly #tenant: string;
   readonly #tool: string;
 
@@ -95,47 +120,42 @@ export class EventWriter {
   constructor(facts: EventFacts) {
     const { call, chain, executionId, inputHash } = facts;
     const { agent, callId, operation, session, tenant, tool, user, version } = call;
-    const walk = facts.run === undefined ? executionId : `${executionId}.${facts.run}`;
+    const id = quote(callId);
+    const execution = executionId === callId ? id : quote(executionId);
+    const walk = facts.run === undefined ? execution : quote(`${executionId}.${facts.run}`);
     this.#agent = `{"agent":${quote(agent)}`;
-    this.#call = `,"callId":${quote(callId)},"capabilities":`;
-    this.#eventId = `,"eventId":${quote(`${walk}:`).slice(0, -1)}`;
-    this.#execution = `","executionId":${quote(executionId)},"inputHash":"${inputHash}"`;
+    this.#call = `,"callId":${id},"capabilities":`;
+    this.#eventId = `,"eventId":${walk.slice(0, -1)}:`;
+    this.#execution = `","executionId":${execution},"inputHash":"${inputHash}"`;
     this.#operation = `,"operation":${quote(operation)}`;
-    this.#session = session === undefined ? "" : `,"session":${quote(session)}`;
+    this.#state = session === undefined ? `,"state":"` : `,"session":${quote(session)},"state":"`;
     this.#tenant = `","tenant":${quote(chain ?? tenant)},"timestamp":`;
     const verified = facts.userVerified === true;
     const by = user === undefined ? "" : `,"userId":${quote(user)},"userVerified":${verified}`;
     this.#tool = `,"toolId":${quote(tool)},"toolVersion":${quote(version)}${by}`;
   }
 
-  write(kind: EventKind, facts: EventFacts, at: { ordinal: number; timestamp: number }): string {
-    return (
-      this.#agent +
-      (facts.approval ? `,"approval":${canonicalJson(facts.approval)}` : "") +
-      this.#call +
-      granted(kind, facts) +
-      (facts.durationMs === undefined ? "" : `,"duration":${facts.durationMs}`) +
-      (facts.effectsHash === undefined ? "" : `,"effectsHash":"${facts.effectsHash}"`) +
-      (facts.enforcement ? `,"enforcement":${canonicalJson({ ...facts.enforcement })}` : "") +
-      (facts.error ? failed(facts.error) : "") +
-      this.#eventId +
-      at.ordinal +
-      this.#execution +
-      (facts.isolation ? isolated(facts.isolation) : "") +
-      (facts.decision?.token ? `,"jti":${quote(facts.decision.token.jti)}` : "") +
-      (facts.note === undefined ? "" : `,"note":${quote(redactText(facts.note))}`) +
-      this.#operation +
-      (facts.outputHash === undefined ? "" : `,"outputHash":"${facts.outputHash}"`) +
-      (facts.decision ? `,"policyVersion":${quote(facts.decision.policyVersion)}` : "") +
-      (facts.rollback ? rolledBack(facts.rollback) : "") +
-      this.#session +
-      `,"state":"${kind}` +
-      this.#tenant +
-      at.timestamp +
-      this.#tool +
-      (facts.uses === undefined ? "" : `,"uses":${canonicalJson(facts.uses)}`) +
-      (facts.violations ? violated(facts.violations) : "}")
-    );
+  /** Members come in the order of their names. */
+  write(kind: EventKind, facts: EventFacts, { ordinal, at }: { ordinal: number; at: number }): string {
+    const { approval, durationMs, effectsHash, enforcement, error, isolation, decision, note } = facts;
+    let text = this.#agent;
+    if (approval) text += `,"approval":${canonicalJson(approval)}`;
+    text += this.#call + granted(kind, facts);
+    if (durationMs !== undefined) text += `,"duration":${durationMs}`;
+    if (effectsHash !== undefined) text += `,"effectsHash":"${effectsHash}"`;
+    if (enforcement) text += enforced(enforcement);
+    if (error) text += failed(error);
+    text += this.#eventId + ordinal + this.#execution;
+    if (isolation) text += isolated(isolation);
+    if (decision?.token) text += `,"jti":${quote(decision.token.jti)}`;
+    if (note !== undefined) text += `,"note":${quote(redactText(note))}`;
+    text += this.#operation;
+    if (facts.outputHash !== undefined) text += `,"outputHash":"${facts.outputHash}"`;
+    if (decision) text += `,"policyVersion":${quote(decision.policyVersion)}`;
+    if (facts.rollback) text += rolledBack(facts.rollback);
+    text += this.#state + kind + this.#tenant + at + this.#tool;
+    if (facts.uses !== undefined) text += `,"uses":${canonicalJson(facts.uses)}`;
+    return facts.violations ? text + violated(facts.violations) : `${text}}`;
   }
 }
 
@@ -152,10 +172,6 @@ function granted(kind: EventKind, { call, chain, decision }: EventFacts): string
 
 function failed({ code, message }: Failure): string {
   return `,"error":{"code":"${code}","message":${quote(sanitise(message))}}`;
-}
-
-function isolated({ level, runner }: Isolation): string {
-  return `,"isolation":{"level":"${level}","runner":${quote(runner)}}`;
 }
 
 function rolledBack({ discardedMutations, files, snapshotHash, verified }: RollbackProof): string {

@@ -97,9 +97,13 @@ export class StateTransaction implements StateAccess {
     return [...all].sort(byCodePoint).slice(0, STATE_LIMITS.keysPerList);
   }
 
-  /** A digest of the values this execution has read; undefined when it has listed keys, which are not kept. */
+  /**
+   * A digest of the values this execution has read, empty when it has read none; undefined when it has listed keys, which
+   * are not kept.
+   */
   seen(): string | undefined {
     if (this.#listed) return undefined;
+    if (this.#preimages.size === 0) return "";
     return digest(this.#preimages, (entry) => [entry ? [entry.value] : []]);
   }
 

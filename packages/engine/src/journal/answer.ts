@@ -16,7 +16,7 @@ import type { Progress } from "./progress.ts";
 
 /** When an execution ended, and by which states. */
 interface Ended {
-  visits: readonly { state: LifecycleState; at: number }[];
+  visits: { state: LifecycleState; at: number }[];
   completedAt: number;
   /** How long it executed, where the progress does not say. */
   tookMs?: number;
@@ -32,6 +32,17 @@ export function failureAnswer(progress: Progress, ended: Ended, error: Failure):
 
 function common(progress: Progress, { visits, completedAt, tookMs = 0 }: Ended) {
   const { call, usage, isolation, enforcement, violations, effects, rollback, question } = progress;
+  const known: Pick<
+    CallAnswer,
+    "isolation" | "enforcement" | "violations" | "effects" | "dryRun" | "rollback" | "approval"
+  > = {};
+  if (isolation) known.isolation = isolation;
+  if (enforcement) known.enforcement = enforcement;
+  if (violations) known.violations = [...violations];
+  if (effects) known.effects = effects;
+  if (progress.dryRun) known.dryRun = true;
+  if (rollback) known.rollback = rollback;
+  if (question) known.approval = noteOf(question);
   return {
     callId: call.callId,
     executionId: progress.executionId,
@@ -39,7 +50,7 @@ function common(progress: Progress, { visits, completedAt, tookMs = 0 }: Ended) 
     version: call.version,
     operation: call.operation,
     attempts: progress.number,
-    lifecycle: [...visits],
+    lifecycle: visits,
     startedAt: progress.startedAt,
     completedAt,
     usage: {
@@ -49,13 +60,7 @@ function common(progress: Progress, { visits, completedAt, tookMs = 0 }: Ended) 
       networkBytesSent: usage.networkBytesSent ?? 0,
       networkBytesReceived: usage.networkBytesReceived ?? 0,
     },
-    ...(isolation && { isolation }),
-    ...(enforcement && { enforcement }),
-    ...(violations && { violations: [...violations] }),
-    ...(effects && { effects }),
-    ...(progress.dryRun && { dryRun: true }),
-    ...(rollback && { rollback }),
-    ...(question && { approval: noteOf(question) }),
+    ...known,
     warnings: [...progress.warnings],
     replayed: false,
   };

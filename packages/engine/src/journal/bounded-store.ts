@@ -1,6 +1,6 @@
 import type { SallyportError } from "@sallyport/protocol";
 import { mapMethods } from "../map-methods.ts";
-import type { Store, UnitOfWork } from "../ports/store.ts";
+import type { Store } from "../ports/store.ts";
 import { timerMs } from "../timeouts.ts";
 import { isUnanswered, unanswered } from "./unanswered.ts";
 
@@ -18,22 +18,15 @@ export function boundStore(store: Store, { maxMs, owner }: { maxMs: number; owne
   const bounded = mapMethods(store, (method, path) =>
     UNBOUNDED.test(path) ? method : (...args) => deadlines.within(method(...args)),
   );
-  const { commit } = bounded;
+  // Rejects as unanswered when the second answer says nothing about what became of the first.
   bounded.commit = (unit) => {
     units += 1;
-    return sendUntilAnswered({ ...unit, id: `${owner}-${units}` }, commit);
+    const named = { ...unit, id: `${owner}-${units}` };
+    return deadlines.within(store.commit(named), (late) =>
+      deadlines.within(store.commit(named)).catch(() => Promise.reject(late)),
+    );
   };
   return bounded;
-}
-
-/** Rejects as unanswered when the second answer says nothing about what became of the first. */
-function sendUntilAnswered(unit: UnitOfWork, commit: Store["commit"]): ReturnType<Store["commit"]> {
-  return commit(unit).catch((error: unknown) => {
-    if (!isUnanswered(error)) throw error;
-    return commit(unit).catch(() => {
-      throw error;
-    });
-  });
 }
 
 interface Pending {
@@ -52,9 +45,12 @@ class Deadlines {
     this.#maxMs = maxMs;
   }
 
-  within<T>(answer: T | Promise<T>): Promise<T> {
+  /** `again` asks a second time after an answer that did not come. */
+  within<T>(answer: T | Promise<T>, again?: (late: unknown) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const pending: Pending = { lostAt: performance.now() + this.#maxMs, reject };
+      const refuse = (error: unknown) =>
+        again && isUnanswered(error) ? resolve(again(error)) : reject(error);
+      const pending: Pending = { lostAt: performance.now() + this.#maxMs, reject: refuse };
       this.#pending.add(pending);
       this.#timer ??= setTimeout(() => this.#check(), timerMs(this.#maxMs)).unref();
       Promise.resolve(answer).then(
@@ -64,7 +60,7 @@ class Deadlines {
         },
         (error: unknown) => {
           this.#answered(pending);
-          reject(error);
+          refuse(error);
         },
       );
     });

@@ -65,8 +65,13 @@ const UNSURE = ["decision", "approval", "enforcement", "violations", "uses", "no
 /** The events of one execution in order. They become text when a unit of work takes them. */
 export class EventLog {
   /** What no unit holds yet. */
-  #entries: (Entry & { ordinal: number })[] = [];
+  readonly #entries: (Entry & { ordinal: number })[];
   #ordinal = 0;
+
+  /** Goes on with what an earlier execution of the same call has not put on record. */
+  constructor(previous?: EventLog) {
+    this.#entries = previous ? previous.#entries : [];
+  }
 
   add(kind: EventKind, at: number, progress: Progress): void {
     this.#ordinal += 1;
@@ -79,20 +84,18 @@ export class EventLog {
    */
   bodies(next?: Entry): string[] {
     const entries = next ? [...this.#entries, { ...next, ordinal: this.#ordinal + 1 }] : this.#entries;
-    return writeAll(entries, (writer, { kind, progress, ordinal, at }) =>
-      writer.write(kind, progress, { ordinal, timestamp: at }),
-    );
+    return writeAll(entries, (writer, entry) => writer.write(entry.kind, entry.progress, entry));
   }
 
   /** As `bodies`, but an event that cannot be written is written without what others said. */
   safeBodies(): string[] {
-    return writeAll(this.#entries, (writer, { kind, progress, ordinal, at }) => {
+    return writeAll(this.#entries, (writer, entry) => {
       try {
-        return writer.write(kind, progress, { ordinal, timestamp: at });
+        return writer.write(entry.kind, entry.progress, entry);
       } catch {
-        const sure: EventFacts = { ...progress };
+        const sure: EventFacts = { ...entry.progress };
         for (const part of UNSURE) sure[part] = undefined;
-        return writer.write(kind, sure, { ordinal, timestamp: at });
+        return writer.write(entry.kind, sure, entry);
       }
     });
   }
@@ -101,11 +104,6 @@ export class EventLog {
   stored(count: number): void {
     this.#ordinal += Math.max(0, count - this.#entries.length);
     this.#entries.splice(0, count);
-  }
-
-  /** Continues the log of an earlier execution of the same call with what it has not put on record. */
-  takeOver(previous: EventLog): void {
-    this.#entries = previous.#entries;
   }
 }
 
@@ -123,10 +121,6 @@ function writeAll<E extends Entry>(entries: readonly E[], write: (writer: EventW
 }
 
 /** The body of an event about a call that nobody is running. */
-export function eventOf(
-  kind: EventKind,
-  facts: EventFacts,
-  { ordinal, at }: { ordinal: number; at: number },
-): string {
-  return new EventWriter(facts).write(kind, facts, { ordinal, timestamp: at });
+export function eventOf(kind: EventKind, facts: EventFacts, place: { ordinal: number; at: number }): string {
+  return new EventWriter(facts).write(kind, facts, place);
 }

@@ -14,7 +14,7 @@ import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import type { Attempt } from "../passage/attempt.ts";
 import type { ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
-import type { CallbackWrite, CallIntent, CallPhase, CallRecord } from "../ports/calls.ts";
+import type { CallIntent, CallPhase, CallRecord, ClosedWith } from "../ports/calls.ts";
 import type { GrantUse } from "../ports/grants.ts";
 import type { StateWrites } from "../ports/state.ts";
 import type { OutboxMessage, UnitOfWork } from "../ports/store.ts";
@@ -30,23 +30,28 @@ export function requestDigest({ tool, version, operation, dryRun }: CallRequest,
 }
 
 /** What the journal is told of a call. Only a call that reaches execution binds its idempotency key. */
-export function intentOf(attempt: Attempt, tool: ResolvedTool, context: EngineContext): CallIntent {
-  const { request, received, progress } = attempt;
+export function intentOf(
+  { request, received, progress }: Attempt,
+  tool: ResolvedTool,
+  { owner }: Pick<EngineContext, "owner">,
+): CallIntent {
   const { inputHash, number, startedAt } = progress;
-  return {
+  const { callbackUrl, idempotencyKey, asyncMode, priority = "normal" } = request;
+  const intent: CallIntent = {
     ...progress.call,
     manifestHash: tool.record.manifestHash,
     sideEffects: tool.traits.sideEffects,
     input: received.text,
     inputHash,
-    ...(request.callbackUrl !== undefined && { callbackUrl: request.callbackUrl }),
-    ...(request.idempotencyKey !== undefined && { requestDigest: requestDigest(request, inputHash) }),
-    ...(request.asyncMode && { asyncMode: true }),
-    ...(request.priority !== undefined && request.priority !== "normal" && { priority: request.priority }),
-    owner: context.owner,
+    owner,
     attempt: number,
     startedAt,
   };
+  if (callbackUrl !== undefined) intent.callbackUrl = callbackUrl;
+  if (idempotencyKey !== undefined) intent.requestDigest = requestDigest(request, inputHash);
+  if (asyncMode) intent.asyncMode = true;
+  if (priority !== "normal") intent.priority = priority;
+  return intent;
 }
 
 /** The stored grants the call runs by, each used once, but for those it has used already. */
@@ -55,13 +60,17 @@ export function usesOf({ progress: { decision }, callId, used }: Attempt, at: nu
   return counted.filter(({ grantId }) => !used.has(grantId)).map((grant) => ({ ...grant, callId, at }));
 }
 
-/** How a call that the journal holds is closed. */
+/** How a call is closed. */
 interface Closing {
   answer: CallAnswer;
   events: string[];
   outputHash?: string | undefined;
   state?: StateWrites | undefined;
   approvals?: ApprovalWrite[];
+  /** Of a call that the journal does not hold: it is opened as closed. */
+  opens?: CallIntent | undefined;
+  /** The call began with this unit: the uses of grants that count with it. */
+  began?: readonly GrantUse[] | undefined;
   /** Grants whose uses are given back, because the call never started. */
   returned?: readonly string[];
   /** The phase the journal has to hold it in; left out: any that is open. */
@@ -72,27 +81,33 @@ interface Closing {
 
 /** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
 export function closeUnit(
-  call: Pick<CallIntent, "callId" | "tenant"> & { callbackUrl?: string | undefined },
-  { answer, events, outputHash, state, approvals, returned = [], from, isTold = false }: Closing,
-): UnitOfWork & Required<Pick<UnitOfWork, "close">> {
-  const { callId, tenant, callbackUrl } = call;
+  { callId, tenant }: Pick<CallIntent, "callId" | "tenant">,
+  callbackUrl: string | undefined,
+  { answer, events, outputHash, state, approvals, opens, began, returned = [], from, isTold }: Closing,
+): UnitOfWork {
   const { status, completedAt: closedAt } = answer;
-  const closing = { status, closedAt, answer, ...(outputHash !== undefined && { outputHash }) };
-  return {
-    tenant,
-    close: { callId, phase: "closed", closing, ...(from && { from }) },
-    ...(state && { state }),
-    ...(approvals && { approvals }),
-    ...(returned.length > 0 && { returnedUses: returned.map((grantId) => ({ grantId, callId })) }),
-    ...(callbackUrl !== undefined &&
-      !isTold && { callbacks: [dueCallback({ callId, tenant, url: callbackUrl }, closedAt)] }),
-    events,
-    outbox: endMessages(callId, status),
-  };
-}
-
-function dueCallback(of: { callId: string; tenant: string; url: string }, dueAt: number): CallbackWrite {
-  return { callback: { ...of, state: "due", attempts: 0, dueAt } };
+  const closing: ClosedWith = { status, closedAt, answer };
+  if (outputHash !== undefined) closing.outputHash = outputHash;
+  const unit: UnitOfWork = { tenant, events, outbox: endMessages(callId, status) };
+  if (opens) unit.open = { ...opens, phase: "closed", closing };
+  else unit.close = { callId, phase: "closed", closing, ...(from && { from }) };
+  if (began) unit.outbox.unshift({ callId, type: "tool.invoked" });
+  if (began && began.length > 0) unit.grantUses = [...began];
+  if (state) unit.state = state;
+  if (approvals) unit.approvals = approvals;
+  if (returned.length > 0) unit.returnedUses = returned.map((grantId) => ({ grantId, callId }));
+  if (callbackUrl !== undefined && !isTold) {
+    const callback = {
+      callId,
+      tenant,
+      url: callbackUrl,
+      state: "due",
+      attempts: 0,
+      dueAt: closedAt,
+    } as const;
+    unit.callbacks = [{ callback }];
+  }
+  return unit;
 }
 
 function endMessages(callId: string, status: CallAnswer["status"]): OutboxMessage[] {
@@ -108,21 +123,12 @@ export function closeAttempt(
   context: EngineContext,
 ): UnitOfWork {
   const { call, tool, request, ran, used, progress } = attempt;
-  const { callbackUrl, idempotencyKey } = request;
   const returned = attempt.hasStarted ? [] : [...used];
   const isTold = attempt.waits === undefined;
-  const unit = closeUnit({ ...call, callbackUrl }, { ...closing, returned, isTold });
-  if (attempt.journaled || !tool) return unit;
-  const { close, ...rest } = unit;
-  const intent = intentOf(attempt, tool, context);
-  const key = ran && idempotencyKey !== undefined && { idempotencyKey };
-  const grantUses = ran ? usesOf(attempt, progress.startedAt) : [];
-  return {
-    ...rest,
-    ...(grantUses.length > 0 && { grantUses }),
-    open: { ...intent, ...key, phase: "closed", ...(close.closing && { closing: close.closing }) },
-    outbox: ran ? [{ callId: call.callId, type: "tool.invoked" }, ...unit.outbox] : unit.outbox,
-  };
+  const opens = attempt.journaled || !tool ? undefined : intentOf(attempt, tool, context);
+  if (opens && ran && request.idempotencyKey !== undefined) opens.idempotencyKey = request.idempotencyKey;
+  const began = opens && ran ? usesOf(attempt, progress.startedAt) : undefined;
+  return closeUnit(call, request.callbackUrl, { ...closing, opens, began, returned, isTold });
 }
 
 /** The end of an attempt whose outcome nobody knows: a person has to close the call. */
@@ -155,11 +161,11 @@ export function suspendedUnit(
   context: EngineContext,
 ): UnitOfWork {
   const unchanged = eventsUnit(attempt, events);
-  const target = { ...attempt.call, callbackUrl: attempt.request.callbackUrl };
+  const { callbackUrl } = attempt.request;
   const mayTryAgain = isTransient(error) || context.inFlight.closing;
   if (attempt.waits?.for === "room") {
     if (mayTryAgain || error.code === "E3216") return unchanged;
-    return closeUnit(target, { answer, events, from: "queued" });
+    return closeUnit(attempt.call, callbackUrl, { answer, events, from: "queued" });
   }
   if (!question) return unchanged;
   const at = context.clock.now();
@@ -171,7 +177,11 @@ export function suspendedUnit(
   const reason = `the call ended without running (${error.code})`;
   const record = end(question, { state: "void", at, reason });
   if (isFailure(record)) return unchanged;
-  return closeUnit(target, { answer, events, approvals: [{ record, expect, order: null }] });
+  return closeUnit(attempt.call, callbackUrl, {
+    answer,
+    events,
+    approvals: [{ record, expect, order: null }],
+  });
 }
 
 /** Event numbers after any that the execution itself can have written, so that event ids stay unique. */
@@ -224,7 +234,7 @@ export async function closeRecorded(
   ];
   const ordinal = question ? approvalOrdinal(question) : CLOSING_ORDINAL;
   const returned = (neverStarted && record.grants) || [];
-  const unit = closeUnit(record, {
+  const unit = closeUnit(record, record.callbackUrl, {
     answer,
     events: kinds.map((kind, index) => eventOf(kind, facts, { ordinal: ordinal + index, at })),
     from: record.phase,

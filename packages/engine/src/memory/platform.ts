@@ -19,26 +19,28 @@ export const systemHost: HostResources = {
   memoryBytes: () => Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
 };
 
-const POOL_BYTES = 4_096;
-const ID_BYTES = 16;
+/** Of the 32 digits of an id twelve are the time, one the version, and 19 random; one of those says the variant. */
+const RANDOM_CHARS = 19;
+const POOL_BYTES = 19 * 128;
+const POOL_CHARS = 2 * POOL_BYTES;
+const VARIANTS = ["8", "9", "a", "b"];
 
 /** UUIDs of version 7: they sort by time, so new calls go to the end of an index. */
 export function uuidV7(now: () => number = Date.now): Ids {
   const pool = Buffer.alloc(POOL_BYTES);
-  let used = POOL_BYTES;
+  let hex = "";
+  let used = POOL_CHARS;
   return {
     next() {
-      if (used === POOL_BYTES) {
-        randomFillSync(pool);
+      if (used === POOL_CHARS) {
+        hex = randomFillSync(pool).toString("hex");
         used = 0;
       }
-      const bytes = pool.subarray(used, used + ID_BYTES);
-      used += ID_BYTES;
-      bytes.writeUIntBE(now(), 0, 6);
-      bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
-      bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-      const hex = bytes.toString("hex");
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+      const random = hex.slice(used, used + RANDOM_CHARS);
+      used += RANDOM_CHARS;
+      const time = now().toString(16).padStart(12, "0");
+      const variant = VARIANTS[random.charCodeAt(3) % VARIANTS.length];
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7)}`;
     },
   };
 }

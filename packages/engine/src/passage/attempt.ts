@@ -57,11 +57,11 @@ export interface Call {
   controller: AbortController;
   startedAt: number;
   /** Set when the journal holds it as waiting or queued. */
-  waits?: Suspension;
+  waits?: Suspension | undefined;
   /** The slot it has already, for its first attempt. */
-  slot?: Slot;
+  slot?: Slot | undefined;
   /** What a trace shows of it; absent where nobody traces. */
-  span?: CallSpan;
+  span?: CallSpan | undefined;
   /** Executions made before this process, or before a person was asked. */
   attemptsBefore?: number;
   /** Tells this time of going on from others. */
@@ -72,17 +72,20 @@ export interface Call {
 export interface KnownCaller {
   chain: string;
   userVerified: boolean;
+  /** The user whom a token names, where the request names none. */
+  user?: string | undefined;
 }
 
-interface AttemptOptions extends Omit<Call, "attemptsBefore" | "waits"> {
-  number: number;
+interface AttemptOptions {
+  number?: number;
   /** Left out where nobody asks how long it took. */
-  clock?: Clock | undefined;
-  waits?: Suspension | undefined;
+  clock?: Clock;
   /** What is known of who calls; left out: the caller is believed. */
-  known?: KnownCaller | undefined;
+  known?: KnownCaller;
+  /** The attempt before this one: what it has not put on record goes on here, and it has given its slot back. */
+  previous?: Attempt | undefined;
   /** Of a request that is not performed: keeps it apart from the executions of the call whose id it names. */
-  refused?: string | undefined;
+  refused?: string;
 }
 
 /**
@@ -100,7 +103,7 @@ export class Attempt {
   readonly span: CallSpan | undefined;
   /** Every state entered, in order. */
   readonly visits: Visit[] = [];
-  readonly log = new EventLog();
+  readonly log: EventLog;
   /** True once the tool's code may have been reached: only then are its key spent and the world possibly changed. */
   ran = false;
   /** True from when the attempt's end is decided and an abort is no longer looked at: who cancels then is too late. */
@@ -112,36 +115,40 @@ export class Attempt {
   /** True once the outcome was sent to the store: from then on only the journal knows how the call ended. */
   outcomeSent = false;
   /** True once the journal holds the intent, so that the end closes it instead of opening it. */
-  journaled = false;
+  journaled: boolean;
   /** Stored grants whose use the journal has counted for this call. */
-  readonly used = new Set<string>();
+  readonly used: Set<string>;
   /** The first breach of the tool's bounds; it decides how the call ends, whatever the tool says. */
   violation: Failure | undefined;
   #progress: Progress;
-  #startedBefore = false;
+  readonly #startedBefore: boolean;
   readonly #controller: AbortController;
   readonly #exits: (() => void)[] = [];
   readonly #clock: Clock | undefined;
   /** When it came, or began to execute. */
   #since: number;
 
-  constructor({ request, received, controller, ...rest }: AttemptOptions) {
-    const { callId, number, startedAt, waits, slot, span, run, clock, known, refused } = rest;
-    const { tenant } = request.caller;
+  constructor(call: Call, { number = 1, clock, known, previous, refused }: AttemptOptions = {}) {
+    const { callId, received, startedAt, waits } = call;
+    const request = requestOf(call.request, known?.user, previous);
     this.#clock = clock;
     this.#since = ticks(clock);
-    this.#controller = controller;
+    this.#controller = call.controller;
+    this.#startedBefore = previous?.hasStarted ?? false;
     this.request = request;
     this.received = received;
     this.waits = waits;
-    this.slot = slot;
-    this.span = span;
+    this.slot = previous ? undefined : call.slot;
+    this.span = call.span;
+    this.log = new EventLog(previous?.log);
+    this.journaled = previous?.journaled ?? false;
+    this.used = new Set(previous?.used);
     this.#progress = {
       call: identityOf(callId, request),
-      ...(known && known.chain !== tenant && { chain: known.chain }),
+      chain: known && known.chain !== request.caller.tenant ? known.chain : undefined,
       userVerified: known?.userVerified,
       executionId: executionIdOf({ callId, number, refused }),
-      run,
+      run: call.run,
       inputHash: received.inputHash,
       number,
       startedAt,
@@ -218,20 +225,12 @@ export class Attempt {
 
   /** What its answer says about its way, when it ends now. */
   endedAt(completedAt: number) {
-    return { visits: this.visits, completedAt, tookMs: this.tookMs };
+    return { visits: [...this.visits], completedAt, tookMs: this.tookMs };
   }
 
   violate(violation: Failure): void {
     this.violation ??= violation;
     this.#controller.abort(violation.message);
-  }
-
-  /** Goes on with what an earlier attempt of the same call has not put on record yet. */
-  takeOver(previous: Attempt): void {
-    this.journaled = previous.journaled;
-    this.#startedBefore = previous.hasStarted;
-    for (const grantId of previous.used) this.used.add(grantId);
-    this.log.takeOver(previous.log);
   }
 
   /** Registers something to be given back when the attempt is over, whatever happens. */
@@ -240,8 +239,20 @@ export class Attempt {
   }
 
   leave(): void {
-    for (const release of this.#exits.splice(0).reverse()) release();
+    for (let release = this.#exits.pop(); release; release = this.#exits.pop()) release();
   }
+}
+
+/** What was resolved once stays: an attempt after another is of the same version and operation. */
+function requestOf(
+  request: CallRequest,
+  user: string | undefined,
+  previous: Attempt | undefined,
+): CallRequest {
+  const named = user === undefined ? request : { ...request, caller: { ...request.caller, user } };
+  if (!previous) return named;
+  const { version, operation } = previous.call;
+  return { ...named, version, operation };
 }
 
 /** As far as it is known before the tool is resolved. */
@@ -259,7 +270,15 @@ export function identityOf(callId: string, { caller, tool, version, operation }:
   };
 }
 
-function executionIdOf({ callId, number, refused }: Pick<AttemptOptions, "callId" | "number" | "refused">) {
+function executionIdOf({
+  callId,
+  number,
+  refused,
+}: {
+  callId: string;
+  number: number;
+  refused: string | undefined;
+}): string {
   if (refused !== undefined) return `${callId}.1.${refused}`;
   return number === 1 ? callId : `${callId}.${number}`;
 }

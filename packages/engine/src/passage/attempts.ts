@@ -26,7 +26,8 @@ export async function attempts(first: Call, context: EngineContext): Promise<Cal
   let previous: Attempt | undefined;
   let number = (first.attemptsBefore ?? 0) + 1;
   for (;;) {
-    const attempt: Attempt = nextAttempt(call, { previous, number }, context);
+    const known = proveCaller(call, context);
+    const attempt: Attempt = new Attempt(call, { number, clock: context.clock, known, previous });
     context.inFlight.setAttempt(call.callId, attempt);
     try {
       const end = await passage.walk({ attempt, progress: attempt.progress }, context, attempt);
@@ -44,8 +45,8 @@ export async function attempts(first: Call, context: EngineContext): Promise<Cal
       const ending = attempt.violation ? await quarantined(end, attempt, context) : end;
       const pauseMs = pauseBeforeRetry(ending, attempt, context);
       if (pauseMs === undefined) {
-        const answer = await conclude(ending, attempt, context);
-        await runAfterHooks(answer.status, attempt, context);
+        const answer = ending.answer ?? (await conclude(ending, attempt, context));
+        if (attempt.hooked) await runAfterHooks(answer.status, attempt, context);
         return answer;
       }
       if (ending.progress.error) await runAfterHooks(entryOf(ending.progress.error).status, attempt, context);
@@ -63,23 +64,6 @@ export async function attempts(first: Call, context: EngineContext): Promise<Cal
     previous = attempt;
     number += 1;
   }
-}
-
-function nextAttempt(
-  given: Call,
-  { previous, number }: { previous: Attempt | undefined; number: number },
-  context: EngineContext,
-): Attempt {
-  const { clock } = context;
-  const call = proveCaller(given, context);
-  if (!previous) return new Attempt({ ...call, clock, number });
-  const { version, operation } = previous.call;
-  const request = { ...call.request, version, operation };
-  // The first attempt has given its slot back.
-  const { slot: _given, ...again } = call;
-  const attempt = new Attempt({ ...again, clock, request, number });
-  attempt.takeOver(previous);
-  return attempt;
 }
 
 async function refused(error: Failure, attempt: Attempt, context: EngineContext): Promise<CallAnswer> {

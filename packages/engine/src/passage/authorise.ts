@@ -1,11 +1,11 @@
-import { type Failure, failure, isFailure, type JsonObject } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import { DISABLED_MESSAGE } from "../authorise/policy/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
-import { absolutePermissions, copyJson, isolationLevel, unheldLimits } from "../execute/index.ts";
+import { absolutePermissions, isolationLevel, unheldLimits } from "../execute/index.ts";
 import type { AuthorityRequest, Decision } from "../ports/authority.ts";
 import { TIMED_OUT, withTimeout } from "../timeouts.ts";
 import { effectiveLimits, runnerOf } from "./job.ts";
-import { type Checked, deny, type Ending } from "./steps.ts";
+import { type Checked, deny, Ending } from "./steps.ts";
 
 /** What is left to ask a person, once the authority has spoken. */
 export interface Authorised extends Checked {
@@ -20,35 +20,24 @@ export function authorise(
 ): Authorised | Ending | Promise<Authorised | Ending> {
   const request = requestOf(at, context);
   const started = performance.now();
+  const take = (decision: Decision | Failure) => {
+    const seconds = (performance.now() - started) / 1_000;
+    const next = weigh(at, request, decision);
+    const isDenied = next instanceof Ending;
+    context.telemetry.decided(isFailure(decision) ? "error" : isDenied ? "denied" : "allowed", seconds);
+    return next;
+  };
   const decision = decide(request, context);
-  if (!(decision instanceof Promise)) return weigh(at, { request, decision, started }, context);
-  return decision.then((late) => weigh(at, { request, decision: late, started }, context));
+  return decision instanceof Promise ? decision.then(take) : take(decision);
 }
 
-interface Weighing {
-  request: AuthorityRequest;
-  decision: Decision | Failure;
-  started: number;
-}
-
-function weigh(
-  at: Checked,
-  { request, decision, started }: Weighing,
-  context: EngineContext,
-): Authorised | Ending {
-  const seconds = (performance.now() - started) / 1_000;
-  if (isFailure(decision)) {
-    context.telemetry.decided("error", seconds);
-    return deny(at, decision);
-  }
-  const decided = { ...at, progress: { ...at.progress, decision } };
-  const unnamed = decision.outcome === "deny" ? undefined : unnamedPermissions(at.attempt.request, request);
-  if (unnamed) {
-    context.telemetry.decided("denied", seconds);
-    return deny(decided, unnamed);
-  }
-  context.telemetry.decided(decision.outcome === "deny" ? "denied" : "allowed", seconds);
-  return decision.outcome === "deny" ? deny(decided, denial(decision)) : { ...decided, request, decision };
+function weigh(at: Checked, request: AuthorityRequest, decision: Decision | Failure): Authorised | Ending {
+  if (isFailure(decision)) return deny(at, decision);
+  const { attempt, tool, life } = at;
+  const progress = { ...at.progress, decision };
+  const error = decision.outcome === "deny" ? denial(decision) : unnamedPermissions(attempt.request, request);
+  if (error) return deny({ attempt, progress, life }, error);
+  return { attempt, progress, tool, life, request, decision };
 }
 
 /**
@@ -160,9 +149,17 @@ function requestOf({ attempt, tool, life }: Checked, context: EngineContext): Au
     risk: traits.risk,
     isolation: isolationLevel(manifest.id, runner, context.isolation),
     unheldLimits: unheldLimits(manifest.id, runner, context.isolation),
-    input: copyJson(life.input),
+    input: frozen(life.input),
     at: context.clock.now(),
   };
+}
+
+/** Read-only from here on: nobody who decides about the input can change what the tool gets. */
+function frozen(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const member of Object.values(value)) frozen(member);
+  Object.freeze(value);
+  return value;
 }
 
 /**

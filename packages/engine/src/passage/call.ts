@@ -99,24 +99,19 @@ async function holderOf(
 
 /**
  * Finds out who calls before anything is written about the call, so that nobody writes into the chain of a tenant by
- * naming it: events go to the chain of the tenant that was shown, else to the installation's own. The user that a token
- * names becomes the caller's.
+ * naming it: events go to the chain of the tenant that was shown, else to the installation's own.
  */
-export function proveCaller(call: Call, context: EngineContext): Call & { known: KnownCaller } {
+export function proveCaller(call: Call, context: EngineContext): KnownCaller {
   const { request, waits } = call;
-  const { caller } = request;
-  const believed = { chain: caller.tenant, userVerified: waits?.verified?.user !== undefined };
+  const { tenant, user: named } = request.caller;
   // What waits was let in before; a door that shows everything vouches for whom it serves.
   const isVouchedFor = request.token === undefined && request.disclosure === "full" && !request.selfNamed;
-  if (waits || isVouchedFor || !context.authority.prove) return { ...call, known: believed };
+  if (waits || isVouchedFor || !context.authority.prove)
+    return { chain: tenant, userVerified: waits?.verified?.user !== undefined };
   const proof = proofOf(call, context);
-  if (proof?.tenant !== caller.tenant) {
-    return { ...call, known: { chain: proof?.tenant ?? SYSTEM_TENANT, userVerified: false } };
-  }
+  if (proof?.tenant !== tenant) return { chain: proof?.tenant ?? SYSTEM_TENANT, userVerified: false };
   const { user } = proof;
-  const known = { chain: proof.tenant, userVerified: user !== undefined };
-  if (user === undefined || caller.user !== undefined) return { ...call, known };
-  return { ...call, request: { ...request, caller: { ...caller, user } }, known };
+  return { chain: tenant, userVerified: user !== undefined, user: named === undefined ? user : undefined };
 }
 
 function proofOf({ request, callId }: Call, context: EngineContext): Proof | undefined {

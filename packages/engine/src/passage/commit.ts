@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import { cancelled } from "../execute/index.ts";
@@ -11,13 +10,16 @@ import type { CommitResult } from "../ports/store.ts";
 import { Ending, type ResultAccepted, rollBack, scoped } from "./steps.ts";
 
 /** Makes files, state, outcome, events and messages durable together; only then is the call completed. */
-export async function commit(at: ResultAccepted, context: EngineContext): Promise<Ending> {
+export function commit(at: ResultAccepted, context: EngineContext): Promise<Ending> {
   const { attempt } = at;
-  if (attempt.signal.aborted) return await rollBack(at, attempt.violation ?? cancelled(attempt.signal));
+  if (attempt.signal.aborted) return rollBack(at, attempt.violation ?? cancelled(attempt.signal));
   // From here on a cancellation is too late: nothing may be awaited between the check and this.
   attempt.settled = true;
-  if (attempt.request.dryRun) return await dropEffects(at, context);
-  if (!at.transaction.files) return await recordOutcome(at, at.progress, context);
+  if (attempt.request.dryRun) return dropEffects(at, context);
+  return at.transaction.files ? commitFiles(at, context) : recordOutcome(at, at.progress, context);
+}
+
+async function commitFiles(at: ResultAccepted, context: EngineContext): Promise<Ending> {
   const refused = await applyFiles(at, context);
   if (refused) return await rollBack(at, refused);
   const { effects } = at.transaction;
@@ -40,10 +42,9 @@ async function dropEffects(at: ResultAccepted, context: EngineContext): Promise<
 }
 
 async function recordOutcome(at: ResultAccepted, known: Progress, context: EngineContext): Promise<Ending> {
-  const { attempt, tool, life, transaction } = at;
+  const { attempt, tool, life, transaction, outputHash } = at;
   const { callId, log } = attempt;
   const completedAt = context.clock.now();
-  const outputHash = hash("sha256", at.outputText);
   const progress = { ...known, outputHash, durationMs: attempt.tookMs };
   const visit = { state: "COMPLETED" as const, at: completedAt };
   const ended = { visits: [...attempt.visits, visit], completedAt };
@@ -63,7 +64,8 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
     attempt.outcomeSent = false;
     return await rollBack(at, conflictFailure(result.conflict, { callId, what: "outcome", at: completedAt }));
   }
-  if (!attempt.request.dryRun) await endTransaction(at, context);
+  if (transaction.files && !attempt.request.dryRun) await endTransaction(at, context);
+  else transaction.state.commit();
   const { read } = attempt.received;
   context.telemetry.io(tool.manifest.id, {
     in: read.ok ? read.bytes : 0,

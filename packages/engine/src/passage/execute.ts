@@ -2,49 +2,63 @@ import { type Failure, failure, type JsonObject, type JsonValue } from "@sallypo
 import type { EngineContext } from "../context.ts";
 import type { GuardedHost } from "../execute/index.ts";
 import { cancelled, classify, escapeOf, isJsonObjectText } from "../execute/index.ts";
-import type { PreviewedRun, Progress } from "../journal/progress.ts";
+import { NO_USAGE, type PreviewedRun, type Progress } from "../journal/progress.ts";
 import type { Implementation, Job, Runner, RunResult, SandboxReport } from "../ports/runner.ts";
 import { redactText } from "../redact/redact.ts";
-import { jobOf, runnerOf, sandboxFacts } from "./job.ts";
+import { type GuardedJob, jobOf, runnerOf, sandboxFacts } from "./job.ts";
 import { type Ending, type Intended, type Ran, rollBack } from "./steps.ts";
 
+type Next = Ran | Ending | Promise<Ran | Ending>;
+
 /** Runs the tool. Whatever happens in there comes out as a result or as a rolled-back call. */
-export async function execute(at: Intended, context: EngineContext): Promise<Ran | Ending> {
+export function execute(at: Intended, context: EngineContext): Next {
   const { attempt, tool } = at;
   // Cancelled while the intent was written: nothing of it has started, and nothing will.
-  if (attempt.signal.aborted) return await rollBack(at, attempt.violation ?? cancelled(attempt.signal));
+  if (attempt.signal.aborted) return rollBack(at, attempt.violation ?? cancelled(attempt.signal));
   if (at.progress.held) return committingHeld(at, at.progress.held);
   // A version may have gone while the call waited to run; calls that run already finish.
   const { id, version } = tool.manifest;
   if (!tool.implementation || !context.registry.version(id, version)?.implementation)
-    return await rollBack(at, failure("E3920", { message: `${id} ${version} is not loaded any more.` }));
+    return rollBack(at, failure("E3920", { message: `${id} ${version} is not loaded any more.` }));
   attempt.ran = true;
-  const { error, output, progress } = await runTool(at, tool.implementation, context);
-  return error ? await rollBack({ ...at, progress }, error) : { ...at, progress, output };
+  const run = runTool(at, tool.implementation, context);
+  return run instanceof Promise ? run.then((ended) => after(ended, at)) : after(run, at);
+}
+
+function after({ error, output, text, progress }: ToolRun, at: Intended): Next {
+  return error ? rollBack({ ...at, progress }, error) : { ...at, progress, output, text };
 }
 
 /** What came of running a tool: its output, or why there is none. */
 export type ToolRun = { progress: Progress; sandbox: SandboxReport | undefined } & (
-  | { output: JsonValue; error?: undefined }
-  | { output?: undefined; error: Failure }
+  | { output: JsonValue; text: string | undefined; error?: undefined }
+  | { output?: undefined; text?: undefined; error: Failure }
 );
 
 /** Reaches the tool's code, once. Whatever breaches the tool's bounds is on record for itself, and is the error. */
-export async function runTool(
+export function runTool(
   at: Omit<Intended, "life">,
   implementation: Implementation,
   context: EngineContext,
-): Promise<ToolRun> {
-  const { attempt, tool } = at;
-  const { id } = tool.manifest;
-  const runner = runnerOf(tool, context);
+): ToolRun | Promise<ToolRun> {
   const job = jobOf(at, implementation, context);
-  const result = await runSafely(runner, job);
+  const result = runSafely(runnerOf(at.tool, context), job);
+  return result instanceof Promise
+    ? result.then((late) => judged(late, { ...at, job }, context))
+    : judged(result, { ...at, job }, context);
+}
+
+function judged(
+  result: RunResult,
+  { attempt, tool, job, progress: before }: Omit<Intended, "life"> & { job: GuardedJob },
+  context: EngineContext,
+): ToolRun {
+  const { id } = tool.manifest;
   const { sandbox } = result;
   const progress: Progress = {
-    ...at.progress,
-    ...sandboxFacts(sandbox, runner),
-    usage: result.usage ?? at.progress.usage,
+    ...before,
+    ...sandboxFacts(sandbox, runnerOf(tool, context)),
+    usage: result.usage ?? before.usage,
     uses: usesOf(job.host),
   };
   const breakout = escapeOf(id, result);
@@ -56,7 +70,7 @@ export async function runTool(
     if (isToolsOwn) attempt.record(kind, context.clock.now(), { ...progress, error: violation });
     return { progress, sandbox, error: violation };
   }
-  if (result.ok) return { progress, sandbox, output: result.output };
+  if (result.ok) return { progress, sandbox, output: result.output, text: result.text };
   const classified = classify(result.fault, { ...job, idempotent: tool.traits.idempotent });
   const error: Failure = { ...classified, message: withoutSecrets(classified.message) };
   const { callId } = attempt;
@@ -92,17 +106,24 @@ function usesOf({ uses }: GuardedHost): JsonValue | undefined {
 }
 
 /** A runner promises never to reject; one that does is treated like a tool that died. */
-async function runSafely(runner: Runner, job: Job): Promise<RunResult> {
+function runSafely(runner: Runner, job: Job): RunResult | Promise<RunResult> {
   try {
-    const result = await runner.run(job);
-    if (typeof result?.ok === "boolean") return result;
-    return brokenRunner("it gave no result");
+    const result = runner.run(job);
+    return isResult(result) ? result : Promise.resolve(result).then(checkedResult, brokenBy);
   } catch (error) {
-    return brokenRunner(error instanceof Error ? error.message : String(error));
+    return brokenBy(error);
   }
 }
 
-function brokenRunner(why: string): RunResult {
-  const fault = { kind: "died", message: `the runner failed: ${why}` } as const;
-  return { ok: false, fault, usage: { cpuMs: 0, memoryPeakBytes: 0 } };
+function checkedResult(result: RunResult): RunResult {
+  return isResult(result) ? result : brokenBy("it gave no result");
+}
+
+function isResult(result: RunResult | Promise<RunResult>): result is RunResult {
+  return typeof result === "object" && result !== null && "ok" in result && typeof result.ok === "boolean";
+}
+
+function brokenBy(error: unknown): RunResult {
+  const why = error instanceof Error ? error.message : String(error);
+  return { ok: false, fault: { kind: "died", message: `the runner failed: ${why}` }, usage: NO_USAGE };
 }

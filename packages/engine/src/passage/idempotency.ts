@@ -192,7 +192,7 @@ function isSame(record: CallRecord, { request, received }: Call): boolean {
 /** Answers a call that must not be performed; the refusal is on record. */
 export function refuse(error: Failure, call: Call, context: EngineContext): Promise<CallAnswer> {
   const known = proveCaller(call, context);
-  const attempt = new Attempt({ ...known, clock: context.clock, number: 1, refused: uniqueSuffix(context) });
+  const attempt = new Attempt(call, { known, clock: context.clock, refused: uniqueSuffix(context) });
   return concludeRefusal(error, attempt, context);
 }
 

@@ -82,12 +82,14 @@ export function prepareCall(
   return { ...prepared, confinement };
 }
 
+export type GuardedJob = Job & { host: GuardedHost };
+
 /** Puts together what a runner needs; whatever breaches the tool's bounds ends the run. */
 export function jobOf(
   at: Pick<Intended, "attempt" | "tool" | "input" | "transaction" | "confinement">,
   implementation: Job["implementation"],
   context: EngineContext,
-): Job & { host: GuardedHost } {
+): GuardedJob {
   const { attempt, tool, transaction } = at;
   const limits = effectiveLimits(attempt, tool, context);
   const cpuMs = cpuLimitMs(limitSources(attempt, tool));

@@ -1,4 +1,4 @@
-import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, type Isolation, isFailure, SallyportError } from "@sallyport/protocol";
 import { consume, end } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
 import { EffectTransaction } from "../effects/effect-transaction.ts";
@@ -46,8 +46,7 @@ function open(at: Admitted, context: EngineContext): Intended | Ending | Promise
   const prepared = prepareCall(attempt, tool, context);
   if (isFailure(prepared)) return abortBeforeStart(at, prepared);
   if (prepared.confinement) return openIsolated(at, prepared, context);
-  const { isolation } = runnerOf(tool, context);
-  return begin({ ...at, progress: { ...progress, isolation } }, prepared, context);
+  return begin(at, prepared, runnerOf(tool, context).isolation, context);
 }
 
 /** The demanded isolation is had, or the call ends here: it never runs in a weaker one. */
@@ -57,43 +56,42 @@ async function openIsolated(
   context: EngineContext,
 ): Promise<Intended | Ending> {
   const level = prepared.confinement?.level ?? "LEVEL_2";
+  let isolation: Isolation | undefined;
   try {
-    const isolation = await context.isolation?.sandbox.isolationFor(level);
-    at = { ...at, progress: { ...at.progress, isolation } };
+    isolation = await context.isolation?.sandbox.isolationFor(level);
   } catch (error) {
     if (error instanceof SallyportError) return abortBeforeStart(at, error.failure);
     throw error;
   }
-  return await begin(at, prepared, context);
+  return await begin(at, prepared, isolation, context);
 }
 
 /** The changes that were shown and approved; if they are gone, there is nothing left to commit. */
 async function openHeld(
   at: Admitted,
-  held: PreviewedRun,
+  { files, sandbox }: PreviewedRun,
   context: EngineContext,
 ): Promise<Intended | Ending> {
-  const staging =
-    held.files === undefined
-      ? undefined
-      : await context.isolation?.workspaces.resumeHeld(held.files, at.attempt.callId);
-  if (held.files !== undefined && !staging) {
+  const { workspaces } = context.isolation ?? {};
+  const staging = files === undefined ? undefined : await workspaces?.resumeHeld(files, at.attempt.callId);
+  if (files !== undefined && !staging) {
     const message = "The changes that were approved are no longer kept. Nothing was committed.";
     return abortBeforeStart(at, failure("E3216", { message, advice: "Make the call again." }));
   }
-  const progress = { ...at.progress, isolation: held.sandbox?.isolation };
-  return await begin({ ...at, progress }, { staging, confinement: undefined }, context);
+  return await begin(at, { staging, confinement: undefined }, sandbox?.isolation, context);
 }
 
 function begin(
   at: Admitted,
   { staging, confinement }: PreparedCall,
+  isolation: Isolation | undefined,
   context: EngineContext,
 ): Intended | Ending | Promise<Intended | Ending> {
   const { attempt, tool, input } = at;
   const decision = takeUses(at, context);
-  if (decision && isFailure(decision)) return abortBeforeStart(at, decision);
-  const progress = { ...at.progress, decision };
+  if (decision && isFailure(decision))
+    return abortBeforeStart({ ...at, progress: { ...at.progress, isolation } }, decision);
+  const progress = { ...at.progress, isolation, decision };
   const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
   const state = new StateTransaction({ reader: context.store.state, scope, callId: attempt.callId });
   const transaction = new EffectTransaction(state, staging, progress.held?.state);

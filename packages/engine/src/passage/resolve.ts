@@ -72,7 +72,7 @@ function observerOf(attempt: Attempt, { clock, telemetry, feeds }: EngineContext
     watch: (visit, progress) => {
       attempt.enter(visit, progress);
       telemetry.transition(visit.state, tool);
-      feeds.tell(callId, { kind: "state", state: visit.state, at: visit.at });
+      feeds.get(callId)?.push({ kind: "state", ...visit });
     },
   };
 }

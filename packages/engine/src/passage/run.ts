@@ -11,7 +11,6 @@ import type { CallRequest, EngineContext } from "../context.ts";
 import { failureAnswer } from "../journal/answer.ts";
 import { duplicateId } from "../journal/conflicts.ts";
 import { NO_USAGE } from "../journal/progress.ts";
-import type { CallSpan } from "../telemetry/index.ts";
 import { type Call, identityOf, receive } from "./attempt.ts";
 import { attempts } from "./attempts.ts";
 import { idFor, requestProblem, tenantId } from "./call.ts";
@@ -21,34 +20,41 @@ import { accessRefusal } from "./resolve.ts";
 type End = CallAnswer | Accepted;
 
 /** Takes one call through the passage, as often as its tool's retry policy allows. Never rejects. */
-export async function performCall(given: CallRequest, context: EngineContext): Promise<CallAnswer> {
-  const request = ownCopy(given, { asyncMode: false });
-  const end = await enter(request, context);
-  if (!isAccepted(end)) return end;
-  // The same call was accepted before: its answer is this one's too.
-  const { signal = new AbortController().signal } = request;
-  const answer = await untilEnded(end.callId, signal, context).catch(() => undefined);
-  return answer ?? (await notAwaited(end, request, context));
+export function performCall(given: CallRequest, context: EngineContext): Promise<CallAnswer> {
+  return enter(given, { asyncMode: false, otherwise: answerOfAccepted }, context);
 }
 
 /** As `performCall`, but a call that may run is accepted, on record, and runs when there is room. Never rejects. */
 export function acceptCall(given: CallRequest, context: EngineContext): Promise<End> {
-  return enter(ownCopy(given, { asyncMode: true }), context);
+  return enter(given, { asyncMode: true, otherwise: async (accepted: Accepted) => accepted }, context);
 }
 
 const NOBODY = { tenant: "", agent: "" };
 
 /** What the caller still holds must not change the call any more; what cannot be read is no request. */
-function ownCopy(given: CallRequest, { asyncMode }: { asyncMode: boolean }): CallRequest {
+function ownCopy(given: CallRequest, asyncMode: boolean): CallRequest {
   try {
     const { caller, limits } = given;
-    return { ...given, caller: { ...caller }, ...(limits && { limits: { ...limits } }), asyncMode };
+    const copy: CallRequest = { ...given, caller: { ...caller }, asyncMode };
+    if (limits) copy.limits = { ...limits };
+    return copy;
   } catch {
     return { tool: "", input: undefined, caller: NOBODY, asyncMode };
   }
 }
 
-async function enter(request: CallRequest, context: EngineContext): Promise<End> {
+interface Entering<OnAccepted> {
+  asyncMode: boolean;
+  /** What is answered when the call was accepted, now or before. */
+  otherwise(accepted: Accepted, request: CallRequest, context: EngineContext): Promise<OnAccepted>;
+}
+
+async function enter<OnAccepted>(
+  given: CallRequest,
+  { asyncMode, otherwise }: Entering<OnAccepted>,
+  context: EngineContext,
+): Promise<CallAnswer | OnAccepted> {
+  const request = ownCopy(given, asyncMode);
   try {
     const problem = requestProblem(request);
     if (problem) return unrecorded(problem, request, { callId: context.ids.next(), context });
@@ -63,7 +69,10 @@ async function enter(request: CallRequest, context: EngineContext): Promise<End>
     if (context.inFlight.refusing !== undefined)
       return unrecorded(closing(context), request, { callId: call.callId, context });
     if (isFailure(named)) return await refuse(named, call, context);
-    return await observed(named, context, onceOnly);
+    const traced = inTrace(named, context);
+    const end = await inFlight(traced, context, onceOnly);
+    context.telemetry.ended(end, traced.span);
+    return isAccepted(end) ? await otherwise(end, request, context) : end;
   } catch (error) {
     context.errors.report({ error, code: "E3900", tool: request.tool, stage: "begin" });
     return unrecorded(failure("E3900"), request, { callId: "", context });
@@ -92,27 +101,22 @@ async function withOwnId(call: Call, context: EngineContext): Promise<Call | Fai
   }
 }
 
-type Perform = (call: Call, context: EngineContext) => Promise<End>;
-
-/** Performs it in sight: counted once, and traced where somebody traces. */
-async function observed(call: Call, context: EngineContext, perform: Perform): Promise<End> {
+/** The call with a span of its own, where somebody traces: what it leaves to be done later belongs to the same trace. */
+function inTrace(call: Call, context: EngineContext, { span }: Pick<Call, "span"> = {}): Call {
   const { tool, trace } = call.request;
-  const span = context.telemetry.begin({ callId: call.callId, tool, trace });
-  const answer = await inFlight(span ? inTrace(call, span) : call, context, perform);
-  context.telemetry.ended(answer, span);
-  return answer;
+  const shown = span ?? context.telemetry.begin({ callId: call.callId, tool, trace });
+  if (!shown) return call;
+  const within = shown.context();
+  return { ...call, span: shown, request: within ? { ...call.request, trace: within } : call.request };
 }
 
-/** What the call leaves to be done later belongs to the same trace. */
-function inTrace(call: Call, span: CallSpan): Call {
-  const trace = span.context();
-  return { ...call, span, ...(trace && { request: { ...call.request, trace } }) };
-}
+type Perform = (call: Call, context: EngineContext) => Promise<End>;
 
 /** Holds the call id and listens for cancellation while the call is under way. */
 async function inFlight(call: Call, context: EngineContext, perform: Perform): Promise<End> {
   const { callId, controller, request, startedAt } = call;
-  const { tenant, agent } = request.caller;
+  const { caller, signal, tool, version, operation } = request;
+  const { tenant, agent } = caller;
   const holder = context.inFlight.get(callId);
   // Another tenant's call, or this tenant's own under its second id, has come since the id was looked for.
   if (request.callId === callId && !call.waits) {
@@ -122,10 +126,11 @@ async function inFlight(call: Call, context: EngineContext, perform: Perform): P
       return await inFlight({ ...call, callId: own }, context, perform);
   }
   if (holder) return await underWay(call, context);
-  const cancel = () => controller.abort(request.signal?.reason);
-  request.signal?.addEventListener("abort", cancel, { once: true });
-  if (request.signal?.aborted) cancel();
-  const { tool, version, operation } = request;
+  const cancel = signal && (() => controller.abort(signal.reason));
+  if (cancel) {
+    signal.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
+  }
   context.inFlight.enter(callId, { controller, tenant, agent, tool, version, operation, startedAt });
   let status: CallStatus = "error";
   try {
@@ -134,7 +139,7 @@ async function inFlight(call: Call, context: EngineContext, perform: Perform): P
     return end;
   } finally {
     context.inFlight.leave(callId);
-    request.signal?.removeEventListener("abort", cancel);
+    if (cancel) signal.removeEventListener("abort", cancel);
     if (context.feeds.get(callId)) await settleFeed(callId, status, context);
   }
 }
@@ -152,7 +157,7 @@ async function underWay(call: Call, context: EngineContext): Promise<End> {
 function onceOnly(call: Call, context: EngineContext): Promise<End> {
   return answerOnce(call, context, (due) => {
     if (due.callId === call.callId) return attempts(due, context);
-    return inFlight(call.span && !due.span ? inTrace(due, call.span) : due, context, attempts);
+    return inFlight(call.span && !due.span ? inTrace(due, context, call) : due, context, attempts);
   });
 }
 
@@ -168,7 +173,9 @@ export async function resumeCall(
     if (!("controller" in call)) return call;
     // The engine may have closed while the order was read: then the call goes on waiting.
     if (context.inFlight.refusing !== undefined) return closing(context);
-    const answer = await observed(call, context, attempts);
+    const traced = inTrace(call, context);
+    const answer = await inFlight(traced, context, attempts);
+    context.telemetry.ended(answer, traced.span);
     return isAccepted(answer)
       ? failure("E3918", { message: `Call ${callId} is under way already.` })
       : answer;
@@ -194,15 +201,19 @@ async function settleFeed(
   if (!record) feeds.ended(callId, { status, at });
   else if (record.closing) feeds.ended(callId, { status: record.closing.status, at });
   else if (record.phase === "unknown") feeds.ended(callId, { status: "error", at });
-  else if (record.phase === "waiting") feeds.tell(callId, { kind: "state", state: "WAITING", at });
+  else if (record.phase === "waiting") feeds.get(callId)?.push({ kind: "state", state: "WAITING", at });
 }
 
-/** The caller gave up, the engine closes, or nobody knows how the call ended. */
-async function notAwaited(
+/** The answer of a call that was accepted before, when the same is asked for by somebody who waits. */
+async function answerOfAccepted(
   { callId }: Accepted,
   request: CallRequest,
   context: EngineContext,
 ): Promise<CallAnswer> {
+  const { signal = new AbortController().signal } = request;
+  const answer = await untilEnded(callId, signal, context).catch(() => undefined);
+  if (answer) return answer;
+  // The caller gave up, the engine closes, or nobody knows how the call ended.
   const error = await whyNotAwaited(callId, request, context);
   const received = receive(request.input, context.limits.input);
   const startedAt = context.clock.now();

@@ -66,10 +66,13 @@ export interface Intended extends Arrived {
 
 export interface Ran extends Intended {
   output: JsonValue;
+  /** The output as JSON, where the runner has it. */
+  text?: string | undefined;
 }
 
 export interface ResultAccepted extends Ran {
   outputText: string;
+  outputHash: string;
 }
 
 type Ended = Completed | Failed | Denied | RolledBack | Aborted;

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { canonicalJson, failure, type Issue } from "@sallyport/protocol";
-import type { EngineContext } from "../context.ts";
+import { canonicalJson, failure, type Issue, type Warning } from "@sallyport/protocol";
+import type { EngineContext, OutputDigests } from "../context.ts";
 import type { Progress } from "../journal/progress.ts";
 import { LruMap } from "../lru-map.ts";
 import type { Implementation } from "../ports/runner.ts";
@@ -46,39 +46,47 @@ export function checkResult(
   const { outputSchema } = tool.operation;
   const unfit = unfitResult(at.output, context.limits.input.maxDepth);
   if (unfit) return rollBack(at, unfit);
-  const warnings = [...at.progress.warnings];
+  const warnings: Warning[] = [];
   const checked = checkSteps(
     context.resultSteps,
-    { value: at.output, text: JSON.stringify(at.output) },
+    { value: at.output, text: at.text ?? JSON.stringify(at.output) },
     {
       maxOutputBytes: effectiveLimits(attempt, tool, context).maxOutputBytes,
       validate: outputSchema && ((value) => context.schemas.compile(outputSchema).validate(value)),
       warn: (warning) => warnings.push(warning),
     },
   );
-  const progress = { ...at.progress, warnings };
+  const progress = withWarnings(at.progress, warnings);
   if ("refused" in checked) return rollBack({ ...at, progress }, checked.refused);
-  const accepted = { ...at, progress, output: checked.value, outputText: checked.text };
-  return { ...accepted, progress: compareOutput(accepted, context) };
+  const { value: output, text: outputText } = checked;
+  const accepted = { ...at, progress, output, outputText, outputHash: hash("sha256", outputText) };
+  if (tool.traits.deterministic) accepted.progress = compareOutput(accepted, context);
+  return accepted;
+}
+
+function withWarnings(progress: Progress, more: readonly Warning[]): Progress {
+  return more.length === 0 ? progress : { ...progress, warnings: [...progress.warnings, ...more] };
 }
 
 const MAX_OUTPUTS = 10_000;
 
 /** What deterministic tools gave back, by code, caller, input and the state they read. The oldest are forgotten. */
 export class OutputComparison {
-  readonly #outputs = new LruMap<string, string>(MAX_OUTPUTS);
+  readonly #outputs = new LruMap<string, { text: string; canonical: string }>(MAX_OUTPUTS);
   /** Code that is replaced counts as another tool. */
   readonly #codes = new WeakMap<Implementation, number>();
   #lastCode = 0;
 
   /** Whether an output differs from the one that was seen before under the same circumstances. */
-  differs(at: { implementation: Implementation; circumstances: string }, outputHash: string): boolean {
+  differs(at: { implementation: Implementation; circumstances: string }, output: OutputDigests): boolean {
     const code = this.#codes.get(at.implementation) ?? ++this.#lastCode;
-    this.#codes.set(at.implementation, code);
-    const key = `${code} ${hash("sha256", at.circumstances)}`;
+    if (code === this.#lastCode) this.#codes.set(at.implementation, code);
+    const key = `${code} ${at.circumstances}`;
     const before = this.#outputs.get(key);
-    if (before === undefined) this.#outputs.set(key, outputHash);
-    return before !== undefined && before !== outputHash;
+    if (before?.text === output.text) return false;
+    const canonical = output.canonical();
+    if (!before) this.#outputs.set(key, { text: output.text, canonical });
+    return before !== undefined && before.canonical !== canonical;
   }
 }
 
@@ -88,24 +96,21 @@ export class OutputComparison {
  * that has listed its keys, is not compared: what it has seen is not known.
  */
 function compareOutput(
-  { attempt, progress, tool, transaction, input, output }: Ran,
+  { progress, tool, transaction, output, outputHash }: ResultAccepted,
   context: EngineContext,
 ): Progress {
   const { implementation, manifest, operationName } = tool;
-  if (!tool.traits.deterministic || !implementation || progress.held || transaction.files) return progress;
+  if (!implementation || progress.held || transaction.files) return progress;
   const state = transaction.state.seen();
   if (state === undefined) return progress;
-  const { callId, tenant, agent, user, session } = attempt.call;
-  const caller = [tenant, agent, user ?? null, session ?? null];
-  const circumstances = canonicalJson([operationName, caller, input, state]);
-  const outputHash = hash("sha256", canonicalJson(output));
-  if (!context.outputs.differs({ implementation, circumstances }, outputHash)) return progress;
+  const { callId, tenant, agent, user, session } = progress.call;
+  const circumstances = [operationName, tenant, agent, user, session, progress.inputHash, state];
+  const at = { implementation, circumstances: JSON.stringify(circumstances) };
+  const canonical = () => hash("sha256", canonicalJson(output));
+  if (!context.outputs.differs(at, { text: outputHash, canonical })) return progress;
   const { message, code } = failure("E3511");
   context.telemetry.differed(manifest.id);
   context.errors.report({ error: new Error(message), code, callId, tool: manifest.id, stage: "result" });
-  return {
-    ...progress,
-    warnings: [...progress.warnings, { code, message }],
-    note: progress.note ?? `${code}: ${message}`,
-  };
+  const noted = { ...progress, note: progress.note ?? `${code}: ${message}` };
+  return withWarnings(noted, [{ code, message }]);
 }

@@ -160,10 +160,12 @@ export interface SandboxReport extends Pick<SandboxEnd, "enforcement" | "violati
   isolation: Isolation;
 }
 
-export type RunResult = (
-  | { ok: true; output: JsonValue; usage: RunUsage }
-  | { ok: false; fault: RunFault; usage: RunUsage }
-) & { sandbox?: SandboxReport };
+export type RunResult =
+  /** `text` is the output as `JSON.stringify` writes it, where the runner has it already. */
+  (
+    | { ok: true; output: JsonValue; text?: string; usage: RunUsage }
+    | { ok: false; fault: RunFault; usage: RunUsage }
+  ) & { sandbox?: SandboxReport };
 
 /** A call, as far as a runner looks at it to prepare for it. */
 export interface CallToPrepare {
@@ -200,7 +202,8 @@ export interface Runner {
   bind?(manifest: ToolManifest): Implementation | undefined;
   /** Decides isolation, workspace and limits of a call. Left out: as for code that runs in this process. */
   prepare?(call: CallToPrepare, rules: IsolationRules | undefined): PreparedCall | Failure;
-  run(job: Job): Promise<RunResult>;
+  /** Never rejects. A result that is there at once is given without a promise. */
+  run(job: Job): RunResult | Promise<RunResult>;
   /** Ends what waits with a tool's code, because the tool was replaced or is kept apart. Left out: nothing waits. */
   retire?(tool: string): Promise<void>;
   /** Ends every thread or process the runner holds. */

@@ -73,6 +73,7 @@ export function checkSteps(
  * No list of steps can leave it out, and it runs before the result is written as text, because that recurses.
  */
 export function unfitResult(result: JsonValue, maxDepth: number): Failure | undefined {
+  if (isFit(result, maxDepth)) return undefined;
   const open: { holder: object; at: string; depth: number }[] = [{ holder: [result], at: "", depth: 0 }];
   for (let next = open.pop(); next; next = open.pop()) {
     const { holder, at, depth } = next;
@@ -89,6 +90,16 @@ export function unfitResult(result: JsonValue, maxDepth: number): Failure | unde
     }
   }
   return undefined;
+}
+
+function isFit(value: JsonValue, depth: number): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  if (depth === 0) return false;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === "__proto__" || !name.isWellFormed() || !isFit(member, depth - 1)) return false;
+  }
+  return true;
 }
 
 function notPlain(path: string, reason: string): Failure {

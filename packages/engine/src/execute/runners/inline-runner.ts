@@ -11,7 +11,7 @@ import {
   tellProgress,
 } from "./host-api.ts";
 import { CallSignal, type Outcome, OutcomeLatch, refused, type StopReason } from "./outcome-latch.ts";
-import { copyJson, describeThrown, type Encoded, findOperation, invokeTool } from "./tool-result.ts";
+import { copyInput, describeThrown, type Encoded, findOperation, invokeTool } from "./tool-result.ts";
 
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "inline" });
 
@@ -38,7 +38,7 @@ export function createInlineRunner(): Runner {
   return {
     isolation: ISOLATION,
     enforcement: IN_PROCESS_ENFORCEMENT.inline,
-    run: async (job) => run(job),
+    run,
     close: async () => {
       closed = true;
       for (const call of [...running]) call.cancel();
@@ -100,7 +100,7 @@ class InlineCall implements ContextChannel {
   run(operation: ToolFunction): RunResult | Promise<RunResult> {
     const context = createToolContext(this.#job.facts, this);
     const { maxOutputBytes } = this.#job;
-    const given = { input: copyJson(this.#job.input), context, maxOutputBytes };
+    const given = { input: copyInput(this.#job.input), context, maxOutputBytes };
     const encoded = CALLS.run(this, () => invokeTool(operation, given));
     this.#cpuMs = performance.now() - this.#startedAt;
     return encoded instanceof Promise ? this.#watch(encoded) : this.#conclude(outcomeOf(encoded));
@@ -168,5 +168,5 @@ class InlineCall implements ContextChannel {
 }
 
 function outcomeOf(encoded: Encoded): Outcome {
-  return encoded.ok ? { ok: true, output: JSON.parse(encoded.text) } : encoded;
+  return encoded.ok ? { ok: true, output: JSON.parse(encoded.text), text: encoded.text } : encoded;
 }

@@ -3,7 +3,7 @@ import type { Job, RunFault, RunResult, RunUsage } from "../../ports/runner.ts";
 import { timerMs } from "../../timeouts.ts";
 
 /** How a call went, before its usage is added. */
-export type Outcome = { ok: true; output: JsonValue } | { ok: false; fault: RunFault };
+export type Outcome = { ok: true; output: JsonValue; text?: string } | { ok: false; fault: RunFault };
 
 /** Why a tool's signal is aborted. */
 export type StopReason = "timeout" | "cancelled";

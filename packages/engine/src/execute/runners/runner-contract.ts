@@ -62,7 +62,7 @@ export function runnerContract(name: string, make: () => RunnerUnderTest): void 
       rmSync(folder, { recursive: true });
     });
 
-    const run = (operation: string, changes: Partial<Job> = {}): Promise<RunResult> =>
+    const run = async (operation: string, changes: Partial<Job> = {}): Promise<RunResult> =>
       tested.runner.run(createJob(tested.implementation, { operation, ...tested.changes, ...changes }));
     const output = async (operation: string, changes: Partial<Job> = {}): Promise<JsonValue> => {
       const result = await run(operation, changes);

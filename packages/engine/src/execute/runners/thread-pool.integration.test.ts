@@ -26,7 +26,7 @@ function start(options: ThreadRunnerOptions = {}): ThreadRunner {
   return runner;
 }
 
-async function timed(work: Promise<RunResult>): Promise<{ result: RunResult; tookMs: number }> {
+async function timed(work: RunResult | Promise<RunResult>): Promise<{ result: RunResult; tookMs: number }> {
   const startedAt = performance.now();
   return { result: await work, tookMs: performance.now() - startedAt };
 }
@@ -124,9 +124,9 @@ describe("thread runner: code that is replaced or gone", () => {
   it("idle threads end at once, busy ones after their call, and the next call gets a new one", async () => {
     const runner = start();
     const [first, neighbour] = await Promise.all([
-      runner.run(hostileJob("thread")).then(outputOf),
-      runner.run({ ...hostileJob("thread"), tool: "neighbour" }).then(outputOf),
-    ]);
+      runner.run(hostileJob("thread")),
+      runner.run({ ...hostileJob("thread"), tool: "neighbour" }),
+    ]).then((results) => results.map(outputOf));
     const { tool } = hostileJob("thread");
     await runner.retire?.(tool);
     expect(runner.counts()).toEqual({ live: 1, idle: 1, waiting: 0 });

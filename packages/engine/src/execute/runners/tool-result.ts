@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, types } from "node:util";
-import type { JsonValue } from "@sallyport/protocol";
+import type { JsonObject, JsonValue } from "@sallyport/protocol";
 import type { RunFault, ToolContext, ToolFunction } from "../../ports/runner.ts";
 import { isToolCode } from "../../ports/tools.ts";
 
@@ -8,6 +8,8 @@ import { isToolCode } from "../../ports/tools.ts";
 
 // Taken before any tool runs, so that a tool that breaks its own globals cannot break this file.
 const { stringify, parse } = JSON;
+const { isArray } = Array;
+const { keys } = Object;
 const byteLength = Buffer.byteLength;
 
 /** A value as JSON text, or why it cannot be. */
@@ -84,6 +86,15 @@ export function encodeJson(value: unknown, maxBytes: number): Encoded {
 /** A copy that shares nothing with the original. The caller vouches that it is JSON. */
 export function copyJson<T extends JsonValue | undefined>(value: T): T {
   return typeof value === "object" && value !== null ? parse(stringify(value)) : value;
+}
+
+/** A copy of an input, as `readJson` lets it in: of bounded depth and without `__proto__`. */
+export function copyInput(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (isArray(value)) return value.map(copyInput);
+  const copy: JsonObject = {};
+  for (const name of keys(value)) copy[name] = copyInput(value[name] ?? null);
+  return copy;
 }
 
 function notJson(message: string): Encoded {
