@@ -59,42 +59,37 @@ interface Candidate extends Rule {
   readonly others: readonly Condition[];
 }
 
-/** The rules that may apply to one tool. */
-interface Candidates extends Readonly<Record<Effect, readonly Candidate[]>> {
-  /** True when one of them looks at the clock. */
-  readonly timed: boolean;
-}
-
-export interface Matched {
+export interface Matched<Kind extends Rule = Rule> {
   /** Every rule of the strictest effect that applies, in the order of the document; none: the default holds. */
-  rules: Rule[];
+  rules: readonly Kind[];
+  /** True when one of the rules about the tool looks at the clock. */
   timed: boolean;
 }
 
 /** Finds the rules that apply. Which rules are about a tool is worked out once for each tool. */
 export class RuleIndex {
+  /** The strictest first, those of one effect in the order of the document. */
   readonly #all: readonly Candidate[];
-  readonly #tools: LruMap<string, Candidates>;
+  readonly #tools: LruMap<string, Matched<Candidate>>;
 
   constructor(rules: readonly Rule[]) {
-    this.#all = rules.map(candidate);
+    this.#all = EFFECTS.flatMap((effect) => rules.filter((rule) => rule.effect === effect)).map(candidate);
     this.#tools = new LruMap(Math.floor(MAX_KEPT / (rules.length + 1)));
   }
 
   match(request: PolicyRequest): Matched {
-    const candidates = this.#tools.getOrAdd(request.tool, () => this.#about(request));
-    const { timed } = candidates;
-    for (const effect of EFFECTS) {
-      const rules = candidates[effect].filter((rule) => applies(rule, request, rule.others));
-      if (rules.length > 0) return { rules, timed };
+    const { rules, timed } = this.#tools.getOrAdd(request.tool, () => this.#about(request));
+    const found: Rule[] = [];
+    for (const rule of rules) {
+      if (found[0] && found[0].effect !== rule.effect) break;
+      if (applies(rule, request, rule.others)) found.push(rule);
     }
-    return { rules: [], timed };
+    return { rules: found, timed };
   }
 
-  #about(request: PolicyRequest): Candidates {
-    const about = this.#all.filter(({ aboutTool }) => aboutTool?.judge(request) !== NO);
-    const of = (effect: Effect) => about.filter((rule) => rule.effect === effect);
-    return { deny: of("deny"), ask: of("ask"), allow: of("allow"), timed: about.some(({ timed }) => timed) };
+  #about(request: PolicyRequest): Matched<Candidate> {
+    const rules = this.#all.filter(({ aboutTool }) => aboutTool?.judge(request) !== NO);
+    return { rules, timed: rules.some(({ timed }) => timed) };
   }
 }
 

@@ -1,11 +1,5 @@
 export { type ApprovalPass, mintApprovalToken, readApprovalToken } from "./approval-token.ts";
 export { type MintClaims, mintToken } from "./claims.ts";
-export {
-  type CheckReport,
-  type InspectOptions,
-  inspectToken,
-  type TokenInspection,
-} from "./inspect-token.ts";
 export { type SigningKey, type VerifiedToken, verifyToken } from "./jws.ts";
 export {
   type KeyReading,
@@ -17,4 +11,13 @@ export {
   type VerificationKey,
 } from "./keys.ts";
 export { TokenChecker, type TokenCheckerOptions } from "./token-checker.ts";
-export { APPROVAL_ISSUER, DEFAULT_TOKEN_RULES, type TokenQuery, type TokenRules } from "./token-checks.ts";
+export {
+  APPROVAL_ISSUER,
+  type CheckReport,
+  DEFAULT_TOKEN_RULES,
+  type InspectOptions,
+  inspectToken,
+  type TokenInspection,
+  type TokenQuery,
+  type TokenRules,
+} from "./token-checks.ts";

@@ -12,8 +12,7 @@ import {
   OUTSIDE,
   payload,
 } from "./fixtures/token-forge.ts";
-import { type InspectOptions, inspectToken } from "./inspect-token.ts";
-import { DEFAULT_TOKEN_RULES } from "./token-checks.ts";
+import { DEFAULT_TOKEN_RULES, type InspectOptions, inspectToken } from "./token-checks.ts";
 
 const ALL: InspectOptions = {
   rules: DEFAULT_TOKEN_RULES,
