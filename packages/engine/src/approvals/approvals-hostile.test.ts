@@ -148,6 +148,31 @@ describe("an approval under attack", () => {
     expect([...one.ran, ...other.ran]).toEqual([{ n: 1 }]);
   });
 
+  it("is not called cancelled by an engine that only asked for the call which another one runs", async () => {
+    const store = createMemoryStore();
+    const one = await context({ store, forever: true });
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    let asked = false;
+    const ofCall = async (callId: string) => {
+      asked = true;
+      await gate;
+      return await store.approvals.ofCall(callId);
+    };
+    const other = await context({ store: { ...store, approvals: { ...store.approvals, ofCall } } });
+    const id = (await one.call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    const asking = other.call("pay", { n: 1 }, { callId: "c1" });
+    await until(async () => asked);
+    await one.engine.approvals.approve(id, { by: "ada" });
+    const running = one.engine.resume("c1");
+    await until(async () => one.ran.length === 1);
+    const cancelled = await other.engine.cancelCall("c1", { reason: "enough" });
+    expect(cancelled).toMatchObject({ cancelled: false, status: "unknown" });
+    open();
+    expect(errorOf(await asking).code).toBe("E3918");
+    expect(await one.engine.cancelCall("c1", { reason: "enough" })).toMatchObject({ cancelled: true });
+    expect(await running).toMatchObject({ status: "cancelled" });
+  });
+
   it("waits while its tool's version is kept apart, and does not reach another version", async () => {
     const { call, add, engine, ran } = await context();
     const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
@@ -262,30 +287,53 @@ describe("an approval under attack", () => {
     expect(ran).toEqual([]);
   });
 
-  it("that somebody edits while its call runs leaves the call tied to its token", async () => {
-    let hold: Promise<void> | undefined;
+  /** A policy that answers only once it is let go. */
+  function holding() {
+    let gate: { promise: Promise<void>; resolve(): void } | undefined;
     let held = 0;
-    const decide = async () => {
-      if (hold) held += 1;
-      await hold;
-      return ASK;
+    return {
+      decide: async () => {
+        if (gate) held += 1;
+        await gate?.promise;
+        return ASK;
+      },
+      /** Holds one decision and goes on deciding others; returns how to let it go. */
+      holdOne: async (work: () => Promise<unknown>) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        gate = { promise, resolve };
+        const before = held;
+        const done = work();
+        await until(async () => held > before);
+        gate = undefined;
+        return { letGo: resolve, done };
+      },
     };
+  }
+
+  it("that somebody edits while its call runs leaves the call tied to its token", async () => {
+    const { decide, holdOne } = holding();
     const { call, engine, ran } = await context({ decide, withTokens: true, forever: true });
     const id = (await call("pay", { n: 1 }, { callId: "c1", token })).approval?.approvalId ?? "";
-    let letGo = () => {};
-    hold = new Promise((resolve) => {
-      letGo = resolve;
-    });
-    const editing = engine.approvals.edit(id, { by: "bob", input: { n: 2 } });
-    await until(async () => held === 1);
-    hold = undefined;
+    const editing = await holdOne(() => engine.approvals.edit(id, { by: "bob", input: { n: 2 } }));
     await engine.approvals.approve(id, { by: "ada" });
     const running = engine.resume("c1");
     await until(async () => ran.length === 1);
-    letGo();
-    expect(await editing).toMatchObject({ code: "E3222" });
+    editing.letGo();
+    expect(await editing.done).toMatchObject({ code: "E3222" });
     await engine.revokeToken({ jti: "t1", by: "ada", reason: "leaked", forgetAt: Date.now() + 600_000 });
     expect(await running).toMatchObject({ error: { code: "E3217" } });
+  });
+
+  it("that somebody edits while its call is being resumed holds for the changed arguments", async () => {
+    const { decide, holdOne } = holding();
+    const { call, engine, ran } = await context({ decide });
+    const id = (await call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    const resuming = await holdOne(() => engine.resume("c1"));
+    await engine.approvals.edit(id, { by: "ada", input: { n: 2 } });
+    resuming.letGo();
+    expect(await resuming.done).toMatchObject({ status: "pending_approval", approval: { approvalId: id } });
+    expect(await engine.resume("c1")).toMatchObject({ status: "success", result: { n: 2 } });
+    expect(ran).toEqual([{ n: 2 }]);
   });
 
   it("that has expired ends its call and its order, also when the policy has stopped asking", async () => {

@@ -68,9 +68,9 @@ async function useApproval(
   const next = await onNewest(approvalId, context.store.approvals, async (record) => {
     const at = { ...given, progress: { ...given.progress, question: record } };
     const standing = standingAt(record, context.clock.now());
-    // Settled, or about to be used by another executor.
-    if (isFinal(standing.state) || standing.state === "reserved")
-      return new ApprovalPending(record, at.progress);
+    // Settled, about to be used by another executor, or changed by a person since this attempt read the arguments.
+    const isForOthers = standing.state === "reserved" || record.inputHash !== at.progress.inputHash;
+    if (isFinal(standing.state) || isForOthers) return new ApprovalPending(record, at.progress);
     const isForThisCall = digestOf(at) === record.digest;
     if (isForThisCall && isUnspent(standing)) return await spend(at, record, context);
     if (!because) return allowAnew(at, record, context);

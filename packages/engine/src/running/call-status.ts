@@ -38,7 +38,8 @@ export async function standingOf(callId: string, context: EngineContext): Promis
     return { ...owned, status: "pending_approval", approvalId: approval?.approvalId ?? "" };
   }
   if (record?.phase === "queued") return { ...owned, status: "pending" };
-  if (running) {
+  // A request that only asks for a call which another process executes is not that call.
+  if (running && (!record || record.owner === context.owner)) {
     const { progress } = running;
     return { ...owned, status: "running", now: runningNow(running), ...(progress && { progress }) };
   }
