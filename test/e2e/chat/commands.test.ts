@@ -21,7 +21,7 @@ describe("a command in a terminal", () => {
       await terminal.enter("run it");
       const asked = await terminal.prompt("May this run?");
       expect(asked).toContain("HIGH RISK");
-      expect(asked).toContain("Why you are asked: this tool asks about every call.");
+      expect(asked).toContain("Why you are asked: this tool always requires approval.");
       await terminal.press("a");
       const running = await terminal.until((screen) => screen.includes("tick-41"));
       expect(running).not.toContain("tick-48");

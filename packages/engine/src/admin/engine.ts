@@ -158,7 +158,7 @@ export class Engine {
     return recover(this.#context);
   }
 
-  /** Closes a call of unknown outcome on a person's word. */
+  /** Closes a call of unknown outcome by a person's decision. */
   closeByPerson(word: ManualClose): Promise<CallAnswer | Failure> {
     return closeByPerson(word, this.#context);
   }

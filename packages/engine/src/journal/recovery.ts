@@ -107,7 +107,7 @@ export interface ManualClose {
   result?: JsonValue;
 }
 
-/** Closes a call on a person's word. Refuses one that is not waiting for it. */
+/** Closes a call by a person's decision. Refuses a call whose outcome is not unknown. */
 export async function closeByPerson(
   word: ManualClose,
   context: EngineContext,

@@ -25,8 +25,8 @@ import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
 
 const INTRODUCTION = `
-Sallyport is the guarded door between AI agents and the world: every tool call is resolved, validated, authorised,
-run in a transaction, committed or rolled back, and kept on record.
+Sallyport runs tool calls for AI agents. Each call is validated, authorised, run isolated and in a transaction,
+committed or rolled back, and kept on record.
 
 Start here:
   $ sallyport demo                                             run one call and print each state

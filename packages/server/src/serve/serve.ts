@@ -95,7 +95,7 @@ async function whileOpen(serving: Serving, onOpen: ServeOptions["onOpen"]): Prom
   try {
     await runtime.startServices({ log, publicUrl: runtime.config.http.publicUrl ?? door.url });
     onOpen(await startReport(runtime, door));
-    log.info({ url: door.url }, "The door is open");
+    log.info({ url: door.url }, "The server is open");
     const signal = await stopping.first;
     log.info({ signal }, "Stopping: no new requests, calls that run may finish");
   } finally {

@@ -3,9 +3,9 @@ import type { Risk } from "@sallyport/protocol";
 
 /** Why somebody is asked, in words. */
 export const BECAUSE: Record<Question["because"], string> = {
-  policy: "the policy wants a person's word for this.",
-  tool: "this tool asks about every call.",
-  caller: "the call itself asks for a person's word.",
+  policy: "the policy requires approval for this.",
+  tool: "this tool always requires approval.",
+  caller: "the caller asked for approval.",
 };
 
 /** True where a warning is due. */

@@ -12,7 +12,7 @@ const WELCOME: Entry = {
   kind: "block",
   title: "Sallyport",
   lines: [
-    "Every tool call goes through a guarded door, and you hold the key.",
+    "Every tool call is checked first, and you approve the risky ones.",
     "/help lists what you can do.",
   ],
 };

@@ -44,7 +44,7 @@ function initText(steps: readonly InitStep[], { path, cwd }: { path: string; cwd
     "",
     "Next:",
     ...(elsewhere === "" ? [] : [`  $ cd ${elsewhere}`]),
-    "  $ sallyport serve                          open the HTTP door",
+    "  $ sallyport serve                          start the server",
     ...(exampleIsThere
       ? [`  $ sallyport call ${EXAMPLE_TOOL.id} '{"name":"Ada"}'     or call the tool from here`]
       : []),

@@ -5,7 +5,7 @@ import { operationOf } from "./operation.ts";
 import { SECURITY_SCHEMES } from "./security.ts";
 
 const DESCRIPTION =
-  "The guarded door between AI agents and the world: every tool call is checked, isolated, recorded and, where it fails, undone. A readable form of this document is at /docs, every error code at /docs/errors.";
+  "Runs tool calls for AI agents: every call is checked, isolated, recorded and, where it fails, undone. A readable form of this document is at /docs, every error code at /docs/errors.";
 
 /** What the groups of routes are about. */
 export const TAGS: Readonly<Record<string, string>> = {
