@@ -13,7 +13,7 @@ import {
   PROBER,
   type ProbeEngine,
 } from "./probe-engine.ts";
-import { countedTool, probe, probeFor, smallTool } from "./probe-tool.ts";
+import { countedTool, smallTool } from "./probe-tool.ts";
 
 /** What the checks are made with: an engine, and the parts of the configuration they speak for. */
 export interface IntegrationContext {
@@ -74,30 +74,22 @@ const THROWING_HANDLER: ErrorHandler = {
 
 /** Lets a tool and the authority throw: both must reach the handler, and a handler that throws must harm nobody. */
 async function errorHandlerIsActive({ make }: IntegrationContext, expect: Expect): Promise<string> {
-  {
-    await using engine = await openProbeEngine(make);
-    await engine.register(probe);
-    const { callId } = await engine.call(probe, "changeThenThrow");
-    const report = engine.reports.find((each) => each.callId === callId);
-    const isNamed = report?.stage === "execute" && report.code === "E3907";
-    expect(isNamed, "a tool's exception did not reach the handler");
-    expect(hasStack(report), "the report has no stack");
-  }
-  {
-    await using engine = await openProbeEngine(make, { authority: THROWING_AUTHORITY });
-    await engine.register(probe);
-    const answer = await engine.call(probe, "answer");
-    expect(lastStateOf(answer) === "DENIED", `a lost authority ended with ${endOf(answer)}`);
-    const isReported = engine.reports.some(({ stage, code }) => stage === "authorise" && code === "E3206");
-    expect(isReported, "the authority's exception did not reach the handler");
-  }
-  {
-    await using engine = await openProbeEngine(make, { errors: THROWING_HANDLER });
-    await engine.register(probe);
-    const answer = await engine.call(probe, "throwText");
-    const undone = lastStateOf(answer) === "ROLLED_BACK";
-    expect(undone, `with a broken handler a call ended with ${endOf(answer)}`);
-  }
+  await using sound = await openProbeEngine(make);
+  const { callId } = await sound.probe("changeThenThrow");
+  const report = sound.reports.find((each) => each.callId === callId);
+  const isNamed = report?.stage === "execute" && report.code === "E3907";
+  expect(isNamed, "a tool's exception did not reach the handler");
+  expect(hasStack(report), "the report has no stack");
+
+  await using lost = await openProbeEngine(make, { authority: THROWING_AUTHORITY });
+  const denied = await lost.probe("answer");
+  expect(lastStateOf(denied) === "DENIED", `a lost authority ended with ${endOf(denied)}`);
+  const isReported = lost.reports.some(({ stage, code }) => stage === "authorise" && code === "E3206");
+  expect(isReported, "the authority's exception did not reach the handler");
+
+  await using broken = await openProbeEngine(make, { errors: THROWING_HANDLER });
+  const undone = await broken.probe("throwText");
+  expect(lastStateOf(undone) === "ROLLED_BACK", `with a broken handler a call ended with ${endOf(undone)}`);
   return "a tool's and the authority's exceptions were reported with stage and stack; a broken handler did no harm";
 }
 
@@ -112,41 +104,34 @@ const THROWING_METER: Meter = {
 
 /** Gives the engine a meter and reads it; then one that throws, which must harm nobody. */
 async function telemetryIsActive({ make }: IntegrationContext, expect: Expect): Promise<string> {
-  {
-    await using engine = await openProbeEngine(make);
-    await engine.register(probe);
-    await engine.call(probe, "answer");
-    engine.flush();
-    expect(engine.meter.total("tool_invocations_total") === 1, "the call did not reach the meter");
-    expect(engine.meter.total("permission_checks_total") === 1, "the decision did not reach the meter");
-  }
-  {
-    await using engine = await openProbeEngine(make, { meter: THROWING_METER });
-    await engine.register(probe);
-    const answer = await engine.call(probe, "answer");
-    engine.flush();
-    expect(answer.status === "success", `with a broken meter a call ended with ${endOf(answer)}`);
-  }
+  await using sound = await openProbeEngine(make);
+  await sound.probe("answer");
+  sound.flush();
+  expect(sound.meter.total("tool_invocations_total") === 1, "the call did not reach the meter");
+  expect(sound.meter.total("permission_checks_total") === 1, "the decision did not reach the meter");
+
+  await using broken = await openProbeEngine(make, { meter: THROWING_METER });
+  const answer = await broken.probe("answer");
+  broken.flush();
+  expect(answer.status === "success", `with a broken meter a call ended with ${endOf(answer)}`);
   return "a call and its decision reached the meter; a meter that throws did no harm";
 }
 
 /** Asks the private authority, the configured one, and a running tool's bounds: each must know a yes from a no. */
 async function capabilitySystemIsActive(context: IntegrationContext, expect: Expect): Promise<string> {
   const { make, authority } = context;
-  {
-    await using engine = await openProbeEngine(make);
-    await expectDenied(engine, expect, "the probes' authority");
-    const sneaky = usingTool("sneaky", []);
-    await engine.register(sneaky);
-    const ended = await engine.call(sneaky);
-    expect(codeOf(ended) === "E3212", `a capability used but not declared ended with ${endOf(ended)}`);
-    const honest = usingTool("honest", ["state.read"]);
-    await engine.register(honest);
-    const answer = await engine.call(honest);
-    expect(answer.status === "success", `a granted capability ended with ${endOf(answer)}`);
-    const last = (await engine.eventsOf(answer)).at(-1);
-    expect(isDeepStrictEqual(last?.capabilities, ["state.read"]), "the grant is not on record");
-  }
+  await using engine = await openProbeEngine(make);
+  await expectDenied(engine, expect, "the probes' authority");
+  const sneaky = usingTool("sneaky", []);
+  await engine.register(sneaky);
+  const ended = await engine.call(sneaky);
+  expect(codeOf(ended) === "E3212", `a capability used but not declared ended with ${endOf(ended)}`);
+  const honest = usingTool("honest", ["state.read"]);
+  await engine.register(honest);
+  const answer = await engine.call(honest);
+  expect(answer.status === "success", `a granted capability ended with ${endOf(answer)}`);
+  const last = (await engine.eventsOf(answer)).at(-1);
+  expect(isDeepStrictEqual(last?.capabilities, ["state.read"]), "the grant is not on record");
   const seen = "a capability nobody gave was denied, one used without being declared ended the call";
   if (!authority) return seen;
   await using configured = await openProbeEngine(make, { authority });
@@ -177,9 +162,8 @@ async function sandboxIsActive({ make, sandbox }: IntegrationContext, expect: Ex
     expect(false, "this engine was given no sandbox");
     return "";
   }
-  await using engine = await openProbeEngine(make, { ...sandbox });
-  await engine.register(probe, probeFor("script"));
-  const answer = await engine.call(probe, "answer");
+  await using engine = await openProbeEngine(make, { ...sandbox, runner: "script" });
+  const answer = await engine.probe("answer");
   const { status, isolation } = answer;
   if (status !== "success" || !isolation) {
     expect(false, `a script tool could not be run isolated: ${endOf(answer)}`);

@@ -19,7 +19,7 @@ import {
   type LifecycleState,
   SallyportError,
 } from "@sallyport/protocol";
-import { PROBE_CAPABILITIES } from "./probe-tool.ts";
+import { PROBE_CAPABILITIES, probe, probeFor, type RunnerKind } from "./probe-tool.ts";
 
 /** The part of an engine that the checks use; a test passes a broken one to see a check fail. */
 export interface TestedEngine extends Pick<Engine, "call" | "flush" | "close"> {
@@ -42,26 +42,43 @@ const EVERYBODY = grantAuthority([grantFor(["*"])]);
 /** The part of a tool that probes need. */
 type ProbedTool = Pick<DefinedTool, "manifest" | "operations">;
 
-/** Opens a private engine in memory, with everything a check looks at; nothing of it is left when it is disposed of. */
-export async function openProbeEngine(make: EngineFactory, parts: Partial<EngineOptions> = {}) {
+/** The engine's parts that a check replaces, and the runner of the probe; inline when left out. */
+interface ProbeOptions extends Partial<EngineOptions> {
+  runner?: RunnerKind;
+}
+
+/**
+ * Opens a private engine in memory with the probe registered and with everything a check looks at; nothing of it is left
+ * when it is disposed of. Rejects when the engine refuses the probe.
+ */
+export async function openProbeEngine(
+  make: EngineFactory,
+  { runner = "inline", ...parts }: ProbeOptions = {},
+) {
   const store = createMemoryStore();
   const meter = new MemoryMeter();
   const reports: ErrorReport[] = [];
   const errors = { report: (report: ErrorReport) => void reports.push(report) };
   const engine = await make({ authority: EVERYBODY, meter, errors, ...parts, store });
+  const register = async (tool: ProbedTool, given?: Implementation): Promise<void> => {
+    const implementation = given ?? { kind: "inline" as const, operations: tool.operations };
+    const registered = await engine.tools.register(tool.manifest, { implementation });
+    if (isFailure(registered)) throw new SallyportError(registered);
+  };
+  const call = ({ manifest }: ProbedTool, operation = "run", more: Partial<CallRequest> = {}) =>
+    engine.call({ tool: manifest.id, operation, input: {}, caller: PROBER, ...more });
+  await register(probe, probeFor(runner));
   return {
     store,
     meter,
     reports,
     /** Rejects when the engine refuses the tool. */
-    register: async (tool: ProbedTool, given?: Implementation): Promise<void> => {
-      const implementation = given ?? { kind: "inline" as const, operations: tool.operations };
-      const registered = await engine.tools.register(tool.manifest, { implementation });
-      if (isFailure(registered)) throw new SallyportError(registered);
-    },
-    call: ({ manifest }: ProbedTool, operation = "run", more: Partial<CallRequest> = {}) =>
-      engine.call({ tool: manifest.id, operation, input: {}, caller: PROBER, ...more }),
-    stateOf: (tool: ProbedTool) => stateOf(store, tool),
+    register,
+    call,
+    /** Calls an operation of the probe. */
+    probe: (operation: string, more?: Partial<CallRequest>) => call(probe, operation, more),
+    /** Everything the store holds for a tool, the probe when left out. */
+    stateOf: (tool: ProbedTool = probe) => stateOf(store, tool),
     /** The bodies of the audit events of one execution, in the order of the chain. */
     eventsOf: async ({ executionId }: CallAnswer): Promise<JsonObject[]> => {
       const entries = await store.audit.read(PROBER.tenant, { after: 0, limit: 10_000 });

@@ -20,7 +20,7 @@ import {
   type ProbeEngine,
   statesOf,
 } from "./probe-engine.ts";
-import { countedTool, probe, probeFor, smallTool } from "./probe-tool.ts";
+import { countedTool, probe, smallTool } from "./probe-tool.ts";
 
 /** The eight checks of the runtime, by real calls on private engines. */
 export const RUNTIME_CHECKS: Checklist<EngineFactory> = {
@@ -103,19 +103,17 @@ async function enforcesLimits(make: EngineFactory, expect: Expect): Promise<stri
     expect(inTime, `${what} held on for ${answer.usage.durationMs} ms`);
   };
   await using inline = await openProbeEngine(make);
-  await inline.register(probe);
-  const late = await inline.call(probe, "linger", { limits });
+  const late = await inline.probe("linger", { limits });
   expectAborted(late, "a tool that never answers", "E3103");
-  const large = await inline.call(probe, "overflow");
+  const large = await inline.probe("overflow");
   expect(codeOf(large) === "E3509", `an output over its limit ended with ${endOf(large)}`);
 
-  await using thread = await openProbeEngine(make);
-  await thread.register(probe, probeFor("thread"));
-  const warm = await thread.call(probe, "answer");
+  await using thread = await openProbeEngine(make, { runner: "thread" });
+  const warm = await thread.probe("answer");
   expect(warm.status === "success", `a thread could not be used: ${endOf(warm)}`);
-  const stuck = await thread.call(probe, "spin", { limits });
+  const stuck = await thread.probe("spin", { limits });
   expectAborted(stuck, "a tool in an endless loop", "E3103");
-  const greedy = await thread.call(probe, "hoard");
+  const greedy = await thread.probe("hoard");
   expectAborted(greedy, "a tool over its memory", "E3102");
   return [
     `a waiting tool was ended after ${late.usage.durationMs} ms, its limit being ${DEADLINE_MS}`,
@@ -127,14 +125,13 @@ async function enforcesLimits(make: EngineFactory, expect: Expect): Promise<stri
 /** Lets a probe answer what it did not promise, after a change: neither the answer nor the change may get through. */
 async function validatesOutputs(make: EngineFactory, expect: Expect): Promise<string> {
   await using engine = await openProbeEngine(make);
-  await engine.register(probe);
-  const right = await engine.call(probe, "keep");
-  const before = await engine.stateOf(probe);
-  const wrong = await engine.call(probe, "changeThenLie");
+  const right = await engine.probe("keep");
+  const before = await engine.stateOf();
+  const wrong = await engine.probe("changeThenLie");
   expect(right.status === "success", `a right output ended with ${endOf(right)}`);
   expect(codeOf(wrong) === "E3501", `a wrong output ended with ${endOf(wrong)}`);
   expect(lastStateOf(wrong) === "ROLLED_BACK", "a wrong output did not roll the call back");
-  const isAsBefore = isDeepStrictEqual(await engine.stateOf(probe), before);
+  const isAsBefore = isDeepStrictEqual(await engine.stateOf(), before);
   expect(isAsBefore, "the change before a wrong output was kept");
   return `a wrong output: ${endOf(wrong)}, its change dropped; a right one got through`;
 }
@@ -144,13 +141,12 @@ const ALL_BUT_STRANGERS = grantAuthority([grantFor([PROBER.agent])]);
 
 /** One call to each ending: COMPLETED, FAILED, DENIED, ROLLED_BACK, and ABORTED before that. */
 async function everyEnding(engine: ProbeEngine): Promise<CallAnswer[]> {
-  await engine.register(probe);
   return [
-    await engine.call(probe, "keep"),
-    await engine.call(probe, "keep", { input: { unknown: true } }),
-    await engine.call(probe, "keep", { caller: { ...PROBER, agent: "stranger" } }),
-    await engine.call(probe, "changeThenThrow"),
-    await engine.call(probe, "linger", { limits: { timeoutMs: 20 } }),
+    await engine.probe("keep"),
+    await engine.probe("keep", { input: { unknown: true } }),
+    await engine.probe("keep", { caller: { ...PROBER, agent: "stranger" } }),
+    await engine.probe("changeThenThrow"),
+    await engine.probe("linger", { limits: { timeoutMs: 20 } }),
   ];
 }
 
@@ -225,9 +221,8 @@ async function emitsTelemetry(make: EngineFactory, expect: Expect): Promise<stri
   expect(count === answers.length && p99 > 0, "durations: no percentiles");
   expect(p50 <= p95 && p95 <= p99, "durations: percentiles out of order");
 
-  await using thread = await openProbeEngine(make);
-  await thread.register(probe, probeFor("thread"));
-  await thread.call(probe, "answer");
+  await using thread = await openProbeEngine(make, { runner: "thread" });
+  await thread.probe("answer");
   thread.flush();
   const written = thread.meter.summary("tool_io_bytes", { ...TOOL, direction: "out" });
   expect(thread.meter.summary("tool_cpu_seconds", TOOL).count > 0, "no processor time of a call in a thread");
@@ -271,18 +266,17 @@ function expectedCounts(
 async function rollsBack(make: EngineFactory, expect: Expect): Promise<string> {
   // Room for one call and for none that waits: a slot that is not given back stops the next call.
   await using engine = await openProbeEngine(make, { admission: { total: 1, queue: 0 } });
-  await engine.register(probe);
-  await engine.call(probe, "keep");
-  const before = await engine.stateOf(probe);
-  const answer = await engine.call(probe, "changeThenThrow");
+  await engine.probe("keep");
+  const before = await engine.stateOf();
+  const answer = await engine.probe("changeThenThrow");
   expect(Object.keys(before).length > 0, "nothing was there to be restored");
-  expect(isDeepStrictEqual(await engine.stateOf(probe), before), "the state is not as it was");
+  expect(isDeepStrictEqual(await engine.stateOf(), before), "the state is not as it was");
   expect(answer.rollback?.verified === true, "the rollback is not verified");
   expect(lastStateOf(answer) === "ROLLED_BACK", `the call ended with ${endOf(answer)}`);
   expect(answer.status !== "success" && answer.error.message !== "", "there is no structured error");
   const isRecorded = (await engine.eventsOf(answer)).some(({ state }) => state === "ROLLED_BACK");
   expect(isRecorded, "no audit event tells of the rollback");
-  const next = await engine.call(probe, "answer");
+  const next = await engine.probe("answer");
   expect(next.status === "success", `its place was not given back: the next call got ${endOf(next)}`);
   const dropped = answer.rollback?.discardedMutations;
   return `${dropped} changes dropped, state equal to before and verified, place given back`;

@@ -16,7 +16,7 @@ import {
 } from "@sallyport/protocol";
 import { type Check, type Checklist, type Expect, type Procedure, runChecks } from "./check.ts";
 import { codeOf, type EngineFactory, hasStack, openProbeEngine } from "./probe-engine.ts";
-import { probe, probeFor, type RunnerKind } from "./probe-tool.ts";
+import { probe, type RunnerKind } from "./probe-tool.ts";
 
 /** An input that a schema may accept; undefined when none can be made up. */
 export type SampleMaker = (schema: JsonSchema) => JsonValue | undefined;
@@ -236,16 +236,15 @@ interface Misbehaviour {
 
 /** Lets a probe misbehave in the given runner. Rejects when the probe cannot be run. */
 export async function misbehaveIn(runner: RunnerKind, make: EngineFactory): Promise<Misbehaviour> {
-  await using engine = await openProbeEngine(make);
-  await engine.register(probe, probeFor(runner));
-  const kept = await engine.call(probe, "keep");
-  const before = await engine.stateOf(probe);
+  await using engine = await openProbeEngine(make, { runner });
+  const kept = await engine.probe("keep");
+  const before = await engine.stateOf();
   const misdeeds: [string, CallAnswer][] = [];
   for (const operation of ["changeThenThrow", "throwText", "rejectNothing"]) {
-    misdeeds.push([operation, await engine.call(probe, operation)]);
+    misdeeds.push([operation, await engine.probe(operation)]);
   }
-  const after = await engine.stateOf(probe);
-  const next = await engine.call(probe, "answer");
+  const after = await engine.stateOf();
+  const next = await engine.probe("answer");
   return { kept, before, misdeeds, after, next, reports: engine.reports };
 }
 
