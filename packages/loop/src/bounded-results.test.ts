@@ -2,7 +2,7 @@ import type { FixtureTool } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import type { AnswerPart } from "./context.ts";
 import type { Turn } from "./conversations-port.ts";
-import { asks, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { asks, oneTurn, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
 import { READ } from "./fixtures/tools.ts";
 
 /** An answer of a model that says how many tokens everything took. */
@@ -19,15 +19,16 @@ describe("output", () => {
   const long: FixtureTool = { id: "look", run: () => "x".repeat(5_000) };
 
   it("is cut to what there is room for, the marker included, and less for each call of a batch [FR-OUT-04] [FR-REG-04]", async () => {
-    const { conversation } = await scriptedLoop({
-      tools: [long],
-      answers: [taking(500, asks({ id: "a", name: "look" }, { id: "b", name: "look" })), says("ok")],
-      settings: {
-        limits: { maxOutputBytes: 3_000 },
-        window: { contextTokens: 500 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+    const { conversation } = await oneTurn(
+      taking(500, asks({ id: "a", name: "look" }, { id: "b", name: "look" })),
+      {
+        tools: [long],
+        settings: {
+          limits: { maxOutputBytes: 3_000 },
+          window: { contextTokens: 500 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+        },
       },
-    });
-    await conversation.send("go");
+    );
     const results = resultsIn(conversation);
     expect(results.map((text) => text.length)).toEqual([3_000, 1_000]);
     expect(results.every((text) => text.endsWith("... [output truncated]"))).toBe(true);
@@ -49,18 +50,16 @@ describe("output", () => {
   );
 
   it("given by hand shares the room of its batch [FR-REG-04b] [FR-MODE-02]", async () => {
-    const { conversation } = await scriptedLoop({
-      tools: [long],
-      answers: [
-        taking(500, asks({ id: "a", name: "look" }, { id: "b", name: "look" }, { id: "c", name: "look" })),
-        says("ok"),
-      ],
-      settings: {
-        mode: "parse_only",
-        window: { contextTokens: 500 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+    const { conversation } = await oneTurn(
+      taking(500, asks({ id: "a", name: "look" }, { id: "b", name: "look" }, { id: "c", name: "look" })),
+      {
+        tools: [long],
+        settings: {
+          mode: "parse_only",
+          window: { contextTokens: 500 + 256 + 100 + 1_000, responseReserveTokens: 100 },
+        },
       },
-    });
-    await conversation.send("go");
+    );
     for (const id of ["a", "c", "b"])
       await conversation.submit(id, { content: "z".repeat(9_000), isError: false });
     const sizes = resultsIn(conversation).map(({ length }) => length);
@@ -69,9 +68,8 @@ describe("output", () => {
 
   it("that is too long is kept whole where that is possible, and the model is told how to read on [FR-OUT-04]", async () => {
     const kept: string[] = [];
-    const { conversation } = await scriptedLoop({
+    const { conversation } = await oneTurn(asks({ id: "a", name: "look" }), {
       tools: [long],
-      answers: [asks({ id: "a", name: "look" }), says("ok")],
       settings: { limits: { maxOutputBytes: 1_000 } },
       parts: {
         spill: {
@@ -83,7 +81,6 @@ describe("output", () => {
         },
       },
     });
-    await conversation.send("go");
     const [content = ""] = conversation.turns.flatMap((turn) =>
       turn.kind === "tool_result" ? [turn.content] : [],
     );
@@ -98,15 +95,13 @@ describe("refused calls", () => {
 
   it("leave the room to those that run, however many they are [FR-LIM-06] [FR-EXE-02]", async () => {
     const calls = Array.from({ length: 60 }, (_, place) => look(`n${place}`));
-    const { conversation } = await scriptedLoop({
+    const { conversation } = await oneTurn(taking(3_000, asks(...calls)), {
       tools: [READ],
-      answers: [taking(3_000, asks(...calls)), says("ok")],
       settings: {
         limits: { maxToolCallsPerBatch: 8 },
         window: { contextTokens: 3_000 + 256 + 100 + 250, responseReserveTokens: 100 },
       },
     });
-    await conversation.send("go");
     const results = resultsIn(conversation);
     expect(results.slice(0, 8)).toEqual(Array(8).fill("saw z"));
     expect(results[8]).toMatch(/^60 tool calls in one batch; max_tool_calls_per_batch is 8/);
@@ -114,12 +109,10 @@ describe("refused calls", () => {
   });
 
   it("are told in full where there is room, whatever the others take [FR-LIM-06]", async () => {
-    const { conversation } = await scriptedLoop({
+    const { lines } = await oneTurn(asks({ id: "a", name: "nothing_like_it" }, look("b"), look("b")), {
       tools: [READ],
-      answers: [asks({ id: "a", name: "nothing_like_it" }, look("b"), look("b")), says("ok")],
     });
-    await conversation.send("go");
-    expect(outline(conversation.turns).slice(4).join("\n")).toMatch(
+    expect(lines.slice(4).join("\n")).toMatch(
       /Unknown tool: nothing_like_it.*exact name.*saw z.*Duplicate tool call id: b/s,
     );
   });
@@ -127,23 +120,19 @@ describe("refused calls", () => {
 
 describe("time", () => {
   it("is the loop's for a tool that states none [FR-EXE-03] [CFG-TMO-01]", async () => {
-    const { conversation } = await scriptedLoop({
+    const { lines } = await oneTurn(asks({ id: "a", name: "slow" }), {
       tools: [{ id: "slow", run: () => new Promise(() => undefined) }],
-      answers: [asks({ id: "a", name: "slow" }), says("ok")],
       settings: { defaultTimeoutMs: 40 },
     });
-    await conversation.send("go");
-    expect(outline(conversation.turns)[2]).toMatch(/timed out after 0\.04s/);
+    expect(lines[2]).toMatch(/timed out after 0\.04s/);
   });
 
   it("is the tool's own where the loop's is longer, and the tool runs all the same [CFG-TMO-01]", async () => {
-    const { conversation } = await scriptedLoop({
+    const { lines } = await oneTurn(asks({ id: "a", name: "look", input: { what: "z" } }), {
       tools: [READ],
-      answers: [asks({ id: "a", name: "look", input: { what: "z" } }), says("ok")],
       settings: { defaultTimeoutMs: 60_000 },
     });
-    await conversation.send("go");
-    expect(outline(conversation.turns)[2]).toBe("result a: saw z");
+    expect(lines[2]).toBe("result a: saw z");
   });
 
   it("a tool that takes too long is an error like any other, and the batch goes on [T-TMO-01] [FR-EXE-03] [NFR-REL-02]", async () => {
@@ -152,12 +141,13 @@ describe("time", () => {
       run: () => new Promise(() => undefined),
       conduct: { limits: { timeoutMs: 30 } },
     };
-    const { conversation } = await scriptedLoop({
-      tools: [slow, READ],
-      answers: [asks({ id: "a", name: "slow" }, { id: "b", name: "look", input: { what: "z" } }), says("ok")],
-    });
-    await conversation.send("go");
-    const [a, b] = outline(conversation.turns).slice(3);
+    const { lines } = await oneTurn(
+      asks({ id: "a", name: "slow" }, { id: "b", name: "look", input: { what: "z" } }),
+      {
+        tools: [slow, READ],
+      },
+    );
+    const [a, b] = lines.slice(3);
     expect(a).toMatch(/^result a error: Tool 'slow' timed out after 0\.03s/);
     expect(b).toBe("result b: saw z");
   });

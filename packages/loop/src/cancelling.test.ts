@@ -7,7 +7,7 @@ import { READ, writer } from "./fixtures/tools.ts";
 describe("cancelling", () => {
   it("marks the running call and the rest, records everything, and does not resume [T-CAN-01] [FR-EXE-04] [NFR-REL-03]", async () => {
     const started = Promise.withResolvers<void>();
-    const { tool, wrote } = writer();
+    const { tool, ran } = writer();
     const hang: FixtureTool = {
       id: "hang",
       run: (_input, { signal }) => {
@@ -36,14 +36,14 @@ describe("cancelling", () => {
       "result c error: Cancelled by user",
     ]);
     expect(prompts).toHaveLength(1);
-    expect(wrote).toEqual([]);
+    expect(ran).toEqual([]);
     expect(conversation.state).toEqual({ state: "idle" });
     const [record] = await engine.approvals.list({ limit: 1 });
     expect(record?.standing.state).toBe("withdrawn");
   });
 
   it("while the person is asked withdraws the questions", async () => {
-    const { tool, wrote } = writer();
+    const { tool, ran } = writer();
     const loop = await scriptedLoop({
       tools: [tool],
       answers: [asks({ id: "w", name: "put" }), says("never")],
@@ -54,7 +54,7 @@ describe("cancelling", () => {
       },
     });
     expect(await loop.conversation.send("go")).toEqual({ kind: "cancelled" });
-    expect(wrote).toEqual([]);
+    expect(ran).toEqual([]);
     expect(outline(loop.conversation.turns).at(-1)).toBe("result w error: Cancelled by user");
     const [record] = await loop.engine.approvals.list({ limit: 1 });
     expect(record?.standing.state).not.toMatch(/pending|approved/);

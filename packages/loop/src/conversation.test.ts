@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FixtureTool } from "@sallyport/engine/testing";
 import { failure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { asks, finish, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { asks, finish, oneTurn, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
 import { READ, writer } from "./fixtures/tools.ts";
 
 describe("a turn", () => {
@@ -51,11 +51,9 @@ describe("a turn", () => {
   });
 
   it("tells what happens in order: started, then completed [FR-OUT-01] [FR-TUI-02]", async () => {
-    const { conversation, events } = await scriptedLoop({
+    const { events } = await oneTurn(asks({ id: "c1", name: "look", input: { what: "a" } }), {
       tools: [READ],
-      answers: [asks({ id: "c1", name: "look", input: { what: "a" } }), says("ok")],
     });
-    await conversation.send("go");
     expect(events.map(({ kind }) => kind)).toEqual([
       "state",
       "call",
@@ -182,7 +180,7 @@ describe("modes", () => {
   });
 
   it("parse_only: shows the calls, runs nothing, and goes on with the person's results [T-MODE-02] [FR-MODE-02] [FR-TUI-04]", async () => {
-    const { tool, wrote } = writer();
+    const { tool, ran } = writer();
     const { conversation, prompts } = await scriptedLoop({
       tools: [tool],
       answers: [asks({ id: "a", name: "put", input: { what: 1 } }, { id: "b", name: "put" }), says("thanks")],
@@ -204,7 +202,7 @@ describe("modes", () => {
       kind: "done",
       text: "thanks",
     });
-    expect(wrote).toEqual([]);
+    expect(ran).toEqual([]);
     expect(outline(conversation.turns).slice(3, 5)).toEqual(["result a: fine", "result b error: broke"]);
     expect(prompts[1]?.prompt.at(-1)?.role).toBe("tool");
   });

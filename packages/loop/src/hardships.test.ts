@@ -4,21 +4,12 @@ import { describe, expect, it } from "vitest";
 import { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations-port.ts";
 import { outputChunks } from "./event-channel.ts";
-import { asks, finish, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { asks, finish, oneTurn, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { recording } from "./fixtures/tools.ts";
 import { createMemoryConversations } from "./memory-conversations.ts";
 
-function counting(id = "look", conduct: object = {}) {
-  const ran: unknown[] = [];
-  const tool: FixtureTool = {
-    id,
-    conduct,
-    run: (input) => {
-      ran.push(input);
-      return "x".repeat(300);
-    },
-  };
-  return { ran, tool };
-}
+const counting = (id = "look", conduct: FixtureTool["conduct"] = {}) =>
+  recording(id, { conduct, answer: "x".repeat(300) });
 
 /** A store that fails a number of times from some operation on. */
 function failing(): { conversations: Conversations; fail(times: number): void } {
@@ -90,13 +81,11 @@ describe("a conversation goes on", () => {
   it("with a word for every call, although the first took all the room there was [FR-OUT-04]", async () => {
     const { tool } = counting();
     const fails: FixtureTool = { id: "fails", run: () => Promise.reject(new Error("no such file")) };
-    const { conversation } = await scriptedLoop({
+    const { lines } = await oneTurn(asks({ id: "a", name: "look" }, { id: "b", name: "fails" }), {
       tools: [tool, fails],
-      answers: [asks({ id: "a", name: "look" }, { id: "b", name: "fails" }), says("ok")],
       settings: { window: { contextTokens: 15 + 256 + 100 + 140, responseReserveTokens: 100 } },
     });
-    await conversation.send("go");
-    const [a, b] = outline(conversation.turns).slice(3);
+    const [a, b] = lines.slice(3);
     expect(a).toMatch(/output truncated|no room left/);
     expect(b).toBe("result b error: Tool panicked: no such file");
   });
@@ -107,14 +96,12 @@ describe("a conversation goes on", () => {
     const begun = (toolName: string) => ({ type: "tool-input-start" as const, id: "a", toolName });
     const whole = (toolName: string, n: number) =>
       ({ type: "tool-call", toolCallId: "a", toolName, input: JSON.stringify({ n }) }) as const;
-    const { conversation } = await scriptedLoop({
-      tools: [tool, other.tool],
-      answers: [
-        [begun("look"), begun("other"), whole("look", 1), whole("other", 2), finish("tool-calls")],
-        says("ok"),
-      ],
-    });
-    await conversation.send("go");
+    await oneTurn(
+      [begun("look"), begun("other"), whole("look", 1), whole("other", 2), finish("tool-calls")],
+      {
+        tools: [tool, other.tool],
+      },
+    );
     expect([ran, other.ran]).toEqual([[{ n: 1 }], []]);
   });
 

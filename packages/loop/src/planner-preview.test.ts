@@ -1,8 +1,8 @@
-import type { FixtureTool } from "@sallyport/engine/testing";
 import { type Failure, type FileEffects, failure, type JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { calls, codesOf, planningContext, reasonOf, tool } from "./fixtures/planning.ts";
-import { asks, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { asks, oneTurn, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { recording } from "./fixtures/tools.ts";
 import { planBatch } from "./planner.ts";
 import type { LoopTool } from "./tools.ts";
 
@@ -80,15 +80,7 @@ describe("a call that its tool would refuse", () => {
 });
 
 function patchTool(preview: LoopTool["preview"]) {
-  const ran: JsonValue[] = [];
-  const fixture: FixtureTool = {
-    id: "put",
-    conduct: { sideEffects: "state" },
-    run: (input) => {
-      ran.push(input);
-      return "put";
-    },
-  };
+  const { ran, tool: fixture } = recording("put", { conduct: { sideEffects: "state" } });
   const face = tool("put", { tool: "put", sideEffects: true, ...(preview && { preview }) });
   return { ran, fixture, face };
 }
@@ -118,12 +110,10 @@ describe("in a conversation", () => {
       looked += 1;
       return NOTHING;
     });
-    const { conversation, asked } = await scriptedLoop({
+    const { asked } = await oneTurn(asks({ id: "p", name: "put" }), {
       tools: [fixture],
       faces: [face],
-      answers: [asks({ id: "p", name: "put" }), says("ok")],
     });
-    await conversation.send("go");
     expect(asked).toMatchObject([[{ id: "p", preview: NOTHING }]]);
     expect([looked, ran]).toEqual([1, [{}]]);
   });
@@ -133,16 +123,14 @@ describe("in a conversation", () => {
       Object(input).fits === false ? UNFIT : NOTHING,
     );
     const edits = [{ fits: false }, { fits: true }];
-    const { conversation, refusals } = await scriptedLoop({
+    const { refusals } = await oneTurn(asks({ id: "p", name: "put" }), {
       tools: [fixture],
       faces: [face],
-      answers: [asks({ id: "p", name: "put" }), says("ok")],
       decide: ([question]) => ({
         kind: "each",
         words: new Map([[question?.index ?? 0, { kind: "edit", input: edits.shift() ?? {} }]]),
       }),
     });
-    await conversation.send("go");
     expect([refusals, ran]).toEqual([["E3951"], [{ fits: true }]]);
   });
 });

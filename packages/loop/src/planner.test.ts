@@ -1,8 +1,9 @@
 import type { CallPlan } from "@sallyport/engine";
 import { failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { calls, codesOf, planningContext, reasonOf, tool } from "./fixtures/planning.ts";
-import { type AskedFor, planBatch } from "./planner.ts";
+import { calls, codesOf, planningContext, reasonOf, TOOLS, tool } from "./fixtures/planning.ts";
+import { scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { type AskedFor, describeCall, planBatch } from "./planner.ts";
 
 describe("planning a batch", () => {
   it("runs, asks or answers each call by itself [FR-APR-02] [FR-LIM-06]", async () => {
@@ -180,5 +181,129 @@ describe("planning a batch", () => {
     expect(codesOf(await planBatch(calls("write_file"), answered.context))).toEqual(["execute"]);
     const { context } = planningContext({ plan: () => plan });
     expect(codesOf(await planBatch(calls("write_file"), context))).toEqual(["confirm"]);
+  });
+});
+
+const CALL = { name: "put", arguments: '{"a":1}' };
+
+/** What is said of a call when the engine plans it so. */
+async function described(plan: () => Promise<CallPlan>, call = CALL) {
+  const { engine, parts } = await scriptedLoop({ answers: [] });
+  const planning = {
+    plan,
+    call: () => engine.call({ tool: "none", input: {}, caller: parts.caller }),
+    resume: (id: string) => engine.resume(id),
+    cancelCall: (id: string, order: { reason: string }) => engine.cancelCall(id, order),
+    standing: (id: string) => engine.standing(id),
+    approvals: engine.approvals,
+  };
+  return await describeCall(call, {
+    ...parts,
+    engine: planning,
+    tools: [tool("put", { sideEffects: true })],
+  });
+}
+
+describe("the line about a call that is not planned", () => {
+  it("is the one its plan would have, as short [FR-APR-06]", async () => {
+    const long = "x".repeat(300);
+    const ask = async (): Promise<CallPlan> => ({
+      kind: "ask",
+      because: "tool",
+      summary: long,
+      risk: "high",
+    });
+    expect(await described(ask)).toEqual({ summary: `${long.slice(0, 197)}...`, risk: "high" });
+  });
+
+  it("is its name where there is no better one, and never fails", async () => {
+    const named = { summary: "put", risk: "medium" };
+    const refused = async (): Promise<CallPlan> => ({ kind: "refused", error: failure("E3901") });
+    expect(await described(refused)).toEqual(named);
+    expect(await described(() => Promise.reject(new Error("gone")))).toEqual(named);
+    expect(await described(refused, { ...CALL, arguments: "{" })).toEqual(named);
+    const unknown = { name: "no\u202ebody", arguments: "{}" };
+    expect((await described(refused, unknown)).summary).toBe("no<U+202E>body");
+  });
+});
+
+describe("the order in which a call is refused", () => {
+  /** Each makes the call wrong in one more way; the strictest comes first. */
+  const FAULTS = [
+    "disabled mode",
+    "iterations",
+    "policy",
+    "denylist",
+    "size",
+    "lookup",
+    "json",
+    "plan",
+    "preflight",
+    "deny",
+  ] as const;
+  type Fault = (typeof FAULTS)[number];
+  const CODES: Record<Fault, string> = {
+    "disabled mode": "Tool execution disabled",
+    iterations: "Max tool iterations reached",
+    policy: "Tool execution disabled by policy",
+    denylist: "is on the denylist",
+    size: "max_tool_args_bytes",
+    lookup: "Unknown tool",
+    json: "Bad args: Arguments",
+    plan: "Bad args: by the engine",
+    preflight: "outside",
+    deny: "is not on the allowlist",
+  };
+
+  function faulty(faults: ReadonlySet<Fault>) {
+    const has = (fault: Fault) => faults.has(fault);
+    const preflight = async () => (has("preflight") ? failure("E3955", { message: "outside" }) : undefined);
+    const name = "write_file";
+    const text = has("json") ? "[" : "{}";
+    const { context } = planningContext({
+      mode: has("disabled mode") ? "disabled" : "enabled",
+      iteration: has("iterations") ? 9 : 1,
+      limits: { maxToolArgsBytes: 1_000 },
+      policy: {
+        enabled: !has("policy"),
+        denylist: has("denylist") ? [name] : [],
+        mode: has("deny") ? "deny" : "auto",
+      },
+      tools: has("lookup") ? [] : [tool(name, { sideEffects: true, preflight })],
+      ...(has("plan") && {
+        plan: () => ({ kind: "refused", error: failure("E3901", { message: "by the engine" }) }) as const,
+      }),
+    });
+    return {
+      context,
+      call: { index: 0, id: "a", name, arguments: text + " ".repeat(has("size") ? 2_000 : 0) },
+    };
+  }
+
+  it("is the laid-down one, for every set of faults [FR-APR-05] [FR-VAL-02] [NFR-ERR-02]", async () => {
+    for (let set = 0; set < 2 ** FAULTS.length; set += 1) {
+      const faults = FAULTS.filter((_, place) => (set >> place) % 2 === 1);
+      const { context, call } = faulty(new Set(faults));
+      const [planned] = await planBatch([call], context);
+      const [strictest] = faults;
+      if (strictest === undefined) expect(planned?.kind).toBe("execute");
+      else expect(reasonOf(planned), faults.join(", ")).toContain(CODES[strictest]);
+    }
+  });
+});
+
+describe("planning in little time", () => {
+  it("takes no more than a millisecond for eight calls beside the engine's work [NFR-PERF-01]", async () => {
+    const many = Array.from({ length: 500 }, (_, index) => tool(`tool_${index}`));
+    const { context } = planningContext({ tools: [...many, ...TOOLS] });
+    const batch = calls(...Array<string>(8).fill("read_file"));
+    const times: number[] = [];
+    for (let run = 0; run < 200; run += 1) {
+      const began = performance.now();
+      await planBatch(batch, context);
+      times.push(performance.now() - began);
+    }
+    const median = times.sort((a, b) => a - b)[100] ?? Number.POSITIVE_INFINITY;
+    expect(median).toBeLessThan(1);
   });
 });

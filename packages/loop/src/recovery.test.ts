@@ -1,40 +1,20 @@
-import type { FixtureTool } from "@sallyport/engine/testing";
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { Conversation } from "./conversation.ts";
 import type { LoopEvent } from "./events.ts";
-import { type Answer, outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
-
-function counting() {
-  const ran: unknown[] = [];
-  const tool: FixtureTool = {
-    id: "look",
-    run: (input) => {
-      ran.push(input);
-      return "seen";
-    },
-  };
-  return { ran, tool };
-}
+import { outline, says, scriptedLoop } from "./fixtures/scripted-loop.ts";
+import { recording } from "./fixtures/tools.ts";
 
 /** A conversation whose process ended while a batch was open; the engine may have calls on record. */
 async function interrupted(
   prepare: (loop: Awaited<ReturnType<typeof scriptedLoop>>, batchId: string) => Promise<void>,
-  { answers = [says("and so on")], mode = "enabled" as const }: { answers?: Answer[]; mode?: "enabled" } = {},
 ) {
-  const { ran, tool } = counting();
+  const { ran, tool } = recording("look", { answer: "seen" });
   let again: Conversation | undefined;
-  const loop = await scriptedLoop({ tools: [tool], answers, settings: { mode }, latest: () => again });
+  const loop = await scriptedLoop({ tools: [tool], answers: [says("and so on")], latest: () => again });
   const { conversations, conversation, parts } = loop;
-  const made = {
-    conversationId: conversation.id,
-    model: "m",
-    cwd: "/work",
-    title: "go",
-    createdAt: 1,
-    updatedAt: 1,
-  };
-  await conversations.create(made);
+  const made = { conversationId: conversation.id, model: "m", cwd: "/work", title: "go" };
+  await conversations.create({ ...made, createdAt: 1, updatedAt: 1 });
   await conversations.append(conversation.id, [{ kind: "user", text: "go", at: 1 }]);
   await conversations.journal.open({ batchId: "b", conversationId: conversation.id, model: "m", at: 2 });
   await prepare(loop, "b");
@@ -43,6 +23,12 @@ async function interrupted(
   again = reopened;
   return { ...loop, again: reopened, ran };
 }
+
+/** Two calls are sealed, the first with a result. */
+const halfDone = async (loop: Awaited<ReturnType<typeof scriptedLoop>>) => {
+  await sealTwo(loop);
+  await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
+};
 
 const sealTwo = async ({ conversations, conversation }: Awaited<ReturnType<typeof scriptedLoop>>) => {
   const { journal } = conversations;
@@ -80,10 +66,7 @@ describe("a crash", () => {
   });
 
   it("in the middle of a batch: resuming keeps what is known and runs nothing again [IT-JRN-02] [FR-RES-05] [NFR-REL-04]", async () => {
-    const { again, ran } = await interrupted(async (loop) => {
-      await sealTwo(loop);
-      await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
-    });
+    const { again, ran } = await interrupted(halfDone);
     expect(await again.recover("resume")).toEqual({ kind: "done", text: "and so on" });
     expect(outline(again.turns).slice(3, 5)).toEqual([
       "result c0: first",
@@ -93,10 +76,7 @@ describe("a crash", () => {
   });
 
   it("discarding makes every result an error; the calls stay visible [FR-RES-05]", async () => {
-    const { again, ran } = await interrupted(async (loop) => {
-      await sealTwo(loop);
-      await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
-    });
+    const { again, ran } = await interrupted(halfDone);
     expect(await again.recover("discard")).toMatchObject({ kind: "done" });
     expect(outline(again.turns).slice(1, 5)).toEqual([
       "use c0 look",
@@ -147,10 +127,7 @@ describe("a crash", () => {
   ] as const)(
     "then %s: tells what became of each call, as of any other [FR-RES-05] [FR-TUI-02]",
     async (choice, outcome) => {
-      const { again } = await interrupted(async (loop) => {
-        await sealTwo(loop);
-        await loop.conversations.journal.result("b", 0, { isError: false, content: "first", at: 4 });
-      });
+      const { again } = await interrupted(halfDone);
       const heard: LoopEvent[] = [];
       again.listen((event) => void heard.push(event));
       await again.recover(choice);
@@ -174,14 +151,8 @@ describe("a crash", () => {
       await sealTwo(loop);
       const { conversation, engine, parts } = loop;
       const caller = { ...parts.caller, session: conversation.id };
-      const order = {
-        tool: "look",
-        input: {},
-        caller,
-        requireApproval: true,
-        onApproval: "pending" as const,
-      };
-      await engine.call({ ...order, callId: `${conversation.id}-1` });
+      const order = { tool: "look", input: {}, callId: `${conversation.id}-1`, caller };
+      await engine.call({ ...order, requireApproval: true, onApproval: "pending" });
     });
     await again.recover("resume");
     const [record] = await engine.approvals.list({ limit: 1 });
