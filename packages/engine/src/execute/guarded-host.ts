@@ -10,7 +10,7 @@ import type { ToolHost, UseOf } from "../ports/runner.ts";
 import type { StateAccess } from "../ports/state.ts";
 import type { FileAccess } from "../ports/workspace.ts";
 import { redactText } from "../redact/redact.ts";
-import { FILE_OPS, type FileOp, filesOver, performFileOp } from "./runners/file-ops.ts";
+import { HOST_OPS, type HostOp, hostPart, performHostOp } from "./runners/host-ops.ts";
 
 interface HostOptions {
   tool: string;
@@ -70,34 +70,30 @@ export class GuardedHost implements ToolHost {
   }
 
   get files(): FileAccess {
-    this.#files ??= filesOver(async (path, wanted) => {
-      for (const use of usesOf(path, wanted)) {
-        if (use.action === "read" || use.action === "list") this.#use(use);
-        else this.#change(use);
-      }
-      return await performFileOp(this.#options.files ?? noWorkspace(), path, wanted);
+    this.#files ??= hostPart("files", async (op, args) => {
+      this.#access(op, args);
+      return await performHostOp({ files: this.#options.files ?? noWorkspace() }, op, args);
     });
     return this.#files;
   }
 
   async get(key: string): Promise<JsonValue | undefined> {
-    this.#use({ capability: "state.read", action: "read", resource: key });
+    this.#access("get", [key]);
     return await this.#options.state.get(key);
   }
 
   async put(key: string, value: JsonValue): Promise<void> {
-    this.#change({ capability: "state.write", action: "write", resource: key });
+    this.#access("put", [key]);
     await this.#options.state.put(key, value);
   }
 
   async delete(key: string): Promise<void> {
-    this.#change({ capability: "state.delete", action: "delete", resource: key });
+    this.#access("delete", [key]);
     await this.#options.state.delete(key);
   }
 
-  /** Every key with the prefix is what it is used on, which is more than the prefix itself. */
   async keys(prefix: string): Promise<string[]> {
-    this.#use({ capability: "state.read", action: "list", resource: `${prefix}*` });
+    this.#access("keys", [prefix]);
     return await this.#options.state.keys(prefix);
   }
 
@@ -121,6 +117,19 @@ export class GuardedHost implements ToolHost {
     return true;
   }
 
+  /** Checks the uses that an operation is, and that a tool without side effects changes nothing. */
+  #access(op: HostOp, args: readonly unknown[]): void {
+    const { tool, sideEffects, capabilities } = this.#options;
+    for (const use of usesOf(op, args)) {
+      const changes = use.action !== "read" && use.action !== "list";
+      if (changes && sideEffects === "none" && capabilities.includes(use.capability)) {
+        const message = `${tool} declares no side effects and tried to change ${HOST_OPS[op].part}.`;
+        this.#violate(use, failure("E3911", { message }));
+      }
+      this.#use(use);
+    }
+  }
+
   #use(use: HostedUse): void {
     const { tool, capabilities } = this.#options;
     const { capability, action, resource } = use;
@@ -132,15 +141,6 @@ export class GuardedHost implements ToolHost {
     if (refused) this.#violate(use, refused);
     this.uses.add(use);
     this.#options.onUse?.(capability, action, resource);
-  }
-
-  #change(use: HostedUse): void {
-    const { tool, sideEffects, capabilities } = this.#options;
-    if (sideEffects === "none" && capabilities.includes(use.capability)) {
-      const message = `${tool} declares no side effects and tried to change ${use.capability.startsWith("state") ? "state" : "files"}.`;
-      this.#violate(use, failure("E3911", { message }));
-    }
-    this.#use(use);
   }
 
   #violate({ capability, action, resource }: HostedUse, refused: Failure): never {
@@ -158,22 +158,13 @@ export class GuardedHost implements ToolHost {
   }
 }
 
-/** What an operation on a file uses: renaming deletes one path and writes another. */
-function usesOf(path: string, { op, args }: FileOp): HostedUse[] {
-  const { action } = FILE_OPS[op];
-  const [first] = args;
-  const use = { capability: FILE_CAPABILITIES[action], action, resource: path };
-  if (op === "write") return [{ ...use, bytes: Buffer.byteLength(first as string | Uint8Array) }];
-  if (op !== "rename") return [use];
-  return [use, { capability: FILE_CAPABILITIES.write, action: "write", resource: String(first) }];
+/** What an operation uses. Every key with a prefix is more than the prefix; renaming deletes one path, writes another. */
+function usesOf(op: HostOp, [on, second]: readonly unknown[]): HostedUse[] {
+  const { uses: [capability = "", action = ""] = [] } = HOST_OPS[op];
+  const use = { capability, action, resource: op === "keys" ? `${on}*` : String(on) };
+  if (op === "write") return [{ ...use, bytes: Buffer.byteLength(second as string | Uint8Array) }];
+  return op === "rename" ? [use, ...usesOf("makeFolder", [second])] : [use];
 }
-
-const FILE_CAPABILITIES = {
-  read: "filesystem.read",
-  list: "filesystem.read",
-  write: "filesystem.write",
-  delete: "filesystem.delete",
-};
 
 function noWorkspace(): never {
   const message = "The tool has no workspace: its manifest permits no folder, or this engine has none.";

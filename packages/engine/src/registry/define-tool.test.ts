@@ -3,7 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { filesOver } from "../execute/runners/file-ops.ts";
+import { hostPart } from "../execute/runners/host-ops.ts";
 import type { ToolContext } from "../ports/runner.ts";
 import { createSchemaCompiler } from "../validate/index.ts";
 import { defineTool, isDefinedTool, operation } from "./define-tool.ts";
@@ -22,7 +22,7 @@ const context: ToolContext = {
   availableBytes: 65_536,
   signal: new AbortController().signal,
   state: { get: async () => undefined, put: async () => {}, delete: async () => {}, keys: async () => [] },
-  files: filesOver(async () => undefined),
+  files: hostPart("files", async () => undefined),
   progress: () => {},
   output: async () => true,
   use: async () => {},

@@ -1,16 +1,9 @@
 import type { Readable } from "node:stream";
 import { types } from "node:util";
-import type { JsonValue } from "@sallyport/protocol";
 import type { RunFault } from "../../ports/runner.ts";
 import { timerMs } from "../../timeouts.ts";
-import { decodeFileAnswer, encodeFileOp, type FileAnswer, type FileOp } from "./file-ops.ts";
-import {
-  type ContextChannel,
-  createToolContext,
-  type HostError,
-  type HostQuestion,
-  OpenQuestions,
-} from "./host-api.ts";
+import { type ContextChannel, createToolContext, type HostError, OpenQuestions } from "./host-api.ts";
+import { decodeAnswer, encodeArgs, type HostOp } from "./host-ops.ts";
 import { CallSignal, monotonicMs, type StopReason } from "./outcome-latch.ts";
 import { describeThrown, type Encoded, findOperation, invokeTool, withoutFolders } from "./tool-result.ts";
 import {
@@ -189,8 +182,9 @@ const NOTICE_SHARE = 0.1;
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
 
 interface AskedQuestion {
-  question: HostQuestion;
-  resolve(value: JsonValue | undefined): void;
+  op: HostOp;
+  args: string;
+  resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
@@ -236,17 +230,13 @@ class CallChannel implements ContextChannel {
     this.#signal.abort(reason);
   }
 
-  ask(question: HostQuestion): Promise<JsonValue | undefined> {
+  ask(op: HostOp, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const asked = { question, resolve, reject };
+      const asked = { op, args: encodeArgs(op, args), resolve, reject };
       if (this.#ended) reject(endedError());
-      else if (this.#open.tryOpen(question.method)) this.#send(asked);
+      else if (this.#open.tryOpen(op)) this.#send(asked);
       else this.#waiting.push(asked);
     });
-  }
-
-  async file(path: string, wanted: FileOp): Promise<FileAnswer> {
-    return decodeFileAnswer(await this.ask({ method: "file", subject: path, value: encodeFileOp(wanted) }));
   }
 
   /** Hands the host's answer to whoever asked; an answer that nobody waits for is dropped. */
@@ -254,12 +244,12 @@ class CallChannel implements ContextChannel {
     const asked = this.#asked.get(question);
     if (asked === undefined) return;
     this.#asked.delete(question);
-    this.#open.close(asked.question.method);
-    const next = this.#waiting.findIndex(({ question: { method } }) => this.#open.tryOpen(method));
+    this.#open.close(asked.op);
+    const next = this.#waiting.findIndex(({ op }) => this.#open.tryOpen(op));
     const [opened] = next < 0 ? [] : this.#waiting.splice(next, 1);
     if (opened) this.#send(opened);
     if (reply.error) asked.reject(Object.assign(new Error(reply.error.message), reply.error));
-    else asked.resolve(reply.body === "" ? undefined : parse(reply.body));
+    else asked.resolve(decodeAnswer(asked.op, reply.body));
   }
 
   progress(percent: number, phase: string | undefined): void {
@@ -281,10 +271,9 @@ class CallChannel implements ContextChannel {
   }
 
   #send(asked: AskedQuestion): void {
-    const { method, subject, value } = asked.question;
     const question = this.#questions++;
     this.#asked.set(question, asked);
-    this.#post(encodeFrame({ kind: "ask", call: this.#call, question, method, subject }, value));
+    this.#post(encodeFrame({ kind: "ask", call: this.#call, question, op: asked.op }, asked.args));
   }
 
   #sendProgress(): void {

@@ -1,50 +1,25 @@
-import { isJsonObject, type JsonValue } from "@sallyport/protocol";
-import type { CallFacts, ToolContext, ToolHost, UseOf } from "../../ports/runner.ts";
+import type { CallFacts, ToolContext, ToolHost } from "../../ports/runner.ts";
 import {
-  decodeFileOp,
-  encodeFileAnswer,
-  type FileAnswer,
-  type FileOp,
-  filesOver,
-  performFileOp,
-} from "./file-ops.ts";
-import { copyJson, describeThrown, encodeJson } from "./tool-result.ts";
+  decodeArgs,
+  encodeAnswer,
+  HOST_OPS,
+  type HostOp,
+  type HostWay,
+  hostPart,
+  performHostOp,
+} from "./host-ops.ts";
+import { describeThrown } from "./tool-result.ts";
 
-// What a tool may ask of its host while it runs: on the tool's side the context, on the host's side the answers.
+// The two ends of a tool's way to its host: on the tool's side the context, on the host's side the answers.
 
-export const HOST_METHODS = ["get", "put", "delete", "keys", "use", "file", "output"] as const;
-export type HostMethod = (typeof HOST_METHODS)[number];
-
-/** The largest value `state.put` takes; it bounds what the host holds for a tool. */
-export const MAX_HOST_VALUE_BYTES = 4 * 1024 * 1024;
-/** The longest key, prefix, capability name or path. */
-export const MAX_SUBJECT_CHARS = 4_096;
-/** The longest action or resource of a use. */
-const MAX_USE_TEXT_CHARS = 4_096;
-/** Room for both texts, however they are escaped. */
-const MAX_USE_BYTES = 64 * 1_024;
 const MAX_PHASE_CHARS = 200;
-
-const { parse } = JSON;
-
-/**
- * One question to the host: about a key, a prefix, a capability or a file, or output to show. `value` is JSON text: what
- * to `put` or show, what a capability is used for, or what to do with the file.
- */
-export interface HostQuestion {
-  method: HostMethod;
-  subject: string;
-  value?: string;
-}
 
 /** The way from a tool's context to its host: a direct one inline, messages in a thread or a process. */
 export interface ContextChannel {
   /** Made on first use: most tools never look at it. */
   readonly signal: AbortSignal;
   /** Rejects when the host refuses or when the call has ended. */
-  ask(question: HostQuestion): Promise<JsonValue | undefined>;
-  /** Rejects as the host's files do, or when the call has ended. */
-  file(path: string, wanted: FileOp): Promise<FileAnswer>;
+  ask: HostWay;
   /** Never fails; ignored when the call has ended. */
   progress(percent: number, phase: string | undefined): void;
 }
@@ -70,6 +45,7 @@ class LazyContext implements ToolContext {
   readonly #channel: ContextChannel;
   #state: ToolContext["state"] | undefined;
   #files: ToolContext["files"] | undefined;
+  #call: Pick<ToolHost, "use" | "output"> | undefined;
 
   constructor(facts: CallFacts, channel: ContextChannel) {
     Object.assign(this, facts);
@@ -81,14 +57,23 @@ class LazyContext implements ToolContext {
   }
 
   get state(): ToolContext["state"] {
-    this.#state ??= createState(this.#channel);
+    this.#state ??= hostPart("state", this.#ask);
     return this.#state;
   }
 
   get files(): ToolContext["files"] {
-    const channel = this.#channel;
-    this.#files ??= filesOver((path, wanted) => channel.file(path, wanted));
+    this.#files ??= hostPart("files", this.#ask);
     return this.#files;
+  }
+
+  get use(): ToolContext["use"] {
+    this.#call ??= hostPart("call", this.#ask);
+    return this.#call.use;
+  }
+
+  get output(): ToolContext["output"] {
+    this.#call ??= hostPart("call", this.#ask);
+    return this.#call.output;
   }
 
   get progress(): ToolContext["progress"] {
@@ -100,108 +85,9 @@ class LazyContext implements ToolContext {
     };
   }
 
-  get output(): ToolContext["output"] {
+  get #ask(): HostWay {
     const channel = this.#channel;
-    return async (text) => {
-      if (typeof text !== "string") throw new TypeError("output must be a string");
-      return (await channel.ask({ method: "output", subject: "", value: valueText(text) })) === true;
-    };
-  }
-
-  get use(): ToolContext["use"] {
-    const channel = this.#channel;
-    return async (capability, on) => {
-      const subject = checkSubject(capability);
-      await channel.ask({ method: "use", subject, ...(on !== undefined && { value: encodeUse(on) }) });
-    };
-  }
-}
-
-function createState(channel: ContextChannel): ToolContext["state"] {
-  return Object.freeze({
-    get: async (key: string) => channel.ask({ method: "get", subject: checkSubject(key) }),
-    put: async (key: string, value: JsonValue) => {
-      await channel.ask({ method: "put", subject: checkSubject(key), value: valueText(value) });
-    },
-    delete: async (key: string) => {
-      await channel.ask({ method: "delete", subject: checkSubject(key) });
-    },
-    keys: async (prefix: string) => {
-      const keys = await channel.ask({ method: "keys", subject: checkSubject(prefix) });
-      return Array.isArray(keys) ? keys.map(String) : [];
-    },
-  });
-}
-
-function checkSubject(subject: unknown): string {
-  if (typeof subject !== "string") throw new TypeError("a key, prefix or capability must be a string");
-  if (subject.length <= MAX_SUBJECT_CHARS) return subject;
-  throw new RangeError(`a key, prefix or capability has at most ${MAX_SUBJECT_CHARS} characters`);
-}
-
-function valueText(value: unknown): string {
-  const encoded = encodeJson(value, MAX_HOST_VALUE_BYTES);
-  if (encoded.ok) return encoded.text;
-  if (encoded.fault.kind !== "output_too_large") throw new TypeError("a state value must be JSON");
-  throw new RangeError(`a state value has at most ${MAX_HOST_VALUE_BYTES} bytes`);
-}
-
-/** A use as JSON text, on its way to the host. Throws for what is not a use: the author's mistake. */
-export function encodeUse(on: unknown): string {
-  const encoded = encodeJson(checkUse(on), MAX_USE_BYTES);
-  if (!encoded.ok) throw new TypeError("what a capability is used for must be JSON");
-  return encoded.text;
-}
-
-/** Reads such a text as if an enemy had written it. Throws for anything but a use; then nothing has been used. */
-export function decodeUse(text: string): UseOf {
-  if (text.length > MAX_USE_BYTES) throw new RangeError("what a capability is used for is too long");
-  return checkUse(parse(text));
-}
-
-/** A copy with the known fields and no others. */
-function checkUse(on: unknown): UseOf {
-  if (!isJsonObject(on)) throw new TypeError("what a capability is used for must be an object");
-  const { action, resource, bytes } = on;
-  return {
-    ...(action !== undefined && { action: checkUseText(action) }),
-    ...(resource !== undefined && { resource: checkUseText(resource) }),
-    ...(bytes !== undefined && { bytes: checkSize(bytes) }),
-  };
-}
-
-function checkUseText(text: unknown): string {
-  if (typeof text !== "string") throw new TypeError("an action or a resource must be a string");
-  if (text.length <= MAX_USE_TEXT_CHARS) return text;
-  throw new RangeError(`an action or a resource has at most ${MAX_USE_TEXT_CHARS} characters`);
-}
-
-function checkSize(bytes: unknown): number {
-  if (typeof bytes === "number" && Number.isSafeInteger(bytes) && bytes >= 0) return bytes;
-  throw new TypeError("bytes must be a whole number");
-}
-
-/** Puts a tool's question to the host. Rejects with the host's own error; the answer is a copy. */
-export async function askHost(host: ToolHost, question: HostQuestion): Promise<JsonValue | undefined> {
-  const { subject, value } = question;
-  switch (question.method) {
-    case "get":
-      return copyJson(await host.get(subject));
-    case "keys":
-      return [...(await host.keys(subject))];
-    case "put":
-      await host.put(subject, parse(value ?? "null"));
-      return undefined;
-    case "delete":
-      await host.delete(subject);
-      return undefined;
-    case "use":
-      await host.use(subject, value === undefined ? undefined : decodeUse(value));
-      return undefined;
-    case "output":
-      return await host.output(String(parse(value ?? '""')));
-    case "file":
-      return encodeFileAnswer(await performFileOp(host.files, subject, decodeFileOp(value ?? "")));
+    return (op, args) => channel.ask(op, args);
   }
 }
 
@@ -212,39 +98,34 @@ export interface HostError {
   code?: string;
 }
 
-/** The host's answer on its way to the tool: a body (nothing for `undefined`), or an error. */
-export interface HostReply {
+/** The host's answer on its way to the tool: a body, or an error. */
+interface HostReply {
   body: string;
   error?: HostError;
 }
 
-/** As askHost, for a tool that is reached by messages: a refusal becomes part of the answer. Never rejects. */
-export async function answerFor(host: ToolHost, question: HostQuestion): Promise<HostReply> {
+/** Answers a tool that is reached by messages: a refusal becomes part of the answer. Never rejects. */
+export async function answerFor(host: ToolHost, op: HostOp, body: string): Promise<HostReply> {
   try {
-    const value = await askHost(host, question);
-    return { body: value === undefined ? "" : JSON.stringify(value) };
+    return { body: encodeAnswer(op, await performHostOp(host, op, decodeArgs(op, body))) };
   } catch (error) {
-    return { body: "", error: hostError(error) };
+    const { message } = describeThrown(error);
+    const { name = "Error", code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+    return { body: "", error: { name, message, ...(typeof code === "string" && { code }) } };
   }
 }
 
 /** Passes progress on. A host that throws here is ignored: progress never ends a call. */
-export function tellProgress(host: ToolHost, report: { percent: number; phase?: string | undefined }): void {
+export function tellProgress(
+  host: ToolHost,
+  { percent, phase }: { percent: number; phase?: string | undefined },
+): void {
   try {
-    if (report.phase === undefined) host.progress(report.percent);
-    else host.progress(report.percent, report.phase);
+    if (phase === undefined) host.progress(percent);
+    else host.progress(percent, phase);
   } catch {
     // Nobody waits for an answer.
   }
-}
-
-function hostError(error: unknown): HostError {
-  const { message } = describeThrown(error);
-  if (!(error instanceof Error)) return { name: "Error", message };
-  const { name } = error;
-  return "code" in error && typeof error.code === "string"
-    ? { name, message, code: error.code }
-    : { name, message };
 }
 
 /** How many questions of one call may be open at once. The tool's side queues further ones. */
@@ -252,22 +133,26 @@ const MAX_OPEN_QUESTIONS = 64;
 /** Of these, how many about files: each may hold a whole file in memory. */
 const MAX_OPEN_FILES = 2;
 
+function filesOf(op: HostOp): number {
+  return HOST_OPS[op].part === "files" ? 1 : 0;
+}
+
 /** Counts a call's open questions, so that what the host holds for one tool is bounded. */
 export class OpenQuestions {
   #all = 0;
   #files = 0;
 
   /** False when the question has to wait. */
-  tryOpen(method: HostMethod): boolean {
-    if (this.#all >= MAX_OPEN_QUESTIONS) return false;
-    if (method === "file" && this.#files >= MAX_OPEN_FILES) return false;
+  tryOpen(op: HostOp): boolean {
+    const files = filesOf(op);
+    if (this.#all >= MAX_OPEN_QUESTIONS || this.#files + files > MAX_OPEN_FILES) return false;
     this.#all += 1;
-    if (method === "file") this.#files += 1;
+    this.#files += files;
     return true;
   }
 
-  close(method: HostMethod): void {
+  close(op: HostOp): void {
     this.#all -= 1;
-    if (method === "file") this.#files -= 1;
+    this.#files -= filesOf(op);
   }
 }

@@ -1,15 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Isolation, JsonValue } from "@sallyport/protocol";
+import type { Isolation } from "@sallyport/protocol";
 import type { Implementation, Job, Runner, RunResult, ToolFunction } from "../../ports/runner.ts";
 import { IN_PROCESS_ENFORCEMENT } from "../confinement.ts";
-import { type FileAnswer, type FileOp, performFileOp } from "./file-ops.ts";
-import {
-  askHost,
-  type ContextChannel,
-  createToolContext,
-  type HostQuestion,
-  tellProgress,
-} from "./host-api.ts";
+import { type ContextChannel, createToolContext, tellProgress } from "./host-api.ts";
+import { type HostOp, performHostOp } from "./host-ops.ts";
 import { CallSignal, type Outcome, OutcomeLatch, refused, type StopReason } from "./outcome-latch.ts";
 import { copyInput, describeThrown, type Encoded, findOperation, invokeTool } from "./tool-result.ts";
 
@@ -116,23 +110,15 @@ class InlineCall implements ContextChannel {
     this.#latch?.fail(describeThrown(error));
   }
 
-  async ask(question: HostQuestion): Promise<JsonValue | undefined> {
-    this.#checkOpen();
-    return CALLS.run(undefined, () => askHost(this.#job.host, question));
-  }
-
-  /** Nothing has to be encoded here: contents go straight to the host and back. */
-  async file(path: string, wanted: FileOp): Promise<FileAnswer> {
-    this.#checkOpen();
-    return CALLS.run(undefined, () => performFileOp(this.#job.host.files, path, wanted));
+  /** Contents of files go straight to the host and back; every other answer is a copy. */
+  async ask(op: HostOp, args: readonly unknown[]): Promise<unknown> {
+    if (this.#ended) throw new Error("the call has ended; its host no longer answers");
+    const answer = await CALLS.run(undefined, () => performHostOp(this.#job.host, op, args));
+    return Buffer.isBuffer(answer) ? answer : copyJson(answer);
   }
 
   progress(percent: number, phase: string | undefined): void {
     if (!this.#ended) CALLS.run(undefined, () => tellProgress(this.#job.host, { percent, phase }));
-  }
-
-  #checkOpen(): void {
-    if (this.#ended) throw new Error("the call has ended; its host no longer answers");
   }
 
   #watch(pending: Promise<Encoded>): Promise<RunResult> {

@@ -1,7 +1,7 @@
 import type { Job } from "../../ports/runner.ts";
 import { answerFor, OpenQuestions, tellProgress } from "./host-api.ts";
 import type { Outcome, OutcomeLatch } from "./outcome-latch.ts";
-import { type CallOrder, type CallReport, questionFrom } from "./wire.ts";
+import type { CallOrder, CallReport } from "./wire.ts";
 
 /** Takes a call's orders to where its tool runs. Never fails. */
 export type OrderLine = (order: CallOrder, body?: string) => void;
@@ -49,16 +49,16 @@ export class RemoteCall {
   }
 
   async #answer(report: Extract<CallReport, { kind: "ask" }>, body: string): Promise<void> {
-    const { question, method } = report;
-    if (!this.#open.tryOpen(method)) {
+    const { question, op } = report;
+    if (!this.#open.tryOpen(op)) {
       this.latch.fail({
         kind: "died",
         message: `the tool's ${this.#where} broke the protocol: too many questions`,
       });
       return;
     }
-    const { body: answer, ...rest } = await answerFor(this.job.host, questionFrom(report, body));
-    this.#open.close(method);
+    const { body: answer, ...rest } = await answerFor(this.job.host, op, body);
+    this.#open.close(op);
     if (!this.latch.outcome) this.#post({ kind: "answer", call: this.#id, question, ...rest }, answer);
   }
 

@@ -251,7 +251,7 @@ describe("warm pool: what waits is watched", () => {
   });
 
   it.each([
-    ["asks before it has a call", '{"kind":"ask","call":1,"question":1,"method":"get","subject":"k"}\n\n'],
+    ["asks before it has a call", '{"kind":"ask","call":1,"question":1,"op":"get"}\n["k"]\n'],
     ["says it is ready twice", '{"kind":"ready","threadCpuMs":0}\n\n'],
     ["prints into the protocol", "hello\n\n"],
   ])("one that %s is ended", async (_name, words) => {

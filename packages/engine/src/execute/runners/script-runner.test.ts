@@ -49,7 +49,7 @@ describe("script runner: what comes out of the process is an enemy's word", () =
     ["being ready twice", [READY, READY]],
     ["NUL bytes", ["\0\0\0\0\n\n"]],
     ["a frame without end", ["x".repeat(30 * MIB)]],
-    ["a large value where only files are large", [READY, `${ask("put")}\n"${"x".repeat(5 * MIB)}"\n`]],
+    ["a large value where only files are large", [READY, `${ask("put")}\n["k","${"x".repeat(5 * MIB)}"]\n`]],
     ["too long a head", [`{"kind":"ready","threadCpuMs":1,"x":"${"x".repeat(70_000)}"}\n\n`]],
   ])("%s ends it [MCX-7]", async (_name, words) => {
     const { result } = await run(says(...words), { timeoutMs: 3_000 });
@@ -60,7 +60,7 @@ describe("script runner: what comes out of the process is an enemy's word", () =
 
   it("too many questions end it", async () => {
     const host = { ...createTestHost(), get: () => new Promise<undefined>(() => {}) };
-    const questions = Array.from({ length: 129 }, (_, n) => `${ask("get", n)}\n\n`);
+    const questions = Array.from({ length: 129 }, (_, n) => `${ask("get", n)}\n["k"]\n`);
     const { result } = await run(says(READY, ...questions), { host });
     expect(result).toMatchObject({ fault: { kind: "died", message: expect.stringMatching(/too many/) } });
   });
@@ -71,7 +71,7 @@ describe("script runner: what comes out of the process is an enemy's word", () =
     const greedy: FakeProgram = async ({ stdout, signal }) => {
       stdout.write(READY);
       for (let n = 0; !signal.aborted; n++) {
-        stdout.write(`${ask("file", n)}\n{"op":"read"}\n`);
+        stdout.write(`${ask("read", n)}\n["k"]\n`);
         await sleep(20);
       }
       return 0;
@@ -110,8 +110,8 @@ describe("script runner: what comes out of the process is an enemy's word", () =
   });
 });
 
-function ask(method: string, question = 1): string {
-  return `{"kind":"ask","call":1,"question":${question},"method":"${method}","subject":"k"}`;
+function ask(op: string, question = 1): string {
+  return `{"kind":"ask","call":1,"question":${question},"op":"${op}"}`;
 }
 
 describe("script runner: endings", () => {

@@ -129,7 +129,7 @@ describe("thread runner: the protocol", () => {
     ["an unknown kind", '{"kind":"hello","call":1}\n'],
     ["a wrong shape", '{"kind":"done","call":1}\nnull'],
     ["a call it never had", '{"kind":"done","call":99,"threadCpuMs":1,"memoryBytes":1}\nnull'],
-    ["a question of no known kind", '{"kind":"ask","call":1,"question":1,"method":"close","subject":""}\n'],
+    ["a question of no known kind", '{"kind":"ask","call":1,"question":1,"op":"close"}\n'],
     ["more than fits", "x".repeat(5 * MIB)],
   ])("%s on every port it can find ends its thread", async (_name, word) => {
     const found = await fault("postEverywhere", { input: { word } });

@@ -84,7 +84,7 @@ export function encodeJson(value: unknown, maxBytes: number): Encoded {
 }
 
 /** A copy that shares nothing with the original. The caller vouches that it is JSON. */
-export function copyJson<T extends JsonValue | undefined>(value: T): T {
+export function copyJson<T>(value: T): T {
   return typeof value === "object" && value !== null ? parse(stringify(value)) : value;
 }
 

@@ -2,15 +2,8 @@ import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject } from "@sallyport/protocol";
 import type { CallFacts, Implementation, RunFault } from "../../ports/runner.ts";
 import { isToolCode } from "../../ports/tools.ts";
-import { MAX_FILE_VALUE_CHARS } from "./file-ops.ts";
-import {
-  HOST_METHODS,
-  type HostError,
-  type HostMethod,
-  type HostQuestion,
-  MAX_HOST_VALUE_BYTES,
-  MAX_SUBJECT_CHARS,
-} from "./host-api.ts";
+import type { HostError } from "./host-api.ts";
+import { type HostOp, isHostOp, LONGEST_ARGS, longestArgs } from "./host-ops.ts";
 import { cleanText, toolDetails, toolsMessage } from "./tool-result.ts";
 
 // A frame is a JSON head, a newline, and a JSON body (or nothing). JSON text never contains a raw newline, so the first
@@ -48,13 +41,13 @@ export type Order =
 /** An order about a call. */
 export type CallOrder = Exclude<Order, { kind: "hello" }>;
 
-/** Tool to host. `done` carries the output as its body, `ask` what is to be done with its subject. */
+/** Tool to host. `done` carries the output as its body, `ask` the arguments. */
 export type Report =
   | { kind: "ready"; threadCpuMs: number }
   | { kind: "unusable"; fault: RunFault }
   | ({ kind: "done"; call: number } & UsageSample)
   | ({ kind: "failed"; call: number; fault: RunFault } & UsageSample)
-  | { kind: "ask"; call: number; question: number; method: HostMethod; subject: string }
+  | { kind: "ask"; call: number; question: number; op: HostOp }
   | { kind: "progress"; call: number; percent: number; phase?: string };
 
 /** A report about a call, rather than about the thread or the process. */
@@ -158,7 +151,7 @@ export interface OpenedReport<Kind extends Report = Report> {
 
 /** The longest report of a call with that limit; longer ones need not be read to the end. */
 export function longestReport(maxOutputBytes: number): number {
-  return MAX_HEAD_CHARS + Math.max(MAX_FILE_VALUE_CHARS, MAX_HOST_VALUE_BYTES, maxOutputBytes);
+  return MAX_HEAD_CHARS + Math.max(LONGEST_ARGS, maxOutputBytes);
 }
 
 /**
@@ -177,18 +170,8 @@ export function readReport(message: unknown, maxOutputBytes: number): OpenedRepo
   }
 }
 
-/** Only files may be large. */
 function longestBody(report: Report, maxOutputBytes: number): number {
-  if (report.kind === "ask" && report.method === "file") return MAX_FILE_VALUE_CHARS;
-  return Math.max(MAX_HOST_VALUE_BYTES, maxOutputBytes);
-}
-
-/** The question of a checked report. */
-export function questionFrom(report: Extract<Report, { kind: "ask" }>, body: string): HostQuestion {
-  const { method, subject } = report;
-  const hasValue =
-    method === "put" || method === "file" || method === "output" || (method === "use" && body !== "");
-  return hasValue ? { method, subject, value: body } : { method, subject };
+  return report.kind === "ask" ? longestArgs(report.op) : Math.max(longestArgs("put"), maxOutputBytes);
 }
 
 function checkReport(head: JsonObject): Report | undefined {
@@ -201,7 +184,10 @@ function checkReport(head: JsonObject): Report | undefined {
   }
   if (!isCount(call)) return undefined;
   if (kind === "done" || kind === "failed") return checkEnding(head, call);
-  if (kind === "ask") return checkAsk(head, call);
+  if (kind === "ask") {
+    const { question, op } = head;
+    return isCount(question) && isHostOp(op) ? { kind, call, question, op } : undefined;
+  }
   return kind === "progress" ? checkProgress(head, call) : undefined;
 }
 
@@ -211,12 +197,6 @@ function checkEnding(head: JsonObject, call: number): Report | undefined {
   if (head.kind === "done") return { kind: "done", call, threadCpuMs, memoryBytes };
   const fault = checkFault(head.fault);
   return fault && { kind: "failed", call, threadCpuMs, memoryBytes, fault };
-}
-
-function checkAsk(head: JsonObject, call: number): Report | undefined {
-  const { question, method, subject } = head;
-  if (!isCount(question) || !isHostMethod(method) || typeof subject !== "string") return undefined;
-  return subject.length > MAX_SUBJECT_CHARS ? undefined : { kind: "ask", call, question, method, subject };
 }
 
 function checkProgress(head: JsonObject, call: number): Report | undefined {
@@ -252,8 +232,4 @@ function isCount(value: unknown): value is number {
 
 function isAmount(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value < Number.MAX_SAFE_INTEGER;
-}
-
-function isHostMethod(value: unknown): value is HostMethod {
-  return HOST_METHODS.some((method) => method === value);
 }
