@@ -4,7 +4,7 @@ import type { RunFault } from "../../ports/runner.ts";
 import { timerMs } from "../../timeouts.ts";
 import { type ContextChannel, createToolContext, type HostError, OpenQuestions } from "./host-api.ts";
 import { decodeAnswer, encodeArgs, type HostOp } from "./host-ops.ts";
-import { CallSignal, monotonicMs, type StopReason } from "./outcome-latch.ts";
+import { CallSignal, type StopReason } from "./outcome-latch.ts";
 import { describeThrown, type Encoded, findOperation, invokeTool, withoutFolders } from "./tool-result.ts";
 import {
   type CallOrder,
@@ -209,13 +209,13 @@ class CallChannel implements ContextChannel {
 
   constructor({ call, leftMs }: RunOrder, post: (frame: string) => void) {
     this.#call = call;
-    this.#deadlineAt = monotonicMs() + leftMs;
+    this.#deadlineAt = performance.now() + leftMs;
     this.#post = post;
   }
 
   get signal(): AbortSignal {
     if (this.#noticeTimer === undefined && !this.#ended) {
-      const left = this.#deadlineAt - monotonicMs();
+      const left = this.#deadlineAt - performance.now();
       const notice = Math.min(MOST_NOTICE_MS, left * NOTICE_SHARE);
       this.#noticeTimer = startTimer(() => this.abort("timeout"), timerMs(Math.max(0, left - notice)));
     }

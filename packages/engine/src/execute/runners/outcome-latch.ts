@@ -15,12 +15,6 @@ export function refused(fault: RunFault): RunResult {
   return { ok: false, fault, usage: NO_USAGE };
 }
 
-/** Milliseconds on a clock that every thread of the process shares and nobody can set. */
-export function monotonicMs(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1_000 + nanoseconds / 1e6;
-}
-
 /**
  * The first outcome of a call; later ones are ignored. It comes from whoever watches the tool, from the deadline, or from
  * a cancel. A cancelled tool may have a grace period, never past the deadline, and whatever comes in it means cancelled.
@@ -48,7 +42,7 @@ export class OutcomeLatch {
 
   /** The time until the deadline. */
   get leftMs(): number {
-    return this.#deadlineAt - monotonicMs();
+    return this.#deadlineAt - performance.now();
   }
 
   /** From here on the deadline and a cancel count. */
@@ -60,8 +54,10 @@ export class OutcomeLatch {
 
   /** The whole time is left again. */
   restart(): void {
-    this.#deadlineAt = monotonicMs() + this.#job.timeoutMs;
-    if (!this.#cancelling) this.#expireAfter(this.#job.timeoutMs, "timeout");
+    this.#deadlineAt = performance.now() + this.#job.timeoutMs;
+    if (this.#cancelling) return;
+    if (this.#timer) this.#timer.refresh();
+    else this.#expireAfter(this.#job.timeoutMs, "timeout");
   }
 
   settle(outcome: Outcome): void {

@@ -13,10 +13,11 @@ export type OrderLine = (order: CallOrder, body?: string) => void;
 export class RemoteCall {
   readonly job: Job;
   readonly latch: OutcomeLatch;
+  /** Its number among the calls of its thread or process; 0 before it is sent. */
+  id = 0;
   /** Where the tool runs, for messages. */
   readonly #where: "thread" | "process";
   readonly #open = new OpenQuestions();
-  #id = 0;
   #post: OrderLine = () => undefined;
 
   constructor(job: Job, latch: OutcomeLatch, where: "thread" | "process") {
@@ -27,7 +28,7 @@ export class RemoteCall {
 
   /** The order to run, as call number `id`; from here on orders go over `post`. */
   runOrder(id: number, post: OrderLine): [order: CallOrder, input: string] {
-    this.#id = id;
+    this.id = id;
     this.#post = post;
     const { operation, facts, input, maxOutputBytes: maxBytes } = this.job;
     const { leftMs } = this.latch;
@@ -36,7 +37,7 @@ export class RemoteCall {
 
   /** Aborts the tool's signal. */
   abort(): void {
-    this.#post({ kind: "abort", call: this.#id });
+    this.#post({ kind: "abort", call: this.id });
   }
 
   /** Takes a report about this call. Nothing counts any more once there is an outcome. */
@@ -59,7 +60,7 @@ export class RemoteCall {
     }
     const { body: answer, ...rest } = await answerFor(this.job.host, op, body);
     this.#open.close(op);
-    if (!this.latch.outcome) this.#post({ kind: "answer", call: this.#id, question, ...rest }, answer);
+    if (!this.latch.outcome) this.#post({ kind: "answer", call: this.id, question, ...rest }, answer);
   }
 
   #readOutput(body: string): Outcome {

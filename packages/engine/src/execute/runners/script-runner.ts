@@ -4,7 +4,7 @@ import type { Sandbox, SandboxMount } from "../../ports/sandbox.ts";
 import { prepareCall } from "../confinement.ts";
 import { type OutcomeLatch, refused } from "./outcome-latch.ts";
 import { type PoolCounts, type PoolOptions, SandboxPool } from "./sandbox-pool.ts";
-import { ScriptLink, ScriptSession } from "./script-link.ts";
+import { ScriptProcess } from "./script-process.ts";
 import { type ScriptRuntime, scriptSpec } from "./script-spec.ts";
 import { type StartedProcess, SupervisedCalls } from "./supervise.ts";
 import { isModule } from "./wire.ts";
@@ -84,21 +84,12 @@ async function startScript(
   const spec = scriptSpec(job, { moduleUrl, runtime, confinement });
   const retirements = pool?.retirements(job.tool);
   const warm = pool?.take(spec);
-  if (warm) {
-    pool?.want(spec);
-    const { link } = warm;
-    return { process: link.process, open: () => new ScriptSession(job, latch, { link, warm }) };
-  }
-  const process = await sandbox.start({ ...spec.order, id: job.facts.executionId });
+  const startedAt = performance.now();
+  const process = warm?.process ?? (await sandbox.start({ ...spec.order, id: job.facts.executionId }));
   if (pool?.retirements(job.tool) === retirements) pool?.want(spec);
   return {
     process,
-    open: () => {
-      const link = new ScriptLink(process, spec.link);
-      const session = new ScriptSession(job, latch, { link });
-      link.post({ kind: "hello", ...spec.wanted });
-      return session;
-    },
+    open: () => (warm ?? new ScriptProcess(process, spec, startedAt)).serve(job, latch),
   };
 }
 

@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import { findPackageJSON } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { failure, SallyportError } from "@sallyport/protocol";
+import { canonicalJson, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import type { Confinement, Job } from "../../ports/runner.ts";
 import type { AgentBounds, SandboxLimits, SandboxMount, SandboxOrder } from "../../ports/sandbox.ts";
 import type { WantedTool } from "./wire.ts";
@@ -34,6 +35,7 @@ export interface ScriptSpec {
   order: Omit<SandboxOrder, "id" | "workspace">;
   link: LinkBounds;
   principal: { tenant: string; agent: string };
+  key: string;
 }
 
 interface SpecParts {
@@ -50,7 +52,7 @@ export function scriptSpec(job: Job, { moduleUrl, runtime, confinement }: SpecPa
   const needed = runtimeMounts(moduleUrl, runtime.mounts, confinement);
   // Without a limit V8 goes by the machine's memory, and does not collect before the sandbox's limit is met.
   const heapMib = Math.max(1, Math.floor(limits.memoryBytes / MIB));
-  return {
+  const spec = {
     wanted: { moduleUrl, tool, version },
     order: {
       argv: [runtime.path, `--max-old-space-size=${heapMib}`, fileURLToPath(runtime.entryUrl)],
@@ -63,6 +65,17 @@ export function scriptSpec(job: Job, { moduleUrl, runtime, confinement }: SpecPa
     link: { maxOutputBytes, maxPrintedBytes: limits.outputBytes },
     principal: { tenant: facts.tenant, agent: facts.agent },
   };
+  return { ...spec, key: keyOf(spec) };
+}
+
+/**
+ * A name for everything that makes a process what it is: its sandbox (level, mounts, limits, hosts, bounds …), its
+ * module, tool and version, and for whom it was started. Only equal specs have equal keys, so a process that waits
+ * under a key is the one that the next call with that key would have started itself.
+ */
+function keyOf(spec: Omit<ScriptSpec, "key">): string {
+  const plain: JsonValue = JSON.parse(JSON.stringify(spec));
+  return createHash("sha256").update(canonicalJson(plain)).digest("base64url");
 }
 
 /** Bounds that leave some limits to whoever looks at them in another way. */

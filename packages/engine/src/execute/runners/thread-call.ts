@@ -1,5 +1,5 @@
 import type { Job, RunFault, RunResult } from "../../ports/runner.ts";
-import { type Outcome, OutcomeLatch } from "./outcome-latch.ts";
+import { OutcomeLatch } from "./outcome-latch.ts";
 import { RemoteCall } from "./remote-call.ts";
 import type { UsageSample } from "./wire.ts";
 
@@ -50,54 +50,35 @@ export interface CallHolder {
  * One call of the thread runner, from its arrival to its result, which comes out exactly once. Its time starts when it
  * arrives, and again when a thread takes it: it waits no longer than it may run.
  */
-export class ThreadCall {
-  readonly job: Job;
+export class ThreadCall extends RemoteCall {
   readonly spec: ThreadSpec;
   /** When it came, on the `performance.now()` clock. */
   readonly since = performance.now();
-  readonly remote: RemoteCall;
-  readonly latch: OutcomeLatch;
+  /** Who has it; undefined until it waits in line or a thread has it. */
+  holder: CallHolder | undefined;
   readonly #settle: (result: RunResult) => void;
-  #holder: CallHolder | undefined;
-  #outcome: Outcome | undefined;
   #isOver = false;
   #cpuMs = 0;
   #peakBytes = 0;
-  /** Its number in the batches of its thread; 0 while no thread has it. */
-  id = 0;
   /** The tool has reported the end of the call by itself. */
   isReported = false;
 
   constructor(job: Job, moduleUrl: string, settle: (result: RunResult) => void) {
-    this.job = job;
+    super(job, new OutcomeLatch(job), "thread");
     this.spec = specFor(job, moduleUrl);
     this.#settle = settle;
-    this.latch = new OutcomeLatch(job);
-    this.remote = new RemoteCall(job, this.latch, "thread");
-    this.latch.onCancel = () => this.#holder?.askToStop(this) ?? 0;
-    this.latch.onLate = () => this.#holder?.listen();
-    this.latch.onOutcome = (outcome) => {
-      this.#outcome = outcome;
-      if (this.#holder?.letGo(this) ?? true) this.conclude();
+    this.latch.onCancel = () => this.holder?.askToStop(this) ?? 0;
+    this.latch.onLate = () => this.holder?.listen();
+    this.latch.onOutcome = () => {
+      if (this.holder?.letGo(this) ?? true) this.conclude();
     };
     this.latch.start();
   }
 
-  /** It waits in the line. */
-  waitIn(line: CallHolder): void {
-    this.#holder = line;
-    this.id = 0;
-  }
-
   /** Its turn has come: from here on it may run as long as it may. */
   giveTo(thread: CallHolder): void {
-    if (this.#holder) this.latch.restart();
-    this.#holder = thread;
-  }
-
-  /** The thread that had it while its module loaded gave it to another one. */
-  moveTo(thread: CallHolder): void {
-    this.#holder = thread;
+    if (this.holder) this.latch.restart();
+    this.holder = thread;
   }
 
   /** It is sent, as that number. What its thread used to load the module is not its own use. */
@@ -121,7 +102,7 @@ export class ThreadCall {
   conclude(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const outcome = this.#outcome ?? { ok: false, fault: { kind: "cancelled" } };
+    const outcome = this.latch.outcome ?? { ok: false, fault: { kind: "cancelled" } };
     this.#settle({ ...outcome, usage: { cpuMs: this.#cpuMs, memoryPeakBytes: this.#peakBytes } });
   }
 

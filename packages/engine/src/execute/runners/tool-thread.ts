@@ -50,27 +50,33 @@ const MAX_HEARD = 1_000;
 const TAKEN_BACK = -1;
 
 export interface ThreadEvents {
-  /** Its module is loaded. */
-  onReady(thread: ToolThread): void;
+  /** Its module is loaded: others may start. */
+  onReady(): void;
   onIdle(thread: ToolThread): void;
   /** Calls that it had not begun, in their order. */
   onTakenBack(calls: ThreadCall[]): void;
   onEnded(thread: ToolThread): void;
 }
 
+type ThreadState = "starting" | "idle" | "busy" | "ending" | "ended";
+
 export interface ToolThreadOptions {
   cancelGraceMs: number;
+  /** How long it stays idle before it ends by itself. */
+  idleMs: number;
   events: ThreadEvents;
 }
 
 export class ToolThread implements CallHolder {
   readonly spec: ThreadSpec;
+  /** On the `performance.now()` clock, as `idleSince`. */
+  readonly startedAt = performance.now();
+  idleSince = 0;
   readonly #options: ToolThreadOptions;
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #claims = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended = Promise.withResolvers<void>();
-  #state: "starting" | "idle" | "busy" | "ending" | "ended" = "starting";
   /** The batch without the calls that are over; the first one runs. While it starts: the call it was started for. */
   #calls: ThreadCall[] = [];
   #lastId = 0;
@@ -81,7 +87,10 @@ export class ToolThread implements CallHolder {
   #perCall = { ms: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY };
   #batch = { size: 0, sentAt: 0, cpuMs: 0 };
   #isMeasuring = false;
+  #state: ThreadState = "starting";
   #loadTimer: NodeJS.Timeout | undefined;
+  /** One for life, restarted whenever it is idle again, so that a busy thread costs no timers. */
+  #idleTimer: NodeJS.Timeout | undefined;
   #endTimer: NodeJS.Timeout | undefined;
 
   /** Throws when the process cannot start another thread. */
@@ -103,8 +112,8 @@ export class ToolThread implements CallHolder {
     return this.#state !== "ending" && this.#state !== "ended";
   }
 
-  get isBusy(): boolean {
-    return this.#state === "busy";
+  get state(): ThreadState {
+    return this.#state;
   }
 
   /** How many calls it may be given at once: as many as have run in a few milliseconds. */
@@ -145,7 +154,7 @@ export class ToolThread implements CallHolder {
     const frames = calls.map((call) => {
       this.#lastId += 1;
       call.sendAs(this.#lastId);
-      return encodeFrame(...call.remote.runOrder(call.id, post));
+      return encodeFrame(...call.runOrder(call.id, post));
     });
     this.#port.postMessage(frames.join("\n"));
   }
@@ -174,7 +183,7 @@ export class ToolThread implements CallHolder {
   askToStop(call: ThreadCall): number {
     // Nothing to tidy up in a tool that has not begun.
     if (!this.#isBegun(call)) return 0;
-    call.remote.abort();
+    call.abort();
     return this.#options.cancelGraceMs;
   }
 
@@ -215,13 +224,21 @@ export class ToolThread implements CallHolder {
   /** Idle again, when it has no call left. */
   #rest(): void {
     if (this.#state !== "busy" || this.#calls.length > 0) return;
-    this.#state = "idle";
     const { size, sentAt, cpuMs } = this.#batch;
     if (size > 0) {
       this.#perCall = { ms: (performance.now() - sentAt) / size, cpuMs: (this.#cpuMs - cpuMs) / size };
     }
     this.#worker.unref();
-    this.#options.events.onIdle(this);
+    this.#becomeIdle();
+  }
+
+  #becomeIdle(): void {
+    this.#state = "idle";
+    this.idleSince = performance.now();
+    const { idleMs, events } = this.#options;
+    if (this.#idleTimer) this.#idleTimer.refresh();
+    else this.#idleTimer = setTimeout(() => this.#state === "idle" && this.end(), timerMs(idleMs)).unref();
+    events.onIdle(this);
   }
 
   #listenToThread(): void {
@@ -251,11 +268,10 @@ export class ToolThread implements CallHolder {
   #onReady(threadCpuMs: number): void {
     if (this.#state !== "starting") return;
     clearTimeout(this.#loadTimer);
-    this.#state = "idle";
     this.#cpuMs = threadCpuMs;
-    this.#options.events.onReady(this);
     if (this.#calls.length > 0) this.send(this.#calls);
-    else this.#options.events.onIdle(this);
+    else this.#becomeIdle();
+    this.#options.events.onReady();
   }
 
   #onReport(report: CallReport, body: string): void {
@@ -266,12 +282,12 @@ export class ToolThread implements CallHolder {
     if (report.kind === "done" || report.kind === "failed") {
       call.note(report, this.#cpuMs);
       call.isReported = true;
-      call.remote.take(report, body);
+      call.take(report, body);
       this.#cpuMs = report.threadCpuMs;
       this.#begunAt = performance.now();
       this.#calls.shift();
       this.#rest();
-    } else call.remote.take(report, body);
+    } else call.take(report, body);
   }
 
   #failProtocol(what: string): void {
@@ -325,11 +341,10 @@ export class ToolThread implements CallHolder {
     this.#state = "ended";
     clearTimeout(this.#endTimer);
     clearTimeout(this.#loadTimer);
+    clearTimeout(this.#idleTimer);
     this.listen(Number.POSITIVE_INFINITY);
-    this.#conclude({
-      kind: "died",
-      message: `the tool's thread ended with code ${code}${this.#stderrTail()}`,
-    });
+    const message = `the tool's thread ended with code ${code}${this.#stderrTail()}`;
+    this.#conclude({ kind: "died", message });
     this.#calls = [];
     this.#port.close();
     this.#ended.resolve();
