@@ -43,7 +43,7 @@ export async function guardedContender({
   tool = pure,
   calls,
 }: GuardedOptions): Promise<Contender> {
-  const runners = { thread: createThreadRunner({ maxThreads: 16 }) };
+  const runners = [createThreadRunner({ maxThreads: 16 })];
   const engine = await createEngine({ store, authority, admission: LIMITS, runners });
   const implementation: Implementation =
     runner === "inline"

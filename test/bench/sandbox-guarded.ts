@@ -81,7 +81,7 @@ async function openEngine({
       },
     ]),
     admission: { total: 10, perAgent: 10, perTool: 10 },
-    runners: { process: createProcessRunner({ sandbox }) },
+    runners: [createProcessRunner({ sandbox })],
     isolation: {
       sandbox,
       workspaces,

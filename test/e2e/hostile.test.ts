@@ -128,11 +128,12 @@ describe("hostile use of the engine", () => {
 
   it("a runner that says nothing of its usage does not make a call reject", async () => {
     const inline = {
+      kind: "inline",
       isolation: { level: "LEVEL_0", runner: "x" },
       run: async () => ({ ok: true, output: {} }),
       close: async () => undefined,
     } as unknown as Runner;
-    const { engine } = await engineWith(() => ({}), { runners: { inline } });
+    const { engine } = await engineWith(() => ({}), { runners: [inline] });
     await expect(engine.call({ tool: "t", input: {}, caller: acme })).resolves.toBeDefined();
   });
 

@@ -29,7 +29,7 @@ import type {
   Random,
   Tracer,
 } from "../ports/platform.ts";
-import type { Hook } from "../ports/runner.ts";
+import type { Hook, Runner } from "../ports/runner.ts";
 import type { IsolationRules } from "../ports/sandbox.ts";
 import type { Store } from "../ports/store.ts";
 import { CallQueue } from "../queue/queue.ts";
@@ -59,8 +59,8 @@ export interface EngineOptions {
   grantIndex?: GrantIndex;
   bus?: Bus;
   admission?: Partial<AdmissionLimits>;
-  /** By the kind of implementation that they run. `inline` and `thread` are there when left out. */
-  runners?: Runners;
+  /** One for each kind of implementation. `inline` and `thread` are there unless others of these kinds are given. */
+  runners?: readonly Runner[];
   /** Given: tools may run in processes of their own, isolated, and change files in workspaces. */
   isolation?: IsolationRules;
   resultSteps?: readonly ResultStep[];
@@ -115,11 +115,8 @@ export function composeEngine(options: EngineOptions): Composed {
   const owner = ids.next();
   const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner });
   const store = publish ? bounded : withoutMessages(bounded);
-  const runners: Runners = {
-    ...options.runners,
-    inline: options.runners?.inline ?? createInlineRunner(),
-    thread: options.runners?.thread ?? createThreadRunner(),
-  };
+  const available = [createInlineRunner(), createThreadRunner(), ...(options.runners ?? [])];
+  const runners: Runners = new Map(available.map((runner) => [runner.kind, runner]));
   const registry = new ToolRegistry({
     enforcementOf: (implementation) => runnerFor(implementation, runners).enforcement,
     lint: (schema) => lintSchema(schema, (given) => schemas.check(given)),

@@ -133,7 +133,7 @@ describe("a call", () => {
     ["gives back nothing", async () => undefined as never],
   ])("is rolled back when its runner %s [R1-4.4]", async (_, run) => {
     const isolation = { level: "LEVEL_0", runner: "inline" } as const;
-    const runners = { inline: { isolation, run, close: async () => undefined } };
+    const runners = [{ kind: "inline", isolation, run, close: async () => undefined }];
     const { call } = await fixtureEngine({ runners }, [adder]);
     const answer = await call("adder", { a: 1, b: 1 });
     expect(errorOf(answer).code).toBe("E3107");
@@ -159,7 +159,7 @@ describe("a call", () => {
     async (_, output, code) => {
       const isolation = { level: "LEVEL_0", runner: "inline" } as const;
       const run = async () => ({ ok: true as const, output, usage: { cpuMs: 0, memoryPeakBytes: 0 } });
-      const runners = { inline: { isolation, run, close: async () => undefined } };
+      const runners = [{ kind: "inline", isolation, run, close: async () => undefined }];
       const { call } = await fixtureEngine({ runners }, [{ run: () => null }]);
       const answers = [
         await call("tool", {}, { idempotencyKey: "k" }),

@@ -1,4 +1,11 @@
-import { type Accepted, type CallAnswer, type Failure, failure, SallyportError } from "@sallyport/protocol";
+import {
+  type Accepted,
+  type CallAnswer,
+  type Failure,
+  failure,
+  isFailure,
+  SallyportError,
+} from "@sallyport/protocol";
 import { Approvals } from "../approvals/approvals.ts";
 import { type CallPlan, type PlanRequest, planCall } from "../approvals/evaluate.ts";
 import type { ResumeOptions } from "../approvals/suspended.ts";
@@ -194,7 +201,7 @@ export class Engine {
     this.#queue.stop();
     this.#context.inFlight.refuseMore("The engine is closed.");
     this.#context.inFlight.cancelAll("the engine is closing");
-    await Promise.all(Object.values(this.#context.runners).map((runner) => runner?.close()));
+    await Promise.all([...this.#context.runners.values()].map((runner) => runner.close()));
     await withTimeout(this.#context.inFlight.idle(), this.#context.limits.storeMs);
     await withTimeout(this.#queue.idle(), this.#context.limits.storeMs);
     await this.#context.unknownCallers.tellLeftOut();
@@ -223,10 +230,14 @@ export interface Drained {
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const composed = composeEngine(options);
   const { context } = composed;
-  const { refused } = context.registry.loadRecords(await context.store.tools.all(), (manifest) =>
-    bindManifest(manifest, context.runners),
-  );
-  for (const error of refused) context.errors.report({ error, code: error.code, stage: "load tools" });
+  const report = (error: Failure) => context.errors.report({ error, code: error.code, stage: "load tools" });
+  const { refused } = context.registry.loadRecords(await context.store.tools.all(), (manifest) => {
+    const bound = bindManifest(manifest, context.runners);
+    if (!bound || !isFailure(bound)) return bound;
+    report(bound);
+    return undefined;
+  });
+  for (const error of refused) report(error);
   const { grants, revocations } = context.store;
   const disconnect = await context.authority.connect?.({ grants, revocations, bus: context.bus });
   return new Engine(composed, disconnect);

@@ -112,13 +112,14 @@ describe("an exchange of code", () => {
     const plan = new FaultPlan();
     const retired: string[] = [];
     const runner: Runner = {
+      kind: "thread",
       isolation: { level: "LEVEL_0", runner: "thread" },
       run: () => Promise.reject(new Error("not called")),
       retire: async (tool) => void retired.push(tool),
       close: async () => undefined,
     };
     const store = withFaults(createMemoryStore(), plan);
-    const { engine, call } = await fixtureEngine({ store, runners: { thread: runner } });
+    const { engine, call } = await fixtureEngine({ store, runners: [runner] });
     await engine.tools.register(manifest("tool"), { implementation: one });
     await engine.tools.register(manifest("kept"), { implementation: one });
     const before = plan.seen.filter(({ method }) => method === "commit").length;

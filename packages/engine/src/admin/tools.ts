@@ -1,7 +1,7 @@
 import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { SYSTEM_TENANT, type ToolActor, type ToolChange, toolEventBody } from "../audit/index.ts";
 import type { EngineContext, QuarantineOrder } from "../context.ts";
-import { implementationOf } from "../execute/index.ts";
+import { bindManifest, implementationOf } from "../execute/index.ts";
 import type { Implementation } from "../ports/runner.ts";
 import type { ToolRecord } from "../ports/tools.ts";
 import {
@@ -15,6 +15,7 @@ import {
 } from "../registry/index.ts";
 
 export interface RegisterOptions {
+  /** Left out: what a runner reads out of the manifest, else the tool has no code yet. */
   implementation?: Implementation;
   /** Where the code is loaded from at the next start, when no configuration names it. */
   module?: string;
@@ -72,7 +73,9 @@ export class Tools {
     return this.#inTurn(async () => {
       const decoded = decodeManifest(manifest, this.#context.schemas);
       if (!decoded.ok) return decoded.failure;
-      const order = { ...rest, onDuplicate, now: this.#now() };
+      const implementation = rest.implementation ?? bindManifest(decoded.manifest, this.#context.runners);
+      if (implementation && isFailure(implementation)) return implementation;
+      const order = { ...rest, ...(implementation && { implementation }), onDuplicate, now: this.#now() };
       const registered = this.#context.registry.register(decoded.manifest, order);
       if (isFailure(registered)) return registered;
       if (isOutdating(registered)) await this.#retire([decoded.manifest.id]);
@@ -187,8 +190,8 @@ export class Tools {
 
   /** Ends idle threads and processes that hold a tool's code; busy ones end after their call. */
   async #retire(tools: Iterable<string>): Promise<void> {
-    const runners = Object.values(this.#context.runners);
-    await Promise.all([...tools].flatMap((tool) => runners.map((runner) => runner?.retire?.(tool))));
+    const runners = [...this.#context.runners.values()];
+    await Promise.all([...tools].flatMap((tool) => runners.map((runner) => runner.retire?.(tool))));
   }
 
   /** One after the other: two writes at once would both send what waits to be written. */

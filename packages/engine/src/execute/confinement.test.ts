@@ -54,27 +54,45 @@ describe("the folders of a tool's permissions", () => {
 describe("a runner of a kind that the engine does not know", () => {
   const transport = { type: "remote", baseUrl: "https://worker.test", endpoint: "/run" };
   const remote = (url: unknown): Implementation => ({ kind: "remote", url });
+  const retired: string[] = [];
   const runner: Runner = {
+    kind: "remote",
     isolation: { level: "LEVEL_1", runner: "remote" },
-    bind: (manifest) =>
-      manifest.transport?.type === "remote" ? remote(manifest.transport.baseUrl) : undefined,
+    bind: ({ transport: to }) => {
+      if (to?.type !== "remote") return undefined;
+      if (to.baseUrl?.startsWith("https:")) return remote(to.baseUrl);
+      return failure("E3002", { message: "transport.baseUrl must be https" });
+    },
     prepare: ({ dryRun }) => (dryRun ? failure("E3101", { message: "not here" }) : {}),
     run: async ({ implementation }) => ({ ok: true, output: String(implementation.url), usage: NO_USAGE }),
+    retire: async (tool) => void retired.push(tool),
     close: async () => undefined,
   };
+  const tool = (to: object) => fixtureTool({ run: () => null, conduct: { transport: to } }).manifest;
 
   it("runs its tools, prepares their calls, and finds their binding again after a restart", async () => {
     const store = createMemoryStore();
-    const before = await fixtureEngine({ store, runners: { remote: runner } });
-    const { manifest } = fixtureTool({ run: () => null, conduct: { transport } });
-    await before.engine.tools.register(manifest, { implementation: remote("https://first.test") });
-    expect(await before.call("tool", {})).toMatchObject({ result: "https://first.test" });
+    const before = await fixtureEngine({ store, runners: [runner] });
+    await before.engine.tools.register(tool(transport));
+    expect(await before.call("tool", {})).toMatchObject({ result: "https://worker.test" });
+    const implementation = remote("https://second.test");
+    await before.engine.tools.register(tool(transport), { implementation, onDuplicate: "replace" });
+    expect(await before.call("tool", {})).toMatchObject({ result: "https://second.test" });
+    expect(retired).toEqual(["tool"]);
     expect(await before.call("tool", {}, { dryRun: true })).toMatchObject({ error: { message: "not here" } });
     await before.engine.close();
-    const after = await fixtureEngine({ store, runners: { remote: runner } });
+    const after = await fixtureEngine({ store, runners: [runner] });
     const answer = await after.call("tool", {});
     expect(answer).toMatchObject({ result: "https://worker.test", isolation: { runner: "remote" } });
     await after.engine.close();
+  });
+
+  it("refuses a manifest that it cannot read", async () => {
+    const { engine } = await fixtureEngine({ runners: [runner] });
+    const refused = await engine.tools.register(tool({ ...transport, baseUrl: "http://worker.test" }));
+    expect(refused).toMatchObject({ message: "transport.baseUrl must be https" });
+    expect(engine.tools.list()).toEqual([]);
+    await engine.close();
   });
 
   it("is refused where there is none (E3101)", async () => {

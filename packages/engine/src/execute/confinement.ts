@@ -74,12 +74,11 @@ export function prepareFor(
 }
 
 /** Runners by the kind of implementation that they run. */
-export type Runners = Readonly<Record<string, Runner | undefined>>;
+export type Runners = ReadonlyMap<string, Runner>;
 
 /** The runner of an implementation, or of a tool whose code is not loaded. */
 export function runnerFor(implementation: Implementation | undefined, runners: Runners): Runner {
-  const kind = implementation?.kind ?? "thread";
-  return (Object.hasOwn(runners, kind) ? runners[kind] : undefined) ?? UNAVAILABLE_RUNNER;
+  return runners.get(implementation?.kind ?? "thread") ?? UNAVAILABLE_RUNNER;
 }
 
 /** How a tool that was defined in this process runs: its functions here, its commands in sandboxes. */
@@ -93,10 +92,10 @@ export function implementationOf({
     : { kind: "inline", operations, ...(summaries && { summaries }) };
 }
 
-/** The implementation that one of the runners finds in a manifest, after a restart. */
-export function bindManifest(manifest: ToolManifest, runners: Runners): Implementation | undefined {
-  for (const runner of Object.values(runners)) {
-    const bound = runner?.bind?.(manifest);
+/** The implementation that one of the runners reads out of a manifest. */
+export function bindManifest(manifest: ToolManifest, runners: Runners): Implementation | Failure | undefined {
+  for (const runner of runners.values()) {
+    const bound = runner.bind?.(manifest);
     if (bound) return bound;
   }
   return undefined;
@@ -104,6 +103,7 @@ export function bindManifest(manifest: ToolManifest, runners: Runners): Implemen
 
 /** For a kind that this engine has no runner for: it counts as one that needs a sandbox, and there is none. */
 const UNAVAILABLE_RUNNER: Runner = {
+  kind: "none",
   isolation: { level: "LEVEL_0", runner: "none" },
   isSandboxed: true,
   prepare: ({ tool, dryRun }) => (dryRun ? notIsolated(tool.id) : noSandbox(tool.id)),

@@ -48,13 +48,14 @@ async function called(tool: string, rules: FaultRule[]) {
   const options: Partial<EngineOptions> = {
     ...{ store, authority, bus, clock, ids, meter, errors },
     hooks: [{ name: "hook", before: () => hooks.before(), after: () => hooks.after() }],
-    runners: {
-      inline: {
+    runners: [
+      {
+        kind: "inline",
         isolation: { level: "LEVEL_0", runner: "inline" },
         run: faulty.runner.run,
         close: async () => undefined,
       },
-    },
+    ],
     resultSteps: [...STRICT_RESULT, { name: "step", apply: (draft) => faulty.step.apply(draft) }],
     toolRules: () => faulty.rules.of(),
   };
@@ -122,7 +123,7 @@ describe("an answer on record", () => {
     const limits = { input: { maxBytes: 1e6, maxDepth: 1e4, maxValues: 1e5 } };
     const isolation = { level: "LEVEL_0", runner: "inline" } as const;
     const run = async () => ({ ok: true as const, output, usage: { cpuMs: 0, memoryPeakBytes: 0 } });
-    const runners = { inline: { isolation, run, close: async () => undefined } };
+    const runners = [{ kind: "inline", isolation, run, close: async () => undefined }];
     const { call } = await fixtureEngine({ limits, runners }, [{ id: "deep", run: () => null }]);
     const order = { idempotencyKey: "k" };
     const [one, two, shared] = await Promise.all([

@@ -189,20 +189,25 @@ export interface PreparedCall {
 }
 
 /**
- * Runs the tools whose implementation is of one kind: the engine is given runners by kind. Never rejects: whatever a tool
- * does is a result.
+ * Runs the tools whose implementation is of one kind. The engine knows no kind by name but the two that it brings itself:
+ * what a kind needs beyond `run`, its runner says here.
  */
 export interface Runner {
+  /** The kind of implementation that it runs. */
+  readonly kind: string;
   readonly isolation: Isolation;
   /** Which limits it holds, and how; left out by a runner that says it on each result. */
   readonly enforcement?: Enforcement;
   /** Each call runs in a sandbox of its own, at least at the level that the operator demands of the tool. */
   readonly isSandboxed?: boolean;
-  /** Finds a tool's implementation in its manifest, after a restart. Left out: whoever loads the tool gives it again. */
-  bind?(manifest: ToolManifest): Implementation | undefined;
+  /**
+   * Reads the implementation out of a manifest, where none is given with it and after a restart; undefined when the
+   * manifest is not of its kind. A Failure refuses the manifest. Left out: whoever loads the tool gives it again.
+   */
+  bind?(manifest: ToolManifest): Implementation | Failure | undefined;
   /** Decides isolation, workspace and limits of a call. Left out: as for code that runs in this process. */
   prepare?(call: CallToPrepare, rules: IsolationRules | undefined): PreparedCall | Failure;
-  /** Never rejects. A result that is there at once is given without a promise. */
+  /** Never rejects: whatever a tool does is a result. One that is there at once is given without a promise. */
   run(job: Job): RunResult | Promise<RunResult>;
   /** Ends what waits with a tool's code, because the tool was replaced or is kept apart. Left out: nothing waits. */
   retire?(tool: string): Promise<void>;

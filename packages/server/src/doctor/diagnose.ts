@@ -158,7 +158,7 @@ async function threads(): Promise<Finding> {
     operations: ["*"],
     capabilities: [],
   };
-  const runners = { thread: createThreadRunner() };
+  const runners = [createThreadRunner()];
   const engine = await createEngine({
     store: createMemoryStore(),
     authority: grantAuthority([grant]),

@@ -14,7 +14,7 @@ import { configuredSecrets } from "./configured-secrets.ts";
 /** Everything it takes to run tools in processes of their own, and to change files. */
 export interface OpenIsolation {
   rules: IsolationRules;
-  runners: { process: Runner; script: Runner };
+  runners: Runner[];
   close(): Promise<void>;
 }
 
@@ -34,14 +34,14 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
     ...(settings.user && { sandboxUser: settings.user }),
   });
   const { perTool, total, idleSeconds } = settings.warm;
-  const runners = {
-    process: createProcessRunner({ sandbox }),
-    script: createScriptRunner({
+  const runners = [
+    createProcessRunner({ sandbox }),
+    createScriptRunner({
       sandbox,
       ...nodeRuntime(config.folder),
       pool: { perKey: perTool, total, idleMs: idleSeconds * 1_000 },
     }),
-  };
+  ];
   const rules: IsolationRules = {
     sandbox,
     workspaces,
@@ -81,7 +81,7 @@ export async function tryIsolation<Result>(
     try {
       return await use(isolation);
     } finally {
-      await Promise.all(Object.values(isolation.runners).map((runner) => runner.close()));
+      await Promise.all(isolation.runners.map((runner) => runner.close()));
       await isolation.close();
     }
   } finally {

@@ -99,7 +99,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       ...authority,
       approvals: approvalRulesOf(config),
       ...operatorLimitsOf(config),
-      runners: { thread: createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners },
+      runners: [createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners],
       isolation: isolation.rules,
       publish: config.events,
       registry: registryRulesOf(config),

@@ -30,6 +30,7 @@ export function createInlineRunner(): Runner {
   }
 
   return {
+    kind: "inline",
     isolation: ISOLATION,
     enforcement: IN_PROCESS_ENFORCEMENT.inline,
     run,
@@ -46,8 +47,8 @@ interface InlineImplementation extends Implementation {
 }
 
 function isInline(implementation: Implementation): implementation is InlineImplementation {
-  const { kind, operations } = implementation;
-  return kind === "inline" && typeof operations === "object" && operations !== null;
+  const { operations } = implementation;
+  return typeof operations === "object" && operations !== null;
 }
 
 /** Which call a timer or a callback belongs to. The host's own work for a tool belongs to none. */

@@ -32,6 +32,7 @@ export interface ProcessRunnerOptions {
 export function createProcessRunner({ sandbox, patienceMs }: ProcessRunnerOptions): Runner {
   const calls = new SupervisedCalls(patienceMs);
   return {
+    kind: "process",
     isolation: ISOLATION,
     isSandboxed: true,
     prepare: (call, rules) => prepareCall(call, rules, "mounted"),
@@ -46,8 +47,8 @@ interface CommandImplementation extends Implementation {
 }
 
 function isCommands(implementation: Implementation): implementation is CommandImplementation {
-  const { kind, programs } = implementation;
-  return kind === "process" && typeof programs === "object" && programs !== null;
+  const { programs } = implementation;
+  return typeof programs === "object" && programs !== null;
 }
 
 function runCommand(

@@ -48,6 +48,7 @@ export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
   const calls = new SupervisedCalls(options.patienceMs);
   const parts = { sandbox, runtime: { ...node, entryUrl }, pool, calls };
   return {
+    kind: "script",
     isolation: ISOLATION,
     isSandboxed: true,
     prepare: (call, rules) => prepareCall(call, rules, "asking"),
@@ -62,7 +63,7 @@ export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
 
 function runScript(job: Job, parts: RunnerParts): RunResult | Promise<RunResult> {
   const { implementation, confinement } = job;
-  if (!isModule(implementation, "script") || !implementation.moduleUrl.startsWith("file:") || !confinement) {
+  if (!isModule(implementation) || !implementation.moduleUrl.startsWith("file:") || !confinement) {
     return refused({ kind: "died", message: `${job.tool} is not a module with a sandbox` });
   }
   const { moduleUrl } = implementation;

@@ -37,10 +37,11 @@ export function createThreadRunner(options: ThreadRunnerOptions = {}): ThreadRun
   const maxIdleThreads = options.maxIdleThreads ?? Math.ceil(maxThreads / 2);
   const pool = new ThreadPool({ maxThreads, maxIdleThreads, idleMs, memoryPollMs, cancelGraceMs });
   return {
+    kind: "thread",
     isolation: ISOLATION,
     enforcement: IN_PROCESS_ENFORCEMENT.thread,
     run: async (job) => {
-      if (isModule(job.implementation, "thread")) return pool.run(job, job.implementation.moduleUrl);
+      if (isModule(job.implementation)) return pool.run(job, job.implementation.moduleUrl);
       return refused({ kind: "died", message: `${job.tool} is not a module that a thread can load` });
     },
     counts: () => pool.counts,

@@ -23,11 +23,8 @@ export interface ModuleImplementation extends Implementation {
   readonly moduleUrl: string;
 }
 
-export function isModule(
-  implementation: Implementation,
-  kind: string,
-): implementation is ModuleImplementation {
-  return implementation.kind === kind && typeof implementation.moduleUrl === "string";
+export function isModule(implementation: Implementation): implementation is ModuleImplementation {
+  return typeof implementation.moduleUrl === "string";
 }
 
 /** Host to tool. `run` carries the input as its body, `answer` the host's value. */
