@@ -31,6 +31,7 @@ function sandboxed() {
       hold: async (as: string) => void held.add(as),
     }) as Partial<FileStaging> as FileStaging;
   const runner: Runner = {
+    kind: "sandboxed",
     isolation: ISOLATION,
     isSandboxed: true,
     prepare: ({ callId }) => ({
@@ -55,7 +56,7 @@ function sandboxed() {
     },
     ...{ root: "/", hidden: [], denied: [], weaker: [], credentials: {}, privateHosts: [], maxCopyBytes: 0 },
   };
-  return { held, applied, runs, options: { isolation, runners: { sandboxed: runner } } };
+  return { held, applied, runs, options: { isolation, runners: [runner] } };
 }
 
 /** A previewed call, as its person is asked about it. */

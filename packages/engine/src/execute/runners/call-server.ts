@@ -1,19 +1,18 @@
-import type { Readable } from "node:stream";
 import { types } from "node:util";
 import type { RunFault } from "../../ports/runner.ts";
 import { timerMs } from "../../timeouts.ts";
 import { type ContextChannel, createToolContext, type HostError, OpenQuestions } from "./host-api.ts";
 import { decodeAnswer, encodeArgs, type HostOp } from "./host-ops.ts";
 import { CallSignal, type StopReason } from "./outcome-latch.ts";
-import { describeThrown, type Encoded, findOperation, invokeTool, withoutFolders } from "./tool-result.ts";
 import {
-  type CallOrder,
-  decodeOrders,
-  encodeFrame,
-  FrameReader,
-  type UsageSample,
-  type WantedTool,
-} from "./wire.ts";
+  describeThrown,
+  type Encoded,
+  findOperation,
+  invokeTool,
+  noOperation,
+  withoutFolders,
+} from "./tool-result.ts";
+import { type CallOrder, decodeOrders, encodeFrame, type UsageSample, type WantedTool } from "./wire.ts";
 
 // The tool's side of a remote call, the same in a thread and in a process of its own: load the tool, then run one call
 // after the other.
@@ -77,60 +76,63 @@ interface ServerPort {
   claim?: (call: number) => boolean;
 }
 
-/** Takes an order about a call. Orders about a call that is over are ignored. */
-type TakeOrder = (order: CallOrder, body: string) => void;
-
-/** What a loaded tool is served over. */
-interface LoadingPort extends ServerPort {
-  /** Called when the tool is loaded, before the host is told. */
-  onLoaded(take: TakeOrder): void;
-}
-
-/** Loads a tool, and says so or why it cannot be used. Never rejects. */
-export async function serveTool(wanted: WantedTool, port: LoadingPort): Promise<void> {
-  try {
-    const operations = await loadOperations(wanted);
-    const server = new CallServer(wanted.tool, operations, port);
-    port.onLoaded((order, body) => server.take(order, body));
-    port.post(encodeFrame({ kind: "ready", threadCpuMs: port.readUsage().threadCpuMs }));
-  } catch (error) {
-    port.post(encodeFrame({ kind: "unusable", fault: loadFault(error) }));
-  }
-}
-
 type RunOrder = Extract<CallOrder, { kind: "run" }>;
-
-interface PendingCall {
-  order: RunOrder;
-  input: string;
-  channel: CallChannel;
-}
 
 const { parse } = JSON;
 
-/** Runs calls one after the other, in the order in which they came. The result of one is out before the next begins. */
-class CallServer {
-  readonly #tool: string;
-  readonly #operations: object;
+/**
+ * Serves one tool: loads it, then runs calls one after the other, in the order in which they came. The result of one is out
+ * before the next begins.
+ */
+export class CallServer {
   readonly #port: ServerPort;
-  readonly #pending: PendingCall[] = [];
-  #current: PendingCall | undefined;
+  readonly #pending: ServedCall[] = [];
+  #tool = "";
+  #operations: object = {};
+  #current: ServedCall | undefined;
+  #lastCall: number | undefined;
 
-  constructor(tool: string, operations: object, port: ServerPort) {
-    this.#tool = tool;
-    this.#operations = operations;
+  constructor(port: ServerPort) {
     this.#port = port;
   }
 
-  take(order: CallOrder, body: string): void {
-    if (order.kind === "run") {
-      this.#pending.push({ order, input: body, channel: new CallChannel(order, this.#port.post) });
-      if (!this.#current) this.#runPending();
-    } else if (order.call === this.#current?.order.call) {
-      const { channel } = this.#current;
-      if (order.kind === "abort") channel.abort("cancelled");
-      else channel.answer(order.question, { error: order.error, body });
+  /** Loads the tool, and says so or why it cannot be used. Never rejects. The host sends no order before. */
+  async load(wanted: WantedTool): Promise<void> {
+    try {
+      this.#tool = wanted.tool;
+      this.#operations = await loadOperations(wanted);
+      this.#post({ kind: "ready", threadCpuMs: this.#port.readUsage().threadCpuMs });
+    } catch (error) {
+      this.fail(error);
     }
+  }
+
+  /** Takes the orders of a message. Orders about a call that is over are ignored. */
+  take(message: string): void {
+    for (const { head, body } of decodeOrders(message)) {
+      if (head.kind === "hello") void this.load(head);
+      else if (head.kind === "run") this.#run(new ServedCall(head, body, this.#port.post));
+      else if (head.call !== this.#current?.order.call) continue;
+      else if (head.kind === "abort") this.#current.abort("cancelled");
+      else this.#current.answer(head.question, { error: head.error, body });
+    }
+  }
+
+  /** Reports an error that nobody caught: it is the last call's, or the tool is of no use. */
+  fail(error: unknown): void {
+    const call = this.#lastCall;
+    if (call === undefined) this.#post({ kind: "unusable", fault: loadFault(error) });
+    else this.#post({ kind: "failed", call, ...this.#port.readUsage(), fault: describeThrown(error) });
+  }
+
+  #post(...frame: Parameters<typeof encodeFrame>): void {
+    this.#port.post(encodeFrame(...frame));
+  }
+
+  #run(call: ServedCall): void {
+    this.#lastCall = call.order.call;
+    this.#pending.push(call);
+    if (!this.#current) this.#runPending();
   }
 
   /** Until one of them answers later. */
@@ -151,26 +153,24 @@ class CallServer {
     }
   }
 
-  #invoke({ order, input, channel }: PendingCall): Encoded | Promise<Encoded> {
-    const operation = findOperation(this.#operations, order.operation);
-    if (!operation) {
-      const message = `${this.#tool} has no operation "${order.operation}"`;
-      return { ok: false, fault: { kind: "threw", message } };
-    }
-    const context = createToolContext(order.facts, channel);
-    return invokeTool(operation, { input: parse(input), context, maxOutputBytes: order.maxBytes });
+  #invoke(call: ServedCall): Encoded | Promise<Encoded> {
+    const { operation: name, facts, maxBytes: maxOutputBytes } = call.order;
+    const operation = findOperation(this.#operations, name);
+    if (!operation) return noOperation(this.#tool, name);
+    return invokeTool(operation, {
+      input: parse(call.input),
+      context: createToolContext(facts, call),
+      maxOutputBytes,
+    });
   }
 
-  #report({ order: { call }, channel }: PendingCall, encoded: Encoded): void {
-    const isLate = channel.stopReason === "timeout" && !encoded.ok;
-    channel.end();
+  #report(call: ServedCall, encoded: Encoded): void {
+    const isLate = call.stopReason === "timeout" && !encoded.ok;
+    call.end();
     this.#current = undefined;
-    const ending = { call, ...this.#port.readUsage() };
-    if (encoded.ok) this.#port.post(encodeFrame({ kind: "done", ...ending }, encoded.text));
-    else {
-      const fault: RunFault = isLate ? { kind: "timeout" } : encoded.fault;
-      this.#port.post(encodeFrame({ kind: "failed", ...ending, fault }));
-    }
+    const ending = { call: call.order.call, ...this.#port.readUsage() };
+    if (encoded.ok) this.#post({ kind: "done", ...ending }, encoded.text);
+    else this.#post({ kind: "failed", ...ending, fault: isLate ? { kind: "timeout" } : encoded.fault });
   }
 }
 
@@ -189,11 +189,12 @@ interface AskedQuestion {
 }
 
 /**
- * A call's way to its host. Questions beyond the allowed number wait here; progress leaves at most every 50 ms, the newest
+ * A call and its way to its host. Questions beyond the allowed number wait here; progress leaves at most every 50 ms, the newest
  * one last. Once ended it sends nothing, and rejects every question that still waits.
  */
-class CallChannel implements ContextChannel {
-  readonly #call: number;
+class ServedCall implements ContextChannel {
+  readonly order: RunOrder;
+  readonly input: string;
   readonly #deadlineAt: number;
   readonly #post: (frame: string) => void;
   readonly #signal = new CallSignal();
@@ -207,9 +208,10 @@ class CallChannel implements ContextChannel {
   #progressSentAt = Number.NEGATIVE_INFINITY;
   #newest: { percent: number; phase: string | undefined } | undefined;
 
-  constructor({ call, leftMs }: RunOrder, post: (frame: string) => void) {
-    this.#call = call;
-    this.#deadlineAt = performance.now() + leftMs;
+  constructor(order: RunOrder, input: string, post: (frame: string) => void) {
+    this.order = order;
+    this.input = input;
+    this.#deadlineAt = performance.now() + order.leftMs;
     this.#post = post;
   }
 
@@ -273,7 +275,7 @@ class CallChannel implements ContextChannel {
   #send(asked: AskedQuestion): void {
     const question = this.#questions++;
     this.#asked.set(question, asked);
-    this.#post(encodeFrame({ kind: "ask", call: this.#call, question, op: asked.op }, asked.args));
+    this.#post(encodeFrame({ kind: "ask", call: this.order.call, question, op: asked.op }, asked.args));
   }
 
   #sendProgress(): void {
@@ -285,51 +287,10 @@ class CallChannel implements ContextChannel {
     this.#progressSentAt = performance.now();
     const { percent, phase } = newest;
     const said = phase === undefined ? { percent } : { percent, phase };
-    this.#post(encodeFrame({ kind: "progress", call: this.#call, ...said }));
+    this.#post(encodeFrame({ kind: "progress", call: this.order.call, ...said }));
   }
 }
 
 function endedError(): Error {
   return new Error("the call has ended; its host no longer answers");
-}
-
-/** A process's pipes to its host, and what the process has used so far. */
-export interface ScriptPipes {
-  input: Readable;
-  write(text: string): void;
-  readUsage(): UsageSample;
-}
-
-/** What the process does with an error that nobody caught. */
-export interface ScriptServer {
-  fail(error: unknown): void;
-}
-
-/**
- * Serves the host over pipes until they end: `hello` names the tool, its module is loaded, `ready` is said, then `run`
- * comes. The host sends nothing else before `ready`.
- */
-export function serveScript({ input, write, readUsage }: ScriptPipes): ScriptServer {
-  const post = (frame: string) => write(`${frame}\n`);
-  let take: TakeOrder | undefined;
-  let call: number | undefined;
-  const onLoaded = (taking: TakeOrder) => {
-    take = taking;
-  };
-  const reader = new FrameReader({
-    onFrame: (frame) => {
-      for (const { head, body } of decodeOrders(frame)) {
-        if (head.kind === "hello") void serveTool(head, { post, readUsage, onLoaded });
-        else take?.(head, body);
-        if (head.kind === "run") call = head.call;
-      }
-    },
-  });
-  input.on("data", (chunk: Buffer) => reader.take(chunk));
-  return {
-    fail: (error) => {
-      if (call === undefined) post(encodeFrame({ kind: "unusable", fault: loadFault(error) }));
-      else post(encodeFrame({ kind: "failed", call, ...readUsage(), fault: describeThrown(error) }));
-    },
-  };
 }

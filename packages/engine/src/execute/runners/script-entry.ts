@@ -1,5 +1,6 @@
 import { Readable, Writable } from "node:stream";
-import { serveScript } from "./call-server.ts";
+import { CallServer } from "./call-server.ts";
+import { FrameReader } from "./wire.ts";
 
 // The program of a sandboxed tool process. Its stdin and stdout are the way to the host, so they are taken away before
 // any of the tool's code runs: the tool finds an empty stdin, and what it prints goes to stderr, where the host reads it
@@ -20,15 +21,17 @@ replace(
   }),
 );
 
-const server = serveScript({
-  input: stdin,
+const write = stdout.write.bind(stdout);
+const server = new CallServer({
   // Writing to a pipe is synchronous: what was said is out, also when the process ends right after.
-  write: stdout.write.bind(stdout),
+  post: (frame) => void write(`${frame}\n`),
   readUsage: () => {
     const { user, system } = cpuUsage();
     return { threadCpuMs: (user + system) / 1_000, memoryBytes: memoryUsage.rss() };
   },
 });
+const reader = new FrameReader({ onFrame: (frame) => server.take(frame) });
+stdin.on("data", (chunk: Buffer) => reader.take(chunk));
 process.on("uncaughtException", (error) => server.fail(error));
 // The host is gone: nobody is left to work for.
 stdin.on("end", () => exit());

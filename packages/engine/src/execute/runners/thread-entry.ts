@@ -1,10 +1,9 @@
 import { Writable } from "node:stream";
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { serveTool } from "./call-server.ts";
+import { CallServer } from "./call-server.ts";
 import { stripTypesWith } from "./type-stripper.ts";
 import type { UsageSample, WantedTool } from "./wire.ts";
-import { decodeOrders } from "./wire.ts";
 
 // What runs inside a thread: take the private port, load the tool, then one call after the other, until the host ends
 // the thread. Port and claims live in this closure; a tool that digs them out can only disturb the calls of its own tool
@@ -53,21 +52,17 @@ const { threadCpuUsage } = process;
 const { compareExchange } = Atomics;
 
 quietOutput();
-parentPort?.once("message", ({ port, claims, types, ...wanted }: Handover) => {
+parentPort?.once("message", async ({ port, claims, types, ...wanted }: Handover) => {
   stripTypesWith(types);
-  const post: (frame: string) => void = port.postMessage.bind(port);
   const begun = new Int32Array(claims);
-  port.ref();
-  void serveTool(wanted, {
-    post,
+  const server = new CallServer({
+    post: port.postMessage.bind(port),
     readUsage,
     claim: (call) => compareExchange(begun, 0, call - 1, call) === call - 1,
-    onLoaded: (take) => {
-      port.on("message", (message: string) => {
-        for (const { head, body } of decodeOrders(message)) if (head.kind !== "hello") take(head, body);
-      });
-    },
   });
+  port.ref();
+  await server.load(wanted);
+  port.on("message", (message: string) => server.take(message));
 });
 
 function readUsage(): UsageSample {

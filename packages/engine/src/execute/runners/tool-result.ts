@@ -43,6 +43,11 @@ export function findOperation(operations: object, name: string): ToolFunction | 
   return isToolFunction(operation) ? operation : undefined;
 }
 
+/** The outcome of a call of an operation that the tool does not have. */
+export function noOperation(tool: string, name: string): Encoded & { ok: false } {
+  return { ok: false, fault: { kind: "threw", message: `${tool} has no operation "${name}"` } };
+}
+
 function isToolFunction(value: unknown): value is ToolFunction {
   return typeof value === "function";
 }
