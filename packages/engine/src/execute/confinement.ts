@@ -334,7 +334,8 @@ function outermost(folders: readonly string[]): string | undefined {
   return folders.find((folder) => folders.every((path) => isWithin(path, folder))) ?? folders[0];
 }
 
-function isWithin(path: string, folder: string): boolean {
+/** Whether the path is the folder or lies in it. */
+export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 

@@ -20,7 +20,7 @@ const ALL = ["state.read", "state.write", "state.delete", "network.https"];
 function open({ capabilities = ALL, sideEffects = "state", ...rest }: Setting = {}) {
   const values = new Map<string, JsonValue>();
   const violations: Failure[] = [];
-  const told: (string | undefined)[][] = [];
+  const told: string[] = [];
   const host = new GuardedHost({
     tool: "web.get",
     state: {
@@ -31,11 +31,10 @@ function open({ capabilities = ALL, sideEffects = "state", ...rest }: Setting = 
     },
     capabilities,
     sideEffects,
-    onUse: (...use) => void told.push(use),
     onViolation: (violation) => void violations.push(violation),
     onProgress: () => undefined,
     maxOutputBytes: 5,
-    onOutput: (chunk) => void told.push([Buffer.from(chunk).toString()]),
+    onOutput: (chunk) => void told.push(Buffer.from(chunk).toString()),
     ...rest,
   });
   return { host, values, violations, told };
@@ -49,11 +48,11 @@ describe("what a tool may do while it runs", () => {
       false,
       true,
     ]);
-    expect(told).toEqual([["é"], ["abc"]]);
+    expect(told).toEqual(["é", "abc"]);
   });
 
-  it("access to state is a use of its key, counted and told [R1-5.2] [R3-4]", async () => {
-    const { host, told } = open();
+  it("access to state is a use of its key, counted [R1-5.2] [R3-4]", async () => {
+    const { host } = open();
     await host.put("a/1", 1);
     await host.put("a/2", 2);
     expect(await host.get("a/1")).toBe(1);
@@ -67,8 +66,6 @@ describe("what a tool may do while it runs", () => {
       { action: "delete", capability: "state.delete", first: "a/1", uses: 1 },
       { action: "GET", capability: "network.https", first: "https://a.com", uses: 1 },
     ]);
-    expect(told).toHaveLength(6);
-    expect(told[5]).toEqual(["network.https", "GET", "https://a.com"]);
   });
 
   it("each kind of access asks the authority, with what it is about [R3-4]", async () => {
@@ -106,7 +103,7 @@ describe("what a tool may do while it runs", () => {
   it("a use that its grant does not cover ends the call before anything is done [R3-4]", async () => {
     const refuseUse = (use: HostedUse) =>
       use.resource === "secret" ? failure("E3212", { details: { x: 1 } }) : undefined;
-    const { host, violations, values, told } = open({ refuseUse, severityOf: () => "critical" });
+    const { host, violations, values } = open({ refuseUse, severityOf: () => "critical" });
     await host.put("open", 1);
     await expect(host.put("secret", 1)).rejects.toThrow("E3212");
     expect(violations).toMatchObject([
@@ -122,7 +119,7 @@ describe("what a tool may do while it runs", () => {
       },
     ]);
     expect([...values.keys()]).toEqual(["open"]);
-    expect([told.length, host.uses.entries().length]).toEqual([1, 1]);
+    expect(host.uses.entries()).toHaveLength(1);
   });
 
   it("severity rates the tool's own breaches only: a grant withdrawn or used up is none [R3-4]", async () => {

@@ -22,8 +22,6 @@ interface HostOptions {
   sideEffects: SideEffects;
   /** Why a granted capability may not be used this way; undefined when it may. Left out: it always may. */
   refuseUse?(use: HostedUse): Failure | undefined;
-  /** Told of each use that was allowed. */
-  onUse?(capability: string, action: string | undefined, resource: string | undefined): void;
   /** How grave the misuse of a capability is; high when left out or not known. */
   severityOf?(capability: string): Risk | undefined;
   /** Called at the first breach; the call must not go on. */
@@ -34,17 +32,13 @@ interface HostOptions {
   onOutput(chunk: Uint8Array): void;
 }
 
-/** A use of a capability, as the record keeps it. */
-interface CapabilityUse {
+/** One use of a capability, as it is checked and recorded. */
+export interface HostedUse {
   capability: string;
   /** What it was used for; left out: nothing in particular. */
   action?: string | undefined;
   /** What it was used on: a key, a path, a host. */
   resource?: string | undefined;
-}
-
-/** One use, as it is checked and recorded. */
-export interface HostedUse extends CapabilityUse {
   /** How large the file is, where the tool told it. */
   bytes?: number | undefined;
 }
@@ -132,7 +126,7 @@ export class GuardedHost implements ToolHost {
 
   #use(use: HostedUse): void {
     const { tool, capabilities } = this.#options;
-    const { capability, action, resource } = use;
+    const { capability } = use;
     if (!capabilities.includes(capability)) {
       const message = `${tool} used ${fitForRecord(capability)}, which it does not declare or was not granted.`;
       this.#violate(use, failure("E3212", { message }));
@@ -140,7 +134,6 @@ export class GuardedHost implements ToolHost {
     const refused = this.#options.refuseUse?.(use);
     if (refused) this.#violate(use, refused);
     this.uses.add(use);
-    this.#options.onUse?.(capability, action, resource);
   }
 
   #violate({ capability, action, resource }: HostedUse, refused: Failure): never {
@@ -187,7 +180,7 @@ export interface UseEntry {
 const MAX_ENTRIES = 64;
 const MAX_RESOURCE_CHARS = 200;
 
-interface CountedUse extends CapabilityUse {
+interface CountedUse extends HostedUse {
   last?: string | undefined;
   uses: number;
 }
@@ -202,7 +195,7 @@ export class UseLog {
     return this.#more;
   }
 
-  add({ capability, action, resource }: CapabilityUse): void {
+  add({ capability, action, resource }: HostedUse): void {
     this.#counted ??= new Map();
     const kind = action === undefined ? capability : `${capability}\n${action}`;
     const known = this.#counted.get(kind);

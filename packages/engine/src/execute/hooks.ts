@@ -1,7 +1,7 @@
 import { type CallStatus, type Failure, failure } from "@sallyport/protocol";
 import type { ErrorHandler } from "../ports/platform.ts";
 import type { Hook, HookCall } from "../ports/runner.ts";
-import { timerMs } from "../timeouts.ts";
+import { TIMED_OUT, withTimeout } from "../timeouts.ts";
 
 export interface HookRunner {
   /** Runs every `before`, in order; the first required one that fails refuses the call, the others still run. */
@@ -17,7 +17,10 @@ export function createHookRunner(
 ): HookRunner {
   const attempt = async (hook: Hook, call: HookCall, run: () => unknown): Promise<boolean> => {
     try {
-      await bounded(run, options.maxMs);
+      const ended = await withTimeout((async () => run())(), options.maxMs);
+      if (ended === TIMED_OUT) {
+        throw failure("E3913", { message: `took longer than ${options.maxMs} ms` });
+      }
       return true;
     } catch (error) {
       options.errors.report({
@@ -47,19 +50,4 @@ export function createHookRunner(
       for (const hook of hooks) await attempt(hook, call, () => hook.after?.(call, ending));
     },
   };
-}
-
-async function bounded(run: () => unknown, maxMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(failure("E3913", { message: `took longer than ${maxMs} ms` })),
-      timerMs(maxMs),
-    );
-  });
-  try {
-    await Promise.race([run(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

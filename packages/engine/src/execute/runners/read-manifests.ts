@@ -2,7 +2,8 @@ import { fileURLToPath } from "node:url";
 import { type IsolationLevel, isJsonObject, type JsonValue } from "@sallyport/protocol";
 import type { ProcessProgram } from "../../ports/runner.ts";
 import type { Sandbox, SandboxEnding, SandboxMount, SandboxOrder } from "../../ports/sandbox.ts";
-import { isWithin, runtimeMounts } from "./script-spec.ts";
+import { isWithin } from "../confinement.ts";
+import { runtimeMounts } from "./script-spec.ts";
 import { KeptOutput } from "./supervise.ts";
 import { cleanText } from "./tool-result.ts";
 

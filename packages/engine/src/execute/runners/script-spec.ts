@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { canonicalJson, failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 import type { Confinement, Job } from "../../ports/runner.ts";
 import type { AgentBounds, SandboxLimits, SandboxMount, SandboxOrder } from "../../ports/sandbox.ts";
+import { isWithin } from "../confinement.ts";
 import type { WantedTool } from "./wire.ts";
 
 const MIB = 1_048_576;
@@ -142,11 +143,6 @@ function moduleFolder(moduleUrl: string): string {
 function shows(mount: SandboxMount, wanted: SandboxMount): boolean {
   if (!isWithin(wanted.target, mount.target)) return false;
   return wanted.source === `${trimmed(mount.source)}${wanted.target.slice(trimmed(mount.target).length)}`;
-}
-
-/** Whether the path is the folder or lies in it. */
-export function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${trimmed(folder)}/`);
 }
 
 function trimmed(folder: string): string {

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { type Isolation, SallyportError } from "@sallyport/protocol";
 import type { Job, RunFault, RunResult, RunUsage } from "../../ports/runner.ts";
 import type { SandboxEnd, SandboxEnding, SandboxProcess, SandboxUsage } from "../../ports/sandbox.ts";
-import { timerMs } from "../../timeouts.ts";
+import { timerMs, withTimeout } from "../../timeouts.ts";
 import { NO_USAGE, type Outcome, OutcomeLatch, refused } from "./outcome-latch.ts";
 import { cleanText, describeThrown, leftOut } from "./tool-result.ts";
 
@@ -67,82 +67,65 @@ export class SupervisedCalls {
   }
 }
 
-interface Supervision {
-  latch: OutcomeLatch;
-  start: (latch: OutcomeLatch) => Promise<StartedProcess>;
-  endMs: number;
-}
-
 async function supervise(job: Job, { latch, start, endMs }: Supervision): Promise<RunResult> {
-  const decided = Promise.withResolvers<void>();
-  latch.onOutcome = () => decided.resolve();
-  const bounded = <T>(awaited: Promise<T>) => withGracePeriod(awaited, decided.promise, endMs);
+  const overdue = Promise.withResolvers<undefined>();
+  let timer: NodeJS.Timeout | undefined;
+  let process: SandboxProcess | undefined;
+  latch.onOutcome = () => {
+    process?.kill();
+    timer = setTimeout(() => overdue.resolve(undefined), timerMs(endMs));
+  };
   try {
     latch.start();
     const starting = start(latch);
-    const started = await bounded(starting);
-    if (started) {
-      void decided.promise.then(() => started.process.kill());
-      return await runToEnd(started, { job, latch, bounded });
-    }
+    const started = await Promise.race([starting, overdue.promise]);
+    process = started?.process;
+    if (started) return await runToEnd(started, { job, latch, overdue: overdue.promise });
     void starting.then(
-      ({ process }) => process.kill(),
+      (late) => late.process.kill(),
       () => undefined,
     );
     return { ...(latch.outcome ?? crashed("no sandbox was made in time")), usage: NO_USAGE };
   } catch (error) {
     return refused(startFault(error));
   } finally {
+    process?.kill();
     latch.release();
+    latch.onOutcome = undefined;
+    clearTimeout(timer);
   }
+}
+
+interface Supervision {
+  latch: OutcomeLatch;
+  start: (latch: OutcomeLatch) => Promise<StartedProcess>;
+  endMs: number;
 }
 
 interface Running {
   job: Job;
   latch: OutcomeLatch;
-  bounded<T>(awaited: Promise<T>): Promise<T | undefined>;
+  /** Resolves when a call that has an outcome waits no longer for its process. */
+  overdue: Promise<undefined>;
 }
 
-async function runToEnd(started: StartedProcess, { job, latch, bounded }: Running): Promise<RunResult> {
+async function runToEnd(started: StartedProcess, { job, latch, overdue }: Running): Promise<RunResult> {
   const { process } = started;
   const { confinement } = job;
-  try {
-    const session = started.open();
-    confinement?.onEvent?.("SANDBOX_CREATED");
-    const end = await bounded(process.ended);
-    if (end === undefined) return unended(latch.outcome, process.isolation);
-    confinement?.onEvent?.("SANDBOX_DESTROYED");
-    const outcome = await judge(latch.outcome, end, session);
-    const usage = usageOf(end.usage, session.cpuBeforeMs ?? 0);
-    const { enforcement, violations } = end;
-    return {
-      ...withinCpu(outcome, usage, confinement?.limits.cpuMs),
-      usage,
-      sandbox: { isolation: process.isolation, enforcement, violations },
-    };
-  } finally {
-    process.kill();
-  }
-}
-
-/** Resolves as `awaited`, or with nothing so many milliseconds after the call was decided. */
-async function withGracePeriod<T>(
-  awaited: Promise<T>,
-  decided: Promise<void>,
-  graceMs: number,
-): Promise<T | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  let timer: NodeJS.Timeout | undefined;
-  let over = false;
-  void decided.then(() => {
-    if (!over) timer = setTimeout(() => late.resolve(undefined), timerMs(graceMs));
-  });
-  try {
-    return await Promise.race([awaited, late.promise]);
-  } finally {
-    over = true;
-    clearTimeout(timer);
-  }
+  const session = started.open();
+  confinement?.onEvent?.("SANDBOX_CREATED");
+  if (latch.outcome) process.kill();
+  const end = await Promise.race([process.ended, overdue]);
+  if (end === undefined) return unended(latch.outcome, process.isolation);
+  confinement?.onEvent?.("SANDBOX_DESTROYED");
+  const outcome = await judge(latch.outcome, end, session);
+  const usage = usageOf(end.usage, session.cpuBeforeMs ?? 0);
+  const { enforcement, violations } = end;
+  return {
+    ...withinCpu(outcome, usage, confinement?.limits.cpuMs),
+    usage,
+    sandbox: { isolation: process.isolation, enforcement, violations },
+  };
 }
 
 /** A breach outranks everything; a limit that was exceeded, a good result; else the first outcome counts. */
@@ -248,12 +231,7 @@ export class KeptOutput {
 
   /** Resolves when the stream has closed, or after a short while: never later. */
   async closed(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, LONGEST_REST_MS);
-    });
-    await Promise.race([this.#closed, late]);
-    clearTimeout(timer);
+    await withTimeout(this.#closed, LONGEST_REST_MS);
   }
 
   /** The kept beginning, without a character that was cut at its end. */
