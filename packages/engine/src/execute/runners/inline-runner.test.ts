@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { ToolFunction } from "../../ports/runner.ts";
 import { contractTool } from "./fixtures/contract-tool.ts";
 import { createJob } from "./fixtures/job.ts";
+import { runnerContract } from "./fixtures/runner-contract.ts";
 import { blameInlineTool, createInlineRunner } from "./inline-runner.ts";
-import { runnerContract } from "./runner-contract.ts";
 
 runnerContract("inline", () => ({
   runner: createInlineRunner(),

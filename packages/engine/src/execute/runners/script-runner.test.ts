@@ -5,8 +5,8 @@ import type { Job } from "../../ports/runner.ts";
 import type { SandboxEnding } from "../../ports/sandbox.ts";
 import { createFakeSandbox, type FakeProgram } from "../../testing/fake-sandbox.ts";
 import { createJob, createTestHost } from "./fixtures/job.ts";
+import { runnerContract } from "./fixtures/runner-contract.ts";
 import { confined, FAKE_NODE, runDesk, script } from "./fixtures/script-job.ts";
-import { runnerContract } from "./runner-contract.ts";
 import { createScriptRunner } from "./script-runner.ts";
 
 const MIB = 1_048_576;

@@ -1,4 +1,4 @@
-import { runnerContract } from "./runner-contract.ts";
+import { runnerContract } from "./fixtures/runner-contract.ts";
 import { createThreadRunner } from "./thread-runner.ts";
 
 runnerContract("thread", () => ({
