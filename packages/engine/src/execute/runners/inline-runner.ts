@@ -5,7 +5,14 @@ import { IN_PROCESS_ENFORCEMENT } from "../confinement.ts";
 import { type ContextChannel, createToolContext, tellProgress } from "./host-api.ts";
 import { type HostOp, performHostOp } from "./host-ops.ts";
 import { CallSignal, type Outcome, OutcomeLatch, refused, type StopReason } from "./outcome-latch.ts";
-import { copyInput, describeThrown, type Encoded, findOperation, invokeTool } from "./tool-result.ts";
+import {
+  copyInput,
+  copyJson,
+  describeThrown,
+  type Encoded,
+  findOperation,
+  invokeTool,
+} from "./tool-result.ts";
 
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "inline" });
 
