@@ -1,3 +1,4 @@
+export { busContract, type OpenBuses } from "./bus-contract.ts";
 export { eventSinkContract, type OpenSink, sampleEvent } from "./event-sink-contract.ts";
 export { type FaultAction, FaultPlan, type FaultPoint, type FaultRule, withFaults } from "./faults.ts";
 export { type FixtureTool, fixtureEngine } from "./fixture-engine.ts";

@@ -1,0 +1,84 @@
+import { busContract } from "@sallyport/engine/testing";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { reasonToSkip, type StartedService, startService } from "../../../../scripts/services.ts";
+import { openPostgresBus } from "./bus.ts";
+
+const reason = reasonToSkip("postgres");
+let postgres: StartedService;
+
+const url = () => `postgres://sallyport:pa55word@127.0.0.1:${postgres.port}/postgres`;
+
+async function query(text: string, values: unknown[] = []): Promise<void> {
+  const client = new pg.Client({ connectionString: url() });
+  await client.connect();
+  await client.query(text, values);
+  await client.end();
+}
+
+describe.skipIf(reason !== undefined)(`PostgreSQL${reason ? ` (${reason})` : ""}`, () => {
+  beforeAll(async () => {
+    postgres = await startService("postgres");
+  });
+  afterAll(() => postgres?.[Symbol.asyncDispose]());
+
+  busContract("the bus over LISTEN and NOTIFY", async () => {
+    const buses = [0, 1, 2].map(() => openPostgresBus({ connectionString: url() }));
+    return {
+      buses,
+      cut: () =>
+        query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sallyport-bus'",
+        ),
+      [Symbol.asyncDispose]: async () =>
+        void (await Promise.all(buses.map((bus) => bus[Symbol.asyncDispose]()))),
+    };
+  });
+
+  it("passes over what other programs send on its channel", async () => {
+    const heard: unknown[] = [];
+    await using bus = openPostgresBus({ connectionString: url() });
+    bus.subscribe("policy:updates", (message) => void heard.push(message));
+    const ours = JSON.stringify({ from: "x", channel: "policy:updates", message: { n: 1 } });
+    await vi.waitFor(
+      async () => {
+        for (const text of [
+          "",
+          "no json",
+          "[]",
+          "null",
+          '{"from":1}',
+          '{"from":"x","channel":"y","message":{}}',
+          ours,
+        ])
+          await query("SELECT pg_notify('sallyport', $1)", [text]);
+        expect(heard.length).toBeGreaterThan(0);
+      },
+      { timeout: 30_000 },
+    );
+    expect(new Set(heard.map((message) => JSON.stringify(message)))).toEqual(new Set(['{"n":1}']));
+  });
+
+  it("says what is wrong while there is no server, without the password, and connects once there is", async () => {
+    const problems: string[] = [];
+    await postgres.kill();
+    await using bus = openPostgresBus({
+      connectionString: url(),
+      onProblem: (problem) => problems.push(problem),
+    });
+    await using other = openPostgresBus({ connectionString: url() });
+    const heard: unknown[] = [];
+    other.subscribe("policy:updates", (message) => void heard.push(message));
+    await vi.waitFor(() => expect(problems.length).toBeGreaterThan(0), { timeout: 30_000 });
+    await postgres.restart();
+    await vi.waitFor(
+      () => {
+        bus.publish("policy:updates", {});
+        expect(heard.length).toBeGreaterThan(0);
+      },
+      { timeout: 60_000, interval: 100 },
+    );
+    expect(problems.join()).toContain("ECONNREFUSED");
+    expect(problems.join()).not.toContain("pa55word");
+  });
+});

@@ -1,0 +1,1 @@
+export { openPostgresBus, type PostgresBus, type PostgresBusOptions } from "./bus.ts";
