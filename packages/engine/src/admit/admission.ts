@@ -41,12 +41,9 @@ const RANK: Record<Priority, number> = { low: 2, normal: 1, high: 0 };
 export class Admission {
   #limits: AdmissionLimits;
   readonly #now: () => number;
-  readonly #agents = new Map<string, number>();
-  readonly #tools = new Map<string, number>();
-  readonly #backgroundAgents = new Map<string, number>();
+  /** Running calls under each of their keys. */
+  readonly #counts = new Map<string, number>();
   readonly #queue = new FairQueue<Slot | Failure>();
-  #running = 0;
-  #backgroundRunning = 0;
 
   constructor(limits: Partial<AdmissionLimits> = {}, now: () => number = Date.now) {
     this.#limits = withBackgroundSlot({ ...DEFAULT_ADMISSION, ...limits });
@@ -54,7 +51,7 @@ export class Admission {
   }
 
   get running(): number {
-    return this.#running;
+    return this.#counts.get(ALL) ?? 0;
   }
 
   get waiting(): number {
@@ -70,7 +67,8 @@ export class Admission {
   /** A slot at once where there is one, otherwise a promise of a slot or of the refusal. */
   enter(request: SlotRequest): Slot | Promise<Slot | Failure> {
     const overtakesNobody = this.#mostUrgent() === undefined;
-    if (overtakesNobody && this.#fits(request)) return this.#take(request);
+    const keys = keysOf(request);
+    if (overtakesNobody && this.#fits(request, keys)) return this.#take(keys);
     if (!request.background && this.#queue.interactive >= this.#limits.queue)
       return Promise.resolve(this.#refusal(request, "queue full"));
     return this.#wait(request);
@@ -94,21 +92,21 @@ export class Admission {
     });
   }
 
-  #take(request: SlotRequest): Slot {
-    const agent = agentKey(request);
-    this.#count(agent, request, 1);
+  #take(keys: readonly string[]): Slot {
+    this.#count(keys, 1);
     let released = false;
     const release = () => {
       if (released) return;
       released = true;
-      this.#count(agent, request, -1);
+      this.#count(keys, -1);
       if (this.#queue.size > 0) this.#admitNext();
     };
     return { release };
   }
 
   #admitNext(): void {
-    for (let next = this.#mostUrgent(); next; next = this.#mostUrgent()) next.settle(this.#take(next));
+    for (let next = this.#mostUrgent(); next; next = this.#mostUrgent())
+      next.settle(this.#take(keysOf(next)));
   }
 
   /** Only the head of a lane can be next: those behind it are the same, and later. */
@@ -128,40 +126,27 @@ export class Admission {
     return best;
   }
 
-  #fits(request: SlotRequest): boolean {
-    const { tool, background } = request;
-    const { total, perAgent, perTool, perToolOf } = this.#limits;
-    const agent = agentKey(request);
-    return (
-      this.#running < total &&
-      (!background || this.#hasBackgroundSlot(agent)) &&
-      (this.#agents.get(agent) ?? 0) < perAgent &&
-      (this.#tools.get(tool) ?? 0) < (perToolOf?.(tool) ?? perTool)
-    );
+  #fits(request: SlotRequest, keys = keysOf(request)): boolean {
+    const { total, perAgent, perTool, perToolOf, background } = this.#limits;
+    // Of an agent's own slots, too, one is kept for calls it waits for.
+    const inBackground = Math.max(1, perAgent - 1);
+    const most = [total, perAgent, perToolOf?.(request.tool) ?? perTool, background, inBackground];
+    return keys.every((key, index) => (this.#counts.get(key) ?? 0) < (most[index] ?? 0));
   }
 
-  /** Of an agent's own slots, too, one is kept for calls it waits for. */
-  #hasBackgroundSlot(agent: string): boolean {
-    const { background, perAgent } = this.#limits;
-    const most = Math.max(1, perAgent - 1);
-    return this.#backgroundRunning < background && (this.#backgroundAgents.get(agent) ?? 0) < most;
-  }
-
-  #count(agent: string, { tool, background }: SlotRequest, by: 1 | -1): void {
-    this.#running += by;
-    if (background) {
-      this.#backgroundRunning += by;
-      addTo(this.#backgroundAgents, agent, by);
+  #count(keys: readonly string[], by: 1 | -1): void {
+    for (const key of keys) {
+      const count = (this.#counts.get(key) ?? 0) + by;
+      if (count === 0) this.#counts.delete(key);
+      else this.#counts.set(key, count);
     }
-    addTo(this.#agents, agent, by);
-    addTo(this.#tools, tool, by);
   }
 
   #refusal(request: SlotRequest, why: string): Failure {
     const { tenant, agent, tool } = request;
-    const details = { tenant, agent, tool, running: this.#running, waiting: this.#queue.size };
+    const details = { tenant, agent, tool, running: this.running, waiting: this.#queue.size };
     const { perAgent } = this.#limits;
-    if ((this.#agents.get(agentKey(request)) ?? 0) >= perAgent) {
+    if ((this.#counts.get(agentKey(request)) ?? 0) >= perAgent) {
       const message = `Agent ${agent} already runs ${perAgent} ${perAgent === 1 ? "call" : "calls"} (${why}).`;
       return failure("E3106", { message, details });
     }
@@ -174,8 +159,12 @@ function withBackgroundSlot(limits: AdmissionLimits): AdmissionLimits {
   return { ...limits, background: Math.max(1, Math.min(limits.background, limits.total)) };
 }
 
-function addTo(counts: Map<string, number>, key: string, by: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + by;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
+const ALL = "all";
+const BACKGROUND = "background";
+
+/** Under which keys a call is counted while it runs, in the order of the limits in `#fits`. */
+function keysOf(request: SlotRequest): string[] {
+  const agent = agentKey(request);
+  const keys = [ALL, agent, `tool ${request.tool}`];
+  return request.background ? [...keys, BACKGROUND, `${BACKGROUND} ${agent}`] : keys;
 }

@@ -7,6 +7,7 @@ import {
   consuming,
   contentsOf,
   moved,
+  queueing,
   refusal,
   type StoreTest,
   sampleApproval,
@@ -50,6 +51,7 @@ export function consentContract(it: StoreTest): void {
       [{ ...unit, open: both.call }, { kind: "duplicate_call" }],
       [{ ...unit, begin: sampleIntent() }, { kind: "not_waiting" }],
       [{ ...unit, close: { callId: "nobody", phase: "unknown" } }, { kind: "not_open" }],
+      [{ ...queueing(sampleIntent()), close: { callId: "nobody", phase: "unknown" } }, { kind: "not_open" }],
       [
         { ...unit, approvals: [late] },
         { kind: "approval", approvalId: both.approved.approvalId },
@@ -132,14 +134,6 @@ export function approvalsContract(it: StoreTest): void {
     expect(await kept()).toBe("");
     await applied(store, asking(change(moved(third, "consumed"), { order: null })));
     expect(await kept()).toBeUndefined();
-  });
-
-  it("show the order nowhere else", async ({ store }) => {
-    const record = sampleApproval();
-    await applied(store, asking({ record, order: "hunter2" }));
-    const { get, ofCall, list } = store.approvals;
-    const shown = [await get(record.approvalId), await ofCall(record.callId), ...(await list({ limit: 9 }))];
-    expect(shown).toEqual([record, record, record]);
   });
 
   it("may come without an order, and get one later", async ({ store }) => {

@@ -36,8 +36,9 @@ interface Race {
 
 const RACES: Record<string, (store: Store) => Promise<Race>> = {
   async "opens a call with the idempotency key that all of them have"(store) {
-    const calls = crowd(CROWD, () => sampleCall({ idempotencyKey: "once" }));
-    const winner = () => store.calls.byIdempotencyKey({ tenant: "acme", agent: "agent-1", key: "once" });
+    const calls = crowd(CROWD, () => sampleCall({ idempotencyKey: "on\u0000ce" }));
+    const winner = () =>
+      store.calls.byIdempotencyKey({ tenant: "acme", agent: "agent-1", key: "on\u0000ce" });
     return {
       units: calls.map(opening),
       conflict: async () => ({ kind: "idempotency", existing: await winner() }),
@@ -178,6 +179,7 @@ export function raceContract(it: StoreTest): void {
     const units = crowd(CROWD, (index) => opening(index % 2 === 0 ? sampleCall() : known));
     const results = await Promise.all(units.map((unit) => store.commit(unit)));
     expect(results.map(({ ok }) => ok)).toEqual(crowd(CROWD, (index) => index % 2 === 0));
+    expect(results[1]).toEqual({ ok: false, conflict: { kind: "duplicate_call" } });
     expect(await store.audit.head("acme")).toMatchObject({ sequence: 1 + CROWD / 2 });
   });
 

@@ -259,14 +259,6 @@ export function queueContract(it: StoreTest): void {
     }
   });
 
-  it("refuses a call whole when another part of its unit is refused", async ({ store }) => {
-    const before = await contentsOf(store);
-    const close = { callId: "nobody", phase: "unknown" as const };
-    const unit = { ...queueing(sampleIntent({ phase: "queued" })), close };
-    expect(await refusal(store, unit)).toEqual({ kind: "not_open" });
-    expect(await contentsOf(store)).toEqual(before);
-  });
-
   it("takes it for a mistake unless one unit opens the call as queued and gives it its place", async ({
     store,
   }) => {
