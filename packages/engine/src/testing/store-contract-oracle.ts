@@ -198,6 +198,9 @@ class Pair {
       case "begin": {
         const idempotencyKey = one.key;
         const fields = { callId: name, tenant, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+        // No step of a call opens one call and begins another with the same key: the port says nothing about that.
+        const other = one.is === "begin" ? unit.open : unit.begin;
+        if (idempotencyKey !== undefined && other?.idempotencyKey === idempotencyKey) return {};
         if (one.is === "begin") return { begin: sampleIntent({ ...fields, owner: "run-2" }) };
         if (unit.open) return {};
         const call = one.phase === "closed" ? sampleCall(fields) : sampleIntent(fields);
