@@ -231,7 +231,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const composed = composeEngine(options);
   const { context } = composed;
   const report = (error: Failure) => context.errors.report({ error, code: error.code, stage: "load tools" });
-  const { refused } = context.registry.loadRecords(await context.store.tools.all(), (manifest) => {
+  const refused = context.registry.loadRecords(await context.store.tools.all(), (manifest) => {
     const bound = bindManifest(manifest, context.runners);
     if (!bound || !isFailure(bound)) return bound;
     report(bound);

@@ -167,19 +167,8 @@ export function defineCommand(definition: CommandDefinition): DefinedTool {
   return definedTool({ manifest, operations: {}, summaries: {}, programs: mapValues(operations, programOf) });
 }
 
-function definedTool({
-  manifest,
-  operations,
-  summaries,
-  programs,
-}: Omit<DefinedTool, typeof MARK>): DefinedTool {
-  return Object.freeze({
-    [MARK]: true as const,
-    manifest: deepFreeze(manifest),
-    operations: Object.freeze(operations),
-    summaries: Object.freeze(summaries),
-    programs: deepFreeze(programs),
-  });
+function definedTool(parts: Omit<DefinedTool, typeof MARK>): DefinedTool {
+  return deepFreeze({ [MARK]: true as const, ...parts });
 }
 
 /** A manifest is shared by every call of its version, so nobody may change it. */

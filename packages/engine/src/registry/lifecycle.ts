@@ -1,6 +1,6 @@
 import { type Failure, failure } from "@sallyport/protocol";
 import { coerce, compare, major, minor, prerelease, satisfies } from "semver";
-import type { Quarantine, Retirement, ToolLifecycle, ToolRecord } from "../ports/tools.ts";
+import type { Retirement, ToolLifecycle, ToolRecord } from "../ports/tools.ts";
 
 const DAY_MS = 86_400_000;
 /** How long a deprecated version warns before ranges avoid it (L3-REG-2). */
@@ -140,15 +140,4 @@ function hasNewerMajor({ version, versions }: RemovalCase): boolean {
 
 function reached(date: number | undefined, now: number): boolean {
   return date !== undefined && date <= now;
-}
-
-/** The record closed to every caller. One that is in quarantine already stays there for its first reason. */
-export function quarantineRecord(record: ToolRecord, quarantine: Quarantine): ToolRecord {
-  return record.quarantine ? record : { ...record, quarantine: Object.freeze({ ...quarantine }) };
-}
-
-/** The record open to callers again; the same object when it was never in quarantine. */
-export function releaseRecord(record: ToolRecord): ToolRecord {
-  const { quarantine, ...released } = record;
-  return quarantine ? released : record;
 }

@@ -1,14 +1,7 @@
 import { type Failure, isFailure, type ToolManifest } from "@sallyport/protocol";
 import type { Implementation } from "../ports/runner.ts";
 import type { Quarantine, ToolRecord } from "../ports/tools.ts";
-import {
-  type DeprecateOptions,
-  deprecateRecord,
-  quarantineRecord,
-  type RemoveOptions,
-  releaseRecord,
-  removeRecord,
-} from "./lifecycle.ts";
+import { type DeprecateOptions, deprecateRecord, type RemoveOptions, removeRecord } from "./lifecycle.ts";
 import { loadedRecord } from "./manifest.ts";
 import { type Registered, type RegisterOptions, type RegistryOptions, registerVersion } from "./register.ts";
 import {
@@ -21,12 +14,6 @@ import {
   unknownVersion,
 } from "./resolve.ts";
 import { isRemoved, ToolVersions, type VersionEntry } from "./versions.ts";
-
-export interface LoadReport {
-  loaded: number;
-  /** Records that are not what a store should hold (E3008); they are left out. */
-  refused: Failure[];
-}
 
 /**
  * The tools this process knows, in memory. It does no I/O: every change is answered with the record to store.
@@ -72,26 +59,26 @@ export class ToolRegistry {
 
   /**
    * Takes what the store holds, for start-up: schemas are not compiled and old versions not judged again. `bind` finds the
-   * implementation of a manifest, where it is not loaded later.
+   * implementation of a manifest, where it is not loaded later. Answers with the records that are not what a store should
+   * hold (E3008); they are left out.
    */
   loadRecords(
     records: Iterable<ToolRecord>,
     bind?: (manifest: ToolManifest) => Implementation | undefined,
-  ): LoadReport {
-    const report: LoadReport = { loaded: 0, refused: [] };
+  ): Failure[] {
+    const refused: Failure[] = [];
     for (const raw of records) {
       const record = loadedRecord(raw);
       if (isFailure(record)) {
-        report.refused.push(record);
+        refused.push(record);
         continue;
       }
       const { id } = record.manifest;
       const versions = this.#tools.get(id) ?? new ToolVersions();
       versions.put(record, bind?.(record.manifest));
       this.#tools.set(id, versions);
-      report.loaded += 1;
     }
-    return report;
+    return refused;
   }
 
   /** Finds the one version and operation a call means (E3001, E3002, E3004, E3006, E3010, E3014, E3219). */
@@ -131,14 +118,19 @@ export class ToolRegistry {
     });
   }
 
-  /** Keeps a version from being called (E3219) until it is released. Refused with E3001 or E3002. */
+  /** Keeps a version from being called (E3219) until it is released; a first reason stays. Refused with E3001 or E3002. */
   quarantine(tool: string, version: string, quarantine: Quarantine): ToolRecord | Failure {
-    return this.#change(tool, version, ({ record }) => quarantineRecord(record, quarantine));
+    return this.#change(tool, version, ({ record }) => {
+      return record.quarantine ? record : { ...record, quarantine: Object.freeze({ ...quarantine }) };
+    });
   }
 
   /** Lets a version be called again. Refused with E3001 or E3002. */
   release(tool: string, version: string): ToolRecord | Failure {
-    return this.#change(tool, version, ({ record }) => releaseRecord(record));
+    return this.#change(tool, version, ({ record }) => {
+      const { quarantine, ...released } = record;
+      return quarantine ? released : record;
+    });
   }
 
   /** Replaces a version's record by what `change` makes of it, given all versions of the tool, lowest first. */

@@ -72,12 +72,15 @@ function findVersion(
     return isRemoved(entry, now) ? removedVersion(entry.record) : entry;
   }
   if (version.length > MAX_RANGE_LENGTH || validRange(version) === null) {
-    return badRange(tool, version, versions.versions());
+    const problem = `"${shortened(version)}" is neither a version nor a SemVer range; ${tool} has`;
+    return versionRefusal("E3006", problem, versions.versions());
   }
   const found = versions.resolve(version, now);
   if (found) return found;
   const removed = versions.removedIn(version, now).at(-1);
-  return removed ? removedVersion(removed.record) : noVersionInRange(tool, version, versions.versions());
+  if (removed) return removedVersion(removed.record);
+  const problem = `No version of ${tool} fits "${shortened(version)}"; it has`;
+  return versionRefusal("E3006", problem, versions.versions());
 }
 
 function resolveOperation(
@@ -112,18 +115,11 @@ export function unknownTool(tool: string, known: Iterable<string>): Failure {
 }
 
 export function unknownVersion(tool: string, version: string, versions: string[]): Failure {
-  const message = `${tool} has no version ${shortened(version)}; it has ${listed(versions)}`;
-  return failure("E3002", { message, details: { versions } });
+  return versionRefusal("E3002", `${tool} has no version ${shortened(version)}; it has`, versions);
 }
 
-function noVersionInRange(tool: string, range: string, versions: string[]): Failure {
-  const message = `No version of ${tool} fits "${shortened(range)}"; it has ${listed(versions)}`;
-  return failure("E3006", { message, details: { versions } });
-}
-
-function badRange(tool: string, range: string, versions: string[]): Failure {
-  const message = `"${shortened(range)}" is neither a version nor a SemVer range; ${tool} has ${listed(versions)}`;
-  return failure("E3006", { message, details: { versions } });
+function versionRefusal(code: "E3002" | "E3006", problem: string, versions: string[]): Failure {
+  return failure(code, { message: `${problem} ${listed(versions)}`, details: { versions } });
 }
 
 export function removedVersion({ manifest, retirement }: ToolRecord): Failure {

@@ -5,6 +5,7 @@ import {
   type JsonSchema,
   type JsonValue,
 } from "@sallyport/protocol";
+import { BLOCKED, lookUp } from "../match/document.ts";
 
 /** One of the two documents that are compared: its references resolve inside it. */
 export class SchemaDocument {
@@ -21,13 +22,10 @@ export class SchemaDocument {
     const fragment = decodeURIComponent(reference.slice(1));
     if (fragment === "") return this.#root;
     if (!fragment.startsWith("/")) return this.#anchors.get(fragment);
-    let place: JsonValue | undefined = this.#root;
-    for (const token of fragment.slice(1).split("/")) {
-      const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
-      if (typeof place !== "object" || place === null || !Object.hasOwn(place, key)) return undefined;
-      place = Reflect.get(place, key);
-    }
-    return place;
+    const tokens = fragment.slice(1).split("/");
+    const keys = tokens.map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const found = lookUp(this.#root, keys);
+    return found === BLOCKED ? undefined : found;
   }
 
   #collectAnchors(value: JsonValue): void {

@@ -7,6 +7,7 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { pointTo } from "../match/document.ts";
 
 /** A schema of a validation library: it can validate and knows its JSON Schema. */
 export interface VendorSchema<Input = unknown, Output = Input> {
@@ -112,6 +113,5 @@ export async function parseInput(schema: VendorSchema, raw: unknown): Promise<un
 
 function issueOf({ message, path = [] }: StandardSchemaV1.Issue): Issue {
   const keys = path.map((segment) => String(typeof segment === "object" ? segment.key : segment));
-  const tokens = keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
-  return { path: tokens.join(""), reason: message };
+  return { path: keys.reduce(pointTo, ""), reason: message };
 }

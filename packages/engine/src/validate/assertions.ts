@@ -45,11 +45,11 @@ const ASSERTIONS: Record<string, Assertion> = {
   dependencies: { kinds: KIND.object, compile: requiringTogether },
 };
 
-/** The checks that a schema's own keywords ask for. */
-export function assertionsOf(own: JsonObject, patterns: PatternEngine): Check[] {
-  return Object.entries(own).flatMap(([keyword, value]) => {
-    const assertion = ASSERTIONS[keyword];
-    return assertion ? [{ kinds: assertion.kinds, test: assertion.compile(value, patterns) }] : [];
+/** The checks of the keywords of a schema that hold no subschemas. */
+export function assertionsOf(schema: JsonObject, patterns: PatternEngine): Check[] {
+  return Object.entries(ASSERTIONS).flatMap(([keyword, { kinds, compile }]) => {
+    const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
+    return value === undefined ? [] : [{ kinds, test: compile(value, patterns) }];
   });
 }
 
@@ -153,8 +153,11 @@ function requiring(names: string[]): Check["test"] {
   };
 }
 
-function requiringTogether(lists: Record<string, string[]>): Check["test"] {
-  const entries = Object.entries(lists);
+/** `dependencies` may hold subschemas beside the lists of names. */
+function requiringTogether(members: JsonObject): Check["test"] {
+  const entries = Object.entries(members).map(([name, list]): [string, string[]] => {
+    return [name, Array.isArray(list) ? list.map(String) : []];
+  });
   return (data: JsonObject, run) => {
     run.spend(entries.length >> 3);
     for (const [property, names] of entries) {

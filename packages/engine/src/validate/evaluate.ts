@@ -13,7 +13,7 @@ export function evaluatorOf({ root, nodes }: SchemaTree, patterns: PatternEngine
   const of = (node: SchemaNode) => evaluators.get(node) ?? new Evaluator(node, isDynamic);
   for (const [node, evaluator] of evaluators) {
     evaluator.checks.push(
-      ...assertionsOf(node.own, patterns),
+      ...assertionsOf(evaluator.schema, patterns),
       ...new Applicators(node, of, patterns).checks(),
     );
   }
@@ -26,6 +26,8 @@ class Evaluator {
   /** In the order in which they run. */
   readonly checks: Check[] = [];
   readonly node: SchemaNode;
+  /** The keywords; none for `true` and `false`. */
+  readonly schema: JsonObject;
   readonly #isDynamic: boolean;
   readonly #kinds: number;
   readonly #steps: number;
@@ -33,8 +35,9 @@ class Evaluator {
 
   constructor(node: SchemaNode, isDynamic: boolean) {
     this.node = node;
+    this.schema = isJsonObject(node.schema) ? node.schema : {};
     this.#isDynamic = isDynamic;
-    this.#kinds = kindsOf(node.own.type);
+    this.#kinds = kindsOf(this.schema.type);
     this.#steps = 1 + ([...node.children.values()].flat().length >> 3);
     this.#tracks = node.children.has("unevaluatedProperties") || node.children.has("unevaluatedItems");
   }
@@ -47,7 +50,7 @@ class Evaluator {
     const seen: Seen | undefined = this.#tracks || outer ? new Set() : undefined;
     const isEntered = this.#isDynamic && !run.scope.includes(this.node.resource);
     if (isEntered) run.scope.push(this.node.resource);
-    if ((this.#kinds & kind) === 0) run.fail(() => wrongType([this.node.own.type ?? null].flat(), data));
+    if ((this.#kinds & kind) === 0) run.fail(() => wrongType([this.schema.type ?? null].flat(), data));
     for (const check of this.checks) if ((check.kinds & kind) !== 0) check.test(data, run, seen);
     if (isEntered) run.scope.pop();
     if (run.errors !== before) return false;
@@ -115,13 +118,14 @@ class Applicators {
 
   /** Those that look at the same value come first: what they evaluate counts as evaluated here. */
   checks(): Check[] {
-    const any = [...this.#references(), ...this.#conjuncts(), ...this.#alternatives(), ...this.#conditions()];
-    if (this.#node.schema === false) any.push((_data, run) => run.fail(() => NOT_ALLOWED));
+    const about = (kinds: number, tests: Check["test"][]) => tests.map((test) => ({ kinds, test }));
     return [
-      ...any.map((test) => ({ kinds: KIND.any, test })),
-      ...this.#dependents().map((test) => ({ kinds: KIND.object, test })),
-      ...this.#items().map((test) => ({ kinds: KIND.array, test })),
-      ...this.#properties().map((test) => ({ kinds: KIND.object, test })),
+      ...about(KIND.any, this.#node.schema === false ? [(_data, run) => run.fail(() => NOT_ALLOWED)] : []),
+      ...about(KIND.any, [...this.#references(), ...this.#conjuncts(), ...this.#alternatives()]),
+      ...about(KIND.any, [...this.#exclusions(), ...this.#conditions()]),
+      ...about(KIND.object, this.#dependents()),
+      ...about(KIND.array, this.#items()),
+      ...about(KIND.object, this.#properties()),
     ];
   }
 
@@ -174,17 +178,18 @@ class Applicators {
     });
   }
 
-  #conditions(): Check["test"][] {
-    const excluded = this.#all("not").map((evaluator): Check["test"] => (data, run) => {
-      if (evaluator.attempt(data, run)) run.fail(() => EXCLUDED);
+  #exclusions(): Check["test"][] {
+    return this.#all("not").map((excluded) => (data, run) => {
+      if (excluded.attempt(data, run)) run.fail(() => EXCLUDED);
     });
-    const [condition, then, otherwise] = [this.#one("if"), this.#one("then"), this.#one("else")];
-    if (!condition) return excluded;
-    const conditional: Check["test"] = (data, run, seen) => {
+  }
+
+  #conditions(): Check["test"][] {
+    const [then, otherwise] = [this.#one("then"), this.#one("else")];
+    return this.#all("if").map((condition) => (data, run, seen) => {
       const branch = condition.attempt(data, run, seen) ? then : otherwise;
       branch?.evaluate(data, run, seen);
-    };
-    return [...excluded, conditional];
+    });
   }
 
   #dependents(): Check["test"][] {
@@ -226,7 +231,7 @@ class Applicators {
   #contains(): ((items: JsonValue[], run: Run, seen: Seen | undefined) => void) | undefined {
     const evaluator = this.#one("contains");
     if (!evaluator) return undefined;
-    const { minContains = 1, maxContains } = this.#node.own;
+    const { minContains = 1, maxContains } = this.#of(this.#node).schema;
     const [least, most] = [Number(minContains), Number(maxContains ?? Number.POSITIVE_INFINITY)];
     const bounds = `at least ${least}${maxContains === undefined ? "" : ` and at most ${most}`}`;
     const suggestion = "Compare the items with the schema under contains.";
@@ -290,8 +295,7 @@ class Applicators {
     if (evaluator?.node.schema !== false) {
       return evaluator && ((key, data, run) => void evaluator.evaluateAt(key, data[key], run));
     }
-    const { schema } = this.#node;
-    const known = isJsonObject(schema) ? Object.keys(schema.properties ?? {}) : [];
+    const known = Object.keys(this.#of(this.#node).schema.properties ?? {});
     return (key, _data, run) => run.fail(() => unknownProperty(key, known), key);
   }
 }

@@ -109,14 +109,6 @@ export function subschemasOf(shape: Shape, value: JsonValue): [key: string | und
   return Object.entries(value ?? {}).filter(([, member]) => !Array.isArray(member));
 }
 
-const setOf = (words: string): ReadonlySet<string> => new Set(words.split(" "));
-
-/** Keywords that say nothing about a value: what is compiled leaves them out. */
-export const ANNOTATIONS = setOf(
-  "$schema $id $comment $defs definitions $anchor $dynamicAnchor $vocabulary title description default examples " +
-    "deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema",
-);
-
 /** Keywords of older drafts: to ignore them silently would let through what the author meant to refuse. */
 export const OUTDATED: ReadonlyMap<string, string> = new Map([
   ["additionalItems", "Use items, beside prefixItems."],

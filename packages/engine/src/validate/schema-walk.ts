@@ -7,15 +7,7 @@ import {
 } from "@sallyport/protocol";
 import { pointTo } from "../match/document.ts";
 import { FORMATS } from "./formats.ts";
-import {
-  ANNOTATIONS,
-  isSchema,
-  KEYWORDS,
-  OUTDATED,
-  type Shape,
-  shapeError,
-  subschemasOf,
-} from "./keywords.ts";
+import { isSchema, KEYWORDS, OUTDATED, type Shape, shapeError, subschemasOf } from "./keywords.ts";
 import type { PatternEngine } from "./patterns.ts";
 
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
@@ -43,8 +35,6 @@ export interface SchemaNode {
   readonly schema: JsonObject | boolean;
   readonly depth: number;
   readonly resource: SchemaResource;
-  /** Keywords that decide something without subschemas and references. */
-  readonly own: JsonObject;
   readonly children: Map<string, SchemaChild[]>;
   /** Nodes that this one's references lead to, by keyword. */
   readonly targets: Map<string, SchemaNode>;
@@ -84,8 +74,6 @@ export function walkSchema(
   return { ok: true, tree: { root, nodes: walk.nodes } };
 }
 
-const HOLDS_SCHEMAS: ReadonlySet<Shape> = new Set(["schema", "schemas", "schemaMap"]);
-
 /** One keyword and where it stands. */
 interface Found {
   node: SchemaNode;
@@ -121,8 +109,7 @@ class SchemaWalk {
     { depth, resource: outer }: Pick<SchemaNode, "depth" | "resource">,
   ): SchemaNode {
     const resource = this.#ownResource(schema, pointer, outer);
-    const parts = { own: {}, children: new Map(), targets: new Map() };
-    const node: SchemaNode = { pointer, schema, depth, resource, ...parts };
+    const node: SchemaNode = { pointer, schema, depth, resource, children: new Map(), targets: new Map() };
     this.nodes.set(pointer, node);
     if (this.nodes.size > this.#limits.maxSubschemas) {
       this.#once(pointer, `is one schema more than the ${this.#limits.maxSubschemas} that are allowed`);
@@ -146,13 +133,12 @@ class SchemaWalk {
   }
 
   #content(found: Found, shape: Shape, value: JsonValue): void {
-    const { node, keyword, at } = found;
+    const { keyword, at } = found;
     const subschemas = subschemasOf(shape, value);
     for (const [key, schema] of subschemas) this.#child(found, key, schema);
-    if (shape === "dependencies") node.own[keyword] = this.#nameLists(at, value);
+    if (shape === "dependencies") this.#nameLists(at, value);
     else if (shape === "reference") this.#references.push({ found, reference: String(value) });
-    else if (!HOLDS_SCHEMAS.has(shape) && !ANNOTATIONS.has(keyword)) node.own[keyword] = value;
-    if (shape === "dialect") this.#dialect(at, String(value));
+    else if (shape === "dialect") this.#dialect(at, String(value));
     else if (shape === "anchor") this.#anchor(found, String(value));
     else if (shape === "pattern") this.#pattern(at, String(value));
     else if (shape === "format") this.#format(at, String(value));
@@ -173,13 +159,11 @@ class SchemaWalk {
   }
 
   /** Of `dependencies` the members that are lists of names; the others are subschemas. */
-  #nameLists(at: string, value: JsonValue): JsonObject {
-    const lists = Object.entries(value ?? {}).filter(([, member]) => Array.isArray(member));
-    for (const [key, member] of lists) {
-      if (shapeError("names", member) !== undefined)
+  #nameLists(at: string, value: JsonValue): void {
+    for (const [key, member] of Object.entries(value ?? {})) {
+      if (Array.isArray(member) && shapeError("names", member) !== undefined)
         this.#report(pointTo(at, key), "must be a schema or a list of different names");
     }
-    return Object.fromEntries(lists);
   }
 
   #dialect(at: string, value: string): void {
