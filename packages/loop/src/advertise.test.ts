@@ -80,7 +80,7 @@ describe("the registered tools as tools of the loop", () => {
       .map((ids) => ids.map((one) => manifest(one, { run: {}, go: {} })));
     fc.assert(
       fc.property(tools, fc.boolean(), (manifests, hasFace) => {
-        const options = hasFace ? { faces: [face] } : {};
+        const options = hasFace ? { customTools: [face] } : {};
         const offered = loopToolsOf(grantIndex(...manifests), options);
         const names = offered.map(({ name }) => name);
         expect(new Set(names).size).toBe(manifests.length * 2);
@@ -106,16 +106,16 @@ describe("the registered tools as tools of the loop", () => {
 
   it("cannot take the name of a tool with a face, so no list of names means them by mistake [FR-REG-03] [NFR-SEC-06]", () => {
     const tools = loopToolsOf(grantIndex(manifest("read_file"), manifest("read.file"), manifest("sp.read")), {
-      faces: [face],
+      customTools: [face],
     });
     expect(tools.find(({ name }) => name === "read_file")).toBe(face);
     expect(new Set(tools.map(({ name }) => name)).size).toBe(3);
   });
 
   it("are only registered ones: a face without its tool is not offered [FR-REG-03]", () => {
-    expect(loopToolsOf(grantIndex(manifest("other")), { faces: [face] }).map(({ name }) => name)).toEqual([
-      "other",
-    ]);
+    expect(
+      loopToolsOf(grantIndex(manifest("other")), { customTools: [face] }).map(({ name }) => name),
+    ).toEqual(["other"]);
   });
 
   it("leave out operations that take no object, and what is not wanted [FR-REG-03]", () => {

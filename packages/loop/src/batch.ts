@@ -112,11 +112,11 @@ export class BatchRun {
     approved: { changed?: JsonValue } | undefined,
     sharers: number,
   ): Promise<void> {
-    const { rooms, settings, signal } = this.#context;
+    const { outputBudgets, settings, signal } = this.#context;
     const { callId, tool, name } = call;
     const { maxOutputBytes } = settings.limits;
     const availableBytes = Math.floor(this.#roomFor(call) / sharers);
-    const room = rooms.give(callId, { maxOutputBytes, availableBytes });
+    const room = outputBudgets.give(callId, { maxOutputBytes, availableBytes });
     try {
       const answer = await runCall(call, approved !== undefined, this.#context);
       const plain = isFailure(answer) ? failureText(answer, name) : resultForModel(answer, tool);
@@ -129,7 +129,7 @@ export class BatchRun {
       const effects = isFailure(answer) ? undefined : answer.effects;
       await this.#finish(call, { isError: told.isError, content }, effects && { effects });
     } finally {
-      rooms.drop(callId);
+      outputBudgets.drop(callId);
     }
   }
 
@@ -208,11 +208,11 @@ async function runCall(
   isApproved: boolean,
   context: BatchContext,
 ): Promise<CallAnswer | Failure> {
-  const { engine, signal, tell, rooms } = context;
+  const { engine, signal, tell, outputBudgets } = context;
   const { index, id, name, callId } = call;
   const chunks = outputChunks({ index, id }, tell);
   await tell({ kind: "started", index, id, name });
-  const watching = { onOutput: chunks.take, availableBytes: rooms.of(callId).availableBytes };
+  const watching = { onOutput: chunks.take, availableBytes: outputBudgets.of(callId).availableBytes };
   // Whatever came to need a person after the person was asked does not run.
   const answer = isApproved
     ? await engine.resume(callId, { ...watching, signal, disclosure: "full" })

@@ -44,24 +44,24 @@ export interface OutputBudgetOf {
   of(callId: string): OutputBudget;
 }
 
-/** The rooms of the calls that are under way. A call that nobody gave a room gets the conservative one. */
+/** The output budgets of running calls. A call without a budget of its own gets the conservative default. */
 export class OutputBudgets implements OutputBudgetOf {
-  readonly #rooms = new Map<string, OutputBudget>();
+  readonly #outputBudgets = new Map<string, OutputBudget>();
 
   give(callId: string, room: { maxOutputBytes: number; availableBytes: number }): OutputBudget {
     const fresh = { ...room, allowTruncation: true };
-    this.#rooms.set(callId, fresh);
+    this.#outputBudgets.set(callId, fresh);
     return fresh;
   }
 
   of(callId: string): OutputBudget {
     const { maxOutputBytes } = DEFAULT_LOOP_LIMITS;
     const conservative = { maxOutputBytes, availableBytes: FALLBACK_CAPACITY_BYTES, allowTruncation: true };
-    return this.#rooms.get(callId) ?? conservative;
+    return this.#outputBudgets.get(callId) ?? conservative;
   }
 
   drop(callId: string): void {
-    this.#rooms.delete(callId);
+    this.#outputBudgets.delete(callId);
   }
 }
 
@@ -127,7 +127,7 @@ export interface LoopParts {
   /** Tools by hand, for mode parse_only (CFG-TOOLS-02). */
   manual?: readonly OfferedTool[];
   settings: LoopSettings;
-  rooms: OutputBudgets;
+  outputBudgets: OutputBudgets;
   /** Absent: what needs a person is denied. */
   person?: Person;
   /** Absent: what is too long is cut. */

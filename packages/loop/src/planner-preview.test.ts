@@ -90,7 +90,7 @@ describe("in a conversation", () => {
     const { ran, fixture, face } = patchTool(async () => UNFIT);
     const { conversation, asked, events, engine } = await scriptedLoop({
       tools: [fixture],
-      faces: [face],
+      customTools: [face],
       answers: [asks({ id: "p", name: "put" }), says("I read it again")],
     });
     expect(await conversation.send("go")).toMatchObject({ kind: "done" });
@@ -112,7 +112,7 @@ describe("in a conversation", () => {
     });
     const { asked } = await oneTurn(asks({ id: "p", name: "put" }), {
       tools: [fixture],
-      faces: [face],
+      customTools: [face],
     });
     expect(asked).toMatchObject([[{ id: "p", preview: NOTHING }]]);
     expect([looked, ran]).toEqual([1, [{}]]);
@@ -125,7 +125,7 @@ describe("in a conversation", () => {
     const edits = [{ fits: false }, { fits: true }];
     const { refusals } = await oneTurn(asks({ id: "p", name: "put" }), {
       tools: [fixture],
-      faces: [face],
+      customTools: [face],
       decide: ([question]) => ({
         kind: "each",
         words: new Map([[question?.index ?? 0, { kind: "edit", input: edits.shift() ?? {} }]]),

@@ -97,7 +97,7 @@ export type OfferedTool = Pick<LoopTool, "name" | "description" | "inputSchema">
 
 interface LoopToolsOptions {
   /** Tools with looks of their own, such as a preflight; each stands for its tool and operation, under its own name. */
-  faces?: readonly LoopTool[];
+  customTools?: readonly LoopTool[];
   /** Left out: every tool. */
   wanted?(manifest: ToolManifest, operation: string): boolean;
 }
@@ -111,16 +111,16 @@ export function loopToolsOf(
   registered: { definitions(): readonly ToolManifest[] },
   options: LoopToolsOptions = {},
 ): LoopTool[] {
-  const { faces = [], wanted = () => true } = options;
+  const { customTools = [], wanted = () => true } = options;
   const operations = registered
     .definitions()
     .flatMap(operationsOf)
     .filter(({ manifest, operation }) => wanted(manifest, operation));
-  const worn = faces.filter((face) => operations.some((one) => isBehind(one, face)));
+  const worn = customTools.filter((face) => operations.some((one) => isBehind(one, face)));
   const plain = operations.filter((one) => !worn.some((face) => isBehind(one, face)) && takesObject(one));
   const names = namesFor(
     plain,
-    faces.map(({ name }) => name),
+    customTools.map(({ name }) => name),
   );
   const tools = plain.map((one) => plainTool(one, names.get(one) ?? one.tool));
   return sortedByName([...worn, ...tools]);

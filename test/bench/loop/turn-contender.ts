@@ -74,7 +74,7 @@ export async function turnContender(folder: string, durability: "process" | "pow
     caller: { tenant: "bench", agent: "bench" },
     tools,
     settings,
-    rooms: new OutputBudgets(),
+    outputBudgets: new OutputBudgets(),
     clock: systemClock,
     ids: uuidV7(() => Date.now()),
   };

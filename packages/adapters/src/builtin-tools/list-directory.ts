@@ -36,7 +36,7 @@ export function listDirectoryTool(means: ToolMeans): BuiltinTool {
       const place = await placeOf(wanted.path, means);
       const walked = await walk(place, { wanted, context, means });
       await confirmPlaces([place], means);
-      const room = means.rooms.of(context.callId);
+      const room = means.outputBudgets.of(context.callId);
       room.allowTruncation = false;
       const frame = { path: tidyPath(wanted.path), maxEntries: wanted.maxEntries };
       const text = listingText(walked, frame, Math.min(room.maxOutputBytes, room.availableBytes));

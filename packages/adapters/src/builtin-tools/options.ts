@@ -59,7 +59,7 @@ export interface BuiltinOptions extends OffLimits {
   /** Remembers what was read in which conversation. */
   reads: ReadLedger;
   /** Says how much a call may give back. */
-  rooms: OutputBudgetOf;
+  outputBudgets: OutputBudgetOf;
   /** The workspace: absolute, there already, and holding every folder the sandbox allows. */
   root: string;
   /** Where commands start; the workspace when left out. Has to be in it. */

@@ -85,7 +85,7 @@ const JSON_GROWTH = 6;
 
 /** Reads a file of the workspace as text, whole or some lines of it, or as base64 (FR-TOOL-READ-01). */
 export function readFileTool(means: ToolMeans): BuiltinTool {
-  const { limits, root, reads, rooms } = means;
+  const { limits, root, reads, outputBudgets } = means;
   const tool = defineTool({
     id: "read_file",
     version: BUILTIN_VERSION,
@@ -115,7 +115,7 @@ export function readFileTool(means: ToolMeans): BuiltinTool {
         throw error;
       });
       await confirmPlaces([place], means);
-      const text = answerOf(file, wanted, { room: rooms.of(context.callId), limits });
+      const text = answerOf(file, wanted, { room: outputBudgets.of(context.callId), limits });
       const { sha256 } = file;
       if (sha256 !== undefined) await note(sha256);
       return text;

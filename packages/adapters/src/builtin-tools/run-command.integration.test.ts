@@ -140,7 +140,7 @@ describe.skipIf(!sandboxed)("run_command, as it runs", () => {
     inHouse({ sandbox }, async ({ root, reads, room }) => {
       const paths = openPathSandbox({ roots: [root] });
       const made = () =>
-        builtinTools({ root, reads, sandbox: paths, rooms: { of: () => room }, cwd: "/tmp" });
+        builtinTools({ root, reads, sandbox: paths, outputBudgets: { of: () => room }, cwd: "/tmp" });
       expect(made).toThrow(/E3919/);
     }));
 });

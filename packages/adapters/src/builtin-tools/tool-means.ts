@@ -9,7 +9,7 @@ import { type BuiltinLimits, type BuiltinOptions, DEFAULT_BUILTIN_LIMITS } from 
 export interface ToolMeans {
   readonly sandbox: PathSandbox;
   readonly reads: ReadLedger;
-  readonly rooms: OutputBudgetOf;
+  readonly outputBudgets: OutputBudgetOf;
   /** The workspace, canonical. */
   readonly root: string;
   readonly limits: BuiltinLimits;
@@ -20,14 +20,14 @@ export interface ToolMeans {
 
 /** Throws a system's error when the workspace is not there. */
 export function toolMeans(options: BuiltinOptions): ToolMeans {
-  const { sandbox, reads, rooms, limits, clock } = options;
+  const { sandbox, reads, outputBudgets, limits, clock } = options;
   const { list, ...rest } = limits ?? {};
   // What the sandbox gives is canonical, and can only be compared with what is.
   const root = realpathSync(options.root);
   return {
     sandbox,
     reads,
-    rooms,
+    outputBudgets,
     root,
     offLimits: offLimits(root, options),
     limits: { ...DEFAULT_BUILTIN_LIMITS, ...rest, list: { ...DEFAULT_BUILTIN_LIMITS.list, ...list } },

@@ -27,7 +27,13 @@ interface Wanted {
 }
 
 /** Lets a model read on in output that was too long for it, a range of lines at a time. */
-export function readOutputTool({ spill, rooms }: { spill: SpillFolder; rooms: OutputBudgetOf }): {
+export function readOutputTool({
+  spill,
+  outputBudgets,
+}: {
+  spill: SpillFolder;
+  outputBudgets: OutputBudgetOf;
+}): {
   tool: DefinedTool;
   loop: LoopTool;
 } {
@@ -47,7 +53,7 @@ export function readOutputTool({ spill, rooms }: { spill: SpillFolder; rooms: Ou
       const text = session === undefined ? undefined : await spill.read(session, input.id);
       if (text === undefined)
         throw new ToolFailure("E3907", `there is no output ${input.id} in this conversation`);
-      const { maxOutputBytes, availableBytes } = rooms.of(callId);
+      const { maxOutputBytes, availableBytes } = outputBudgets.of(callId);
       return linesOf(text, input, Math.min(maxOutputBytes, availableBytes));
     },
   });

@@ -44,8 +44,8 @@ describe("output that was too long", () => {
 
 describe("read_output", () => {
   async function reading(text: string, availableBytes = 1_000) {
-    const rooms = new OutputBudgets();
-    const { tool } = readOutputTool({ spill, rooms });
+    const outputBudgets = new OutputBudgets();
+    const { tool } = readOutputTool({ spill, outputBudgets });
     const grant = {
       id: "all",
       tenants: ["*"],
@@ -62,7 +62,7 @@ describe("read_output", () => {
     return async (input: object, session = "c1") => {
       calls += 1;
       const callId = `read-${calls}`;
-      rooms.give(callId, { maxOutputBytes: 5_000, availableBytes });
+      outputBudgets.give(callId, { maxOutputBytes: 5_000, availableBytes });
       const caller = { tenant: "t", agent: "a", session };
       const answer = await engine.call({ tool: "read_output", input: { id, ...input }, callId, caller });
       return answer.status === "success" ? answer.result : answer.error.code;

@@ -55,7 +55,7 @@ export class Writer {
       resourceLimits: ROOM,
       env: { ...sourceThreadEnv(file), ...process.env },
     });
-    const refused = await firstWord(thread);
+    const refused = await firstMessage(thread);
     if (!refused) return new Writer(thread);
     await exitOf(thread);
     throw new SallyportError(refused);
@@ -172,7 +172,7 @@ function exitOf(thread: Worker): Promise<void> {
 }
 
 /** Undefined when the thread is ready; otherwise why it is not. */
-async function firstWord(thread: Worker): Promise<Failure | undefined> {
+async function firstMessage(thread: Worker): Promise<Failure | undefined> {
   const died = (cause: Error) => lost(`The store's writer failed: ${cause.message}`, { cause });
   return new Promise((resolve, reject) => {
     thread.once("error", (cause) => reject(died(cause)));

@@ -73,7 +73,7 @@ async function useApproval(
     if (isFinal(standing.state) || isForOthers) return new ApprovalPending(record, at.progress);
     const isForThisCall = digestOf(at) === record.digest;
     if (isForThisCall && isUnspent(standing)) return await spend(at, record, context);
-    if (!because) return allowAnew(at, record, context);
+    if (!because) return allowWithoutApproval(at, record, context);
     if (isForThisCall) return new ApprovalPending(record, at.progress);
     const asked = await requestApproval(at, { because, replaces: record }, context);
     return asked instanceof Stop ? asked : undefined;
@@ -82,7 +82,7 @@ async function useApproval(
 }
 
 /** Nobody has to be asked any more: the call runs as it is now. What was previewed goes once the intent is on record. */
-function allowAnew(at: Authorised, record: ApprovalRecord, context: EngineContext): Allowed {
+function allowWithoutApproval(at: Authorised, record: ApprovalRecord, context: EngineContext): Allowed {
   const { attempt } = at;
   attempt.onExit(() => {
     if (attempt.journaled) void discardPreview(record, context);

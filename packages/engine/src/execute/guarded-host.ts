@@ -128,7 +128,7 @@ export class GuardedHost implements ToolHost {
     const { tool, capabilities } = this.#options;
     const { capability } = use;
     if (!capabilities.includes(capability)) {
-      const message = `${tool} used ${fitForRecord(capability)}, which it does not declare or was not granted.`;
+      const message = `${tool} used ${sanitiseForAudit(capability)}, which it does not declare or was not granted.`;
       this.#violate(use, failure("E3212", { message }));
     }
     const refused = this.#options.refuseUse?.(use);
@@ -140,9 +140,9 @@ export class GuardedHost implements ToolHost {
     const severity = this.#options.severityOf?.(capability) ?? DEFAULT_SEVERITY;
     const details = {
       ...refused.details,
-      capability: fitForRecord(capability),
-      ...(action !== undefined && { action: fitForRecord(action) }),
-      ...(resource !== undefined && { resource: fitForRecord(resource) }),
+      capability: sanitiseForAudit(capability),
+      ...(action !== undefined && { action: sanitiseForAudit(action) }),
+      ...(resource !== undefined && { resource: sanitiseForAudit(resource) }),
       ...(TOOLS_FAULT.has(refused.code) && { severity }),
     };
     const violation = { ...refused, details };
@@ -212,16 +212,16 @@ export class UseLog {
   /** In the order of first use, fit for the record: bounded texts without credentials. */
   entries(): UseEntry[] {
     return [...(this.#counted?.values() ?? [])].map(({ capability, action, resource, last, uses }) => ({
-      ...(action !== undefined && { action: fitForRecord(action) }),
-      capability: fitForRecord(capability),
-      ...(resource !== undefined && { first: fitForRecord(resource) }),
-      ...(last !== undefined && last !== resource && { last: fitForRecord(last) }),
+      ...(action !== undefined && { action: sanitiseForAudit(action) }),
+      capability: sanitiseForAudit(capability),
+      ...(resource !== undefined && { first: sanitiseForAudit(resource) }),
+      ...(last !== undefined && last !== resource && { last: sanitiseForAudit(last) }),
       uses,
     }));
   }
 }
 
 /** A tool's own text as it may be kept: short, whole characters, without credentials. */
-function fitForRecord(text: string): string {
+function sanitiseForAudit(text: string): string {
   return redactText(text).slice(0, MAX_RESOURCE_CHARS).toWellFormed();
 }

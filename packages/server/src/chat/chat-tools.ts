@@ -21,7 +21,7 @@ export interface ChatToolParts {
   cwd: string;
   environment: Environment;
   reads: ReadLedger;
-  rooms: OutputBudgets;
+  outputBudgets: OutputBudgets;
   spill: SpillFolder;
 }
 
@@ -31,7 +31,7 @@ interface Faced {
 }
 
 /** The built-in tools for a folder, and the one that reads on in long output. Throws E3919 when a root is not there. */
-export function chatTools({ config, cwd, environment, reads, rooms, spill }: ChatToolParts): Faced[] {
+export function chatTools({ config, cwd, environment, reads, outputBudgets, spill }: ChatToolParts): Faced[] {
   const { sandbox: given, environment: commands } = config.loop;
   const sandbox = openPathSandbox({
     roots: given.allowed_roots.map((root) => resolve(cwd, root)),
@@ -42,7 +42,7 @@ export function chatTools({ config, cwd, environment, reads, rooms, spill }: Cha
   const builtin = builtinTools({
     sandbox,
     reads,
-    rooms,
+    outputBudgets,
     root: commonFolder(sandbox.roots),
     denied: deniedPatterns(config),
     hidden: hiddenPaths(config),
@@ -55,7 +55,7 @@ export function chatTools({ config, cwd, environment, reads, rooms, spill }: Cha
     tool,
     loop: { ...loop, ...(resultText && { textOf: resultText }) },
   }));
-  return [...faced, readOutputTool({ spill, rooms })];
+  return [...faced, readOutputTool({ spill, outputBudgets })];
 }
 
 /** Whoever converses may use the tools of the conversation; whether a person is asked first is the policy's word. */
@@ -80,5 +80,5 @@ export async function shelveChatTools(engine: Engine, tools: readonly Faced[]): 
     const shelved = await engine.tools.register(tool.manifest, { implementation, keep: false });
     if (isFailure(shelved)) throw new SallyportError(shelved);
   }
-  return loopToolsOf(engine.tools, { faces: tools.map(({ loop }) => loop) });
+  return loopToolsOf(engine.tools, { customTools: tools.map(({ loop }) => loop) });
 }

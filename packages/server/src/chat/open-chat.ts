@@ -80,11 +80,11 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     mode: wish.mode,
     window: modelWindow(reference, config.models.providers),
   });
-  const rooms = new OutputBudgets();
+  const outputBudgets = new OutputBudgets();
   const spill = openSpill(outputFolderIn(config.stateFolder));
   const caller = { tenant: config.caller.tenant, agent: AGENT, user };
   const environment = processEnvironment();
-  const faced = chatTools({ config, cwd, environment, reads: conversations.reads, rooms, spill });
+  const faced = chatTools({ config, cwd, environment, reads: conversations.reads, outputBudgets, spill });
   let offered: LoopTool[] = [];
   const runtime = await openRuntime({
     config: withRoomForArguments(config),
@@ -119,7 +119,7 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
         inputSchema: parameters,
       })),
       settings,
-      rooms,
+      outputBudgets,
       spill,
       clock: systemClock,
       ids: uuidV7(() => Date.now()),

@@ -14,7 +14,7 @@ const CLOCK_TICK_MS = 15;
 /** A workspace on a real disk with everything around it, gone when the test is. */
 export interface Room {
   root: string;
-  /** Beside the workspace. */
+  /** Next to the workspace. */
   base: string;
   workspaces: Workspaces;
   /** A new process would see the same. */

@@ -7,7 +7,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "
 // strips the modules of tools for all the others. A thread that loads TypeScript waits for its answer, because modules load
 // synchronously. Our own files, where they run from source, come from a compile cache.
 
-/** Beside the packages that are cached, and as trusted as they are; it may be deleted at any time. */
+/** Next to the packages that are cached, and as trusted as they are; it may be deleted at any time. */
 const CACHE = fileURLToPath(new URL("../../../../../node_modules/.cache/sallyport-threads", import.meta.url));
 
 /**

@@ -6,7 +6,7 @@ import { doorRoutes } from "../routes/index.ts";
 import { openApiDocument } from "./document.ts";
 import { HOLLOW_PARTS } from "./hollow-parts.ts";
 
-/** Every route the door has, those of other rooms included; only for describing them. */
+/** Every route the door has, those of other modules included; only for describing them. */
 export function describedRoutes(): Route[] {
   return doorRoutes(HOLLOW_PARTS, [
     ...sessionRoutes({ sessions: new SessionBook(), tls: false }),

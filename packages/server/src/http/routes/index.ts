@@ -18,7 +18,7 @@ import { toolRoutes } from "./tools.ts";
 export type { DoorEngine, Feed, MetricsPart, ReadinessCheck, RouteContext } from "./parts.ts";
 
 /**
- * Every route of the HTTP door, in the order they are described; `more` are those of other rooms, such as sessions. The
+ * Every route of the HTTP door, in the order they are described; `more` are those of other modules, such as sessions. The
  * description that the door serves is of exactly this list.
  */
 export function doorRoutes(parts: RouteContext, more: readonly Route[] = []): Route[] {

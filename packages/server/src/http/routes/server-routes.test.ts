@@ -59,7 +59,7 @@ describe("/metrics", () => {
 });
 
 describe("/openapi.json and /docs", () => {
-  it("describe every route there is, those of other rooms too", async () => {
+  it("describe every route there is, those of other modules too", async () => {
     const { ask, routes } = await open();
     const document = JSON.parse(String((await ask("getOpenApi")).content));
     expect(Object.keys(document.paths)).toEqual([...new Set(routes.map(({ path }) => path))]);
