@@ -12,8 +12,7 @@ import {
   sampleStandingGrant,
   unitOf,
 } from "../testing/store-samples.ts";
-import { boundStore } from "./bounded-store.ts";
-import { unanswered } from "./unanswered.ts";
+import { boundStore, unanswered } from "./bounded-store.ts";
 
 const scope = { tenant: "acme", tool: "calc" };
 

@@ -14,11 +14,10 @@ import type { Attempt } from "../passage/attempt.ts";
 import { type Ending, withRollback } from "../passage/steps.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CommitResult, UnitOfWork } from "../ports/store.ts";
-import type { ResolvedTool } from "../registry/index.ts";
 import { failureAnswer, withReceipt } from "./answer.ts";
+import { reasonOf } from "./bounded-store.ts";
 import { type Failing, NOTHING_RAN } from "./progress.ts";
-import { reasonOf } from "./unanswered.ts";
-import { closeAttempt, eventsUnit, suspendedUnit, unknownUnit } from "./unit.ts";
+import { closeAttempt, eventsUnit, suspendedUnit } from "./unit.ts";
 
 /** Puts an unsuccessful end on record and answers with it. A success was recorded by its commit. */
 export async function conclude(
@@ -31,11 +30,8 @@ export async function conclude(
   const error = progress.error ?? failure("E3900", { message: "A completed call has no answer." });
   const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);
   if (attempt.isStillWaiting) return await concludeSuspended({ answer, error }, attempt, context);
-  const { tool } = progress;
-  const events = attempt.log.bodies();
-  const isOver = tool && (isTerminal(life.state) || hasNoEffects(tool, error));
-  const unit = isOver ? closeAttempt(attempt, { answer, events }, context) : unknownUnit(attempt, events);
-  return await record(unit, { attempt, answer }, context);
+  const end = { answer, error, isOver: isTerminal(life.state), events: attempt.log.bodies() };
+  return await record(endUnit(attempt, end, context), { attempt, answer }, context);
 }
 
 /** Refused before a lifecycle began: the event is kept, there is no call to journal. */
@@ -102,7 +98,10 @@ export async function concludeDefect(
     if (landed) return landed;
     const progress = await endLifecycle(error, attempt, context);
     const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);
-    return await record(defectUnit(attempt, { answer, error }, context), { attempt, answer }, context);
+    const last = attempt.visits.at(-1)?.state;
+    const isOver = last !== undefined && isTerminal(last) && !attempt.outcomeSent;
+    const end = { answer, error, isOver, events: attempt.log.safeBodies() };
+    return await record(endUnit(attempt, end, context), { attempt, answer }, context);
   } catch (again) {
     reportDefect(again, error, { attempt, context });
     const { progress, visits } = attempt;
@@ -165,24 +164,27 @@ function statesAfter(last: LifecycleState | undefined, isUndone: boolean): Lifec
   }
 }
 
-function defectUnit(
-  attempt: Attempt,
-  { answer, error }: { answer: CallAnswer; error: Failure },
-  context: EngineContext,
-): UnitOfWork {
-  const events = attempt.log.safeBodies();
-  const { tool } = attempt;
-  const state = attempt.visits.at(-1)?.state;
-  // Nothing has run: the call keeps waiting, and what was reserved falls back by itself.
-  if (attempt.isStillWaiting || !tool || !state) return eventsUnit(attempt, events);
-  const isOver = isTerminal(state) && !attempt.outcomeSent;
-  if (!isOver && !hasNoEffects(tool, error)) return unknownUnit(attempt, events);
-  return closeAttempt(attempt, { answer, events }, context);
+interface End {
+  answer: CallAnswer;
+  error: Failure;
+  /** Its last state says all there is to know. */
+  isOver: boolean;
+  events: string[];
 }
 
-/** Then nobody has to find out anything; unless it was seen to have left something behind all the same (E3912). */
-function hasNoEffects({ traits }: ResolvedTool, { code }: Failure): boolean {
-  return traits.sideEffects === "none" && code !== "E3912";
+/** Closes the call, or leaves it to a person where nobody knows what it has done. */
+function endUnit(
+  attempt: Attempt,
+  { answer, error, isOver, events }: End,
+  context: EngineContext,
+): UnitOfWork {
+  // Nothing has run: the call keeps waiting, and what was reserved falls back by itself.
+  if (attempt.isStillWaiting || !attempt.tool) return eventsUnit(attempt, events);
+  // Without effects nobody has to find out anything, unless it was seen to have left something behind all the same.
+  const hasNoEffects = attempt.tool.traits.sideEffects === "none" && error.code !== "E3912";
+  if (isOver || hasNoEffects) return closeAttempt(attempt, { answer, events }, context);
+  const unit = eventsUnit(attempt, events);
+  return attempt.journaled ? { ...unit, close: { callId: attempt.callId, phase: "unknown" } } : unit;
 }
 
 async function record(

@@ -19,6 +19,8 @@ export interface Progress extends Readonly<EventFacts> {
   readonly dryRun?: boolean | undefined;
   /** Known once the call is resolved. */
   readonly tool?: ResolvedTool | undefined;
+  /** What it may use at most, known with the tool. */
+  readonly limits?: CallLimits | undefined;
   /** What the call changed in its workspace, once that is settled. */
   readonly effects?: FileEffects | undefined;
   /** The approval as this execution last read or wrote it. */
@@ -37,6 +39,13 @@ export interface PreviewedRun {
   state?: StateWrites;
   usage: RunUsage;
   sandbox?: SandboxReport;
+}
+
+/** The tightest of what the request, the operation, the tool, the operator and the engine allow. */
+export interface CallLimits {
+  timeoutMs: number;
+  memoryBytes: number;
+  maxOutputBytes: number;
 }
 
 /** What is known of an execution that did not succeed. */

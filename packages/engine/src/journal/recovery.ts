@@ -1,13 +1,19 @@
-import { type CallAnswer, entryOf, type Failure, failure, type JsonValue } from "@sallyport/protocol";
+import {
+  type CallAnswer,
+  defined,
+  entryOf,
+  type Failure,
+  failure,
+  type JsonValue,
+} from "@sallyport/protocol";
 import { isUnspent, release, standingAt } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
+import { readAll } from "../pages.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { FileRollback } from "../ports/workspace.ts";
 import { NOTHING_RAN } from "./progress.ts";
 import { type ClosingContext, closeRecorded, markUnknown, notClosed, type RecordedEnding } from "./unit.ts";
-
-const PAGE = 200;
 
 /**
  * Gives every call that an earlier process left open its verdict, and records it. Runs nothing. A call whose effects
@@ -48,31 +54,27 @@ async function settle(
 }
 
 /** What an earlier process had reserved and not spent has not run: the yes is good again. */
-async function releaseReservations(context: EngineContext): Promise<void> {
-  const { store, clock, owner } = context;
-  let page: ApprovalRecord[] = [];
-  do {
-    const before = page.at(-1)?.approvalId;
-    const from = before !== undefined && { before };
-    page = await store.approvals.list({ states: ["reserved"], limit: PAGE, ...from });
-    for (const record of page) {
-      if (record.standing.state !== "reserved" || record.standing.owner === owner) continue;
-      const approvals = [{ record: release(record, clock.now()), expect: record.revision }];
-      // A refusal means that somebody else has just moved it on.
-      await store.commit({ tenant: record.tenant, approvals, events: [], outbox: [] });
-    }
-  } while (page.length === PAGE);
+async function releaseReservations({ store, clock, owner }: EngineContext): Promise<void> {
+  const reserved = readAll<ApprovalRecord>(
+    ({ limit, from }) => store.approvals.list({ states: ["reserved"], limit, ...defined({ before: from }) }),
+    ({ approvalId }) => approvalId,
+  );
+  for await (const record of reserved) {
+    if (record.standing.state !== "reserved" || record.standing.owner === owner) continue;
+    const approvals = [{ record: release(record, clock.now()), expect: record.revision }];
+    // A refusal means that somebody else has just moved it on.
+    await store.commit({ tenant: record.tenant, approvals, events: [], outbox: [] });
+  }
 }
 
-async function leftOpen(context: EngineContext): Promise<CallRecord[]> {
+async function leftOpen({ store, owner }: EngineContext): Promise<CallRecord[]> {
   const found: CallRecord[] = [];
   for (const phase of ["executing", "unknown"] as const) {
-    let page: CallRecord[] = [];
-    do {
-      const before = page.at(-1)?.callId;
-      page = await context.store.calls.list({ phase, limit: PAGE, ...(before !== undefined && { before }) });
-      found.push(...page.filter((record) => phase === "unknown" || record.owner !== context.owner));
-    } while (page.length === PAGE);
+    const records = readAll<CallRecord>(
+      ({ limit, from }) => store.calls.list({ phase, limit, ...defined({ before: from }) }),
+      ({ callId }) => callId,
+    );
+    for await (const record of records) if (phase === "unknown" || record.owner !== owner) found.push(record);
   }
   return found.reverse();
 }

@@ -131,12 +131,6 @@ export function closeAttempt(
   return closeUnit(call, request.callbackUrl, { ...closing, opens, began, returned, isTold });
 }
 
-/** The end of an attempt whose outcome nobody knows: a person has to close the call. */
-export function unknownUnit({ chain, callId, journaled }: Attempt, events: string[]): UnitOfWork {
-  const close = { callId, phase: "unknown" as const };
-  return { tenant: chain, ...(journaled && { close }), events, outbox: [] };
-}
-
 /** Events of a call that the journal does not hold, or holds as it did before. */
 export function eventsUnit({ chain }: Attempt, events: string[]): UnitOfWork {
   return { tenant: chain, events, outbox: [] };

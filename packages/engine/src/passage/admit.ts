@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS, type Failure, failure, type ResourceLimits } from "@sal
 import type { Slot } from "../admit/admission.ts";
 import type { EngineContext } from "../context.ts";
 import { enqueue } from "../queue/queue.ts";
-import { effectiveLimits } from "./job.ts";
+import { limitsOf } from "./job.ts";
 import { type Admitted, type Allowed, abortBeforeStart, type Ending, type Queued } from "./steps.ts";
 
 type Next = Admitted | Queued | Ending;
@@ -53,7 +53,7 @@ function beyondTheTool({ attempt, tool }: Allowed): Failure | undefined {
  * declared one: small hosts run tools that declare nothing.
  */
 function beyondTheHost({ attempt, tool }: Allowed, context: EngineContext): Failure | undefined {
-  const { memoryBytes: wanted } = effectiveLimits(attempt, tool, context);
+  const { memoryBytes: wanted } = limitsOf(attempt, tool, context);
   if (wanted <= DEFAULT_LIMITS.memoryBytes) return undefined;
   const available = context.host.memoryBytes();
   if (wanted <= available) return undefined;

@@ -4,7 +4,7 @@ import type { CallRequest, EngineContext } from "../context.ts";
 import { absolutePermissions, isolationLevel, unheldLimits } from "../execute/index.ts";
 import type { AuthorityRequest, Decision } from "../ports/authority.ts";
 import { TIMED_OUT, withTimeout } from "../timeouts.ts";
-import { effectiveLimits, runnerOf } from "./job.ts";
+import { limitsOf, runnerOf } from "./job.ts";
 import { type Checked, deny, Ending } from "./steps.ts";
 
 /** What is left to ask a person, once the authority has spoken. */
@@ -101,6 +101,7 @@ function understood(decision: Decision, { requiredCapabilities }: AuthorityReque
     ) &&
     (decision.outcome === "deny" || decision.missing.length === 0);
   if (!clear) return failure("E3206", { message: "The authority's answer makes no sense." });
+  if (requiredCapabilities.length === 0 && decision.capabilities.length === 0) return decision;
   const capabilities = requiredCapabilities.filter((needed) => decision.capabilities.includes(needed));
   if (decision.outcome === "deny" || capabilities.length === requiredCapabilities.length) {
     return { ...decision, capabilities };
@@ -143,7 +144,7 @@ function requestOf({ attempt, tool, life }: Checked, context: EngineContext): Au
     source: manifest.source.type,
     securityLevel: manifest.securityLevel,
     permissions: absolutePermissions(manifest.permissions, context.isolation?.root),
-    limits: { ...tool.limits, ...effectiveLimits(attempt, tool, context) },
+    limits: { ...tool.limits, ...limitsOf(attempt, tool, context) },
     requiredCapabilities: traits.requiredCapabilities,
     sideEffects: traits.sideEffects,
     risk: traits.risk,

@@ -10,26 +10,16 @@ const CALL_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
 
 /** Checks the parts of a request that say what is asked for and by whom; every wrong one is named (E3903). */
 export function requestProblem(request: CallRequest): Failure | undefined {
+  const { caller } = request;
   const issues: Issue[] = [];
-  const name = (path: string, value: unknown, required: boolean) => {
-    if (value === undefined && !required) return;
-    if (
-      typeof value === "string" &&
-      value.length > 0 &&
-      value.length <= MAX_NAME_CHARS &&
-      value.isWellFormed()
-    )
-      return;
-    issues.push({ path, reason: `must be a string of 1 to ${MAX_NAME_CHARS} characters` });
-  };
-  name("/tool", request.tool, true);
-  name("/version", request.version, false);
-  name("/operation", request.operation, false);
-  name("/idempotencyKey", request.idempotencyKey, false);
-  name("/caller/tenant", request.caller?.tenant, true);
-  name("/caller/agent", request.caller?.agent, true);
-  name("/caller/user", request.caller?.user, false);
-  name("/caller/session", request.caller?.session, false);
+  checkName("/tool", request.tool ?? "", issues);
+  checkName("/version", request.version, issues);
+  checkName("/operation", request.operation, issues);
+  checkName("/idempotencyKey", request.idempotencyKey, issues);
+  checkName("/caller/tenant", caller?.tenant ?? "", issues);
+  checkName("/caller/agent", caller?.agent ?? "", issues);
+  checkName("/caller/user", caller?.user, issues);
+  checkName("/caller/session", caller?.session, issues);
   if (request.callId !== undefined && !(typeof request.callId === "string" && CALL_ID.test(request.callId))) {
     issues.push({
       path: "/callId",
@@ -40,7 +30,7 @@ export function requestProblem(request: CallRequest): Failure | undefined {
   if (permissions !== undefined && !(Array.isArray(permissions) && permissions.every(isText))) {
     issues.push({ path: "/permissions", reason: "must be a list of capability names" });
   }
-  if (request.caller?.tenant === SYSTEM_TENANT) {
+  if (caller?.tenant === SYSTEM_TENANT) {
     issues.push({ path: "/caller/tenant", reason: `"${SYSTEM_TENANT}" is the engine's own name` });
   }
   if (request.signal !== undefined && !(request.signal instanceof AbortSignal)) {
@@ -51,6 +41,13 @@ export function requestProblem(request: CallRequest): Failure | undefined {
     issues.push({ path: `/limits/${limit}`, reason: "must be a number above 0" });
   }
   return issues.length > 0 ? failure("E3903", { issues, message: describe(issues) }) : undefined;
+}
+
+function checkName(path: string, value: unknown, issues: Issue[]): void {
+  if (value === undefined) return;
+  const isName = typeof value === "string" && value.length > 0 && value.length <= MAX_NAME_CHARS;
+  if (isName && value.isWellFormed()) return;
+  issues.push({ path, reason: `must be a string of 1 to ${MAX_NAME_CHARS} characters` });
 }
 
 function isText(value: unknown): boolean {

@@ -94,70 +94,54 @@ function holderOfKey({ caller, idempotencyKey: key = "" }: CallRequest, { store 
 }
 
 async function recallOrPerform(call: Call, digest: string | undefined, once: Once): Promise<End> {
-  const recall = () => (digest === undefined ? undefined : byKey(call, digest, once));
-  const known = (await recall()) ?? (await byId(call, once));
+  const known = await fromJournal(call, digest, once);
   if (known) return known;
   const answer = await once.perform(call);
-  const lostTheRace = "error" in answer && answer.error.code === "E3904";
-  return lostTheRace ? ((await recall()) ?? answer) : answer;
+  const lostTheRace = digest !== undefined && "error" in answer && answer.error.code === "E3904";
+  return lostTheRace ? ((await fromJournal(call, digest, once)) ?? answer) : answer;
 }
 
-/** The recorded answer of the call that holds the key, or why there can be none; undefined when the key is new. */
-function byKey(call: Call, digest: string, once: Once): Promise<End | undefined> {
-  return fromJournal(call, once, {
-    stage: "idempotency",
-    find: () => holderOfKey(call.request, once.context),
-    isSame: (record) => record.requestDigest === digest,
-    otherwise: async (record) => {
-      if (record.requestDigest !== digest)
-        return await refuse(otherBody(record.idempotencyKey), call, once.context);
-      if (record.closing) return replayed(record.closing.answer);
-      // A call whose outcome nobody knows is never run again by asking once more.
-      const message = `Call ${record.callId} holds this key and its outcome is not known.`;
-      const details = { callId: record.callId, phase: record.phase };
-      const refused = await refuse(failure("E3909", { message, details }), call, once.context);
-      // The call that holds the key can be looked up; the id of this request leads nowhere.
-      return { ...refused, callId: record.callId };
-    },
-  });
-}
-
-/** What is said when the caller's own id is taken; undefined when it is free. */
-async function byId(call: Call, once: Once): Promise<End | undefined> {
-  if (call.request.callId === undefined) return undefined;
-  return await fromJournal(call, once, {
-    stage: "call id",
-    find: () => once.context.store.calls.get(call.callId),
-    isSame: (record) => isSame(record, call),
-    otherwise: () => refuse(duplicateId(call.callId), call, once.context),
-  });
-}
-
-interface Lookup {
-  stage: string;
-  find(): Promise<CallRecord | undefined>;
-  /** Asking again for the same thing goes on with the call. */
-  isSame(record: CallRecord): boolean;
-  otherwise(record: CallRecord): Promise<End>;
-}
-
-/** What is said to a request for a call that the journal has; undefined when it has none. */
-async function fromJournal(call: Call, once: Once, lookup: Lookup): Promise<End | undefined> {
+/** What is said to a request whose key or id a call in the journal has; undefined when both are free. */
+async function fromJournal(call: Call, digest: string | undefined, once: Once): Promise<End | undefined> {
+  const { request, callId } = call;
   const { context } = once;
+  let stage = "idempotency";
   try {
-    const record = await lookup.find();
+    const holder = digest === undefined ? undefined : await holderOfKey(request, context);
+    stage = "call id";
+    const record =
+      holder ?? (request.callId === undefined ? undefined : await context.store.calls.get(callId));
     if (!record) return undefined;
-    const refused = accessRefusal({ request: call.request, waits: undefined }, context);
-    if (refused) return await refuse(refused, call, context);
-    if (lookup.isSame(record)) {
+    const stranger = accessRefusal({ request, waits: undefined }, context);
+    if (stranger) return await refuse(stranger, call, context);
+    // Asking again for the same thing goes on with the call.
+    if (holder ? holder.requestDigest === digest : isSame(record, call)) {
       if (record.phase === "waiting") return await resumeExisting(record.callId, call, once);
       if (isUnderWay(record, context)) return acceptedOf(record);
     }
-    return await lookup.otherwise(record);
+    return holder
+      ? await byKey(holder, call, { digest, context })
+      : await refuse(duplicateId(callId), call, context);
   } catch (error) {
-    context.errors.report({ error, code: "E3914", callId: call.callId, stage: lookup.stage });
+    context.errors.report({ error, code: "E3914", callId, stage });
     return await refuse(failure("E3914"), call, context);
   }
+}
+
+/** The recorded answer of the call that holds the key, or why there can be none. */
+async function byKey(
+  record: CallRecord,
+  call: Call,
+  { digest, context }: { digest: string | undefined; context: EngineContext },
+): Promise<CallAnswer> {
+  if (record.requestDigest !== digest) return await refuse(otherBody(record.idempotencyKey), call, context);
+  if (record.closing) return replayed(record.closing.answer);
+  // A call whose outcome nobody knows is never run again by asking once more.
+  const message = `Call ${record.callId} holds this key and its outcome is not known.`;
+  const details = { callId: record.callId, phase: record.phase };
+  const refused = await refuse(failure("E3909", { message, details }), call, context);
+  // The call that holds the key can be looked up; the id of this request leads nowhere.
+  return { ...refused, callId: record.callId };
 }
 
 async function resumeExisting(callId: string, call: Call, { context, perform }: Once): Promise<End> {

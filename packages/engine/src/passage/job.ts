@@ -1,6 +1,6 @@
-import { type Failure, failure, isFailure } from "@sallyport/protocol";
+import { defined, type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { EventFacts } from "../audit/index.ts";
-import type { EngineContext } from "../context.ts";
+import type { CallRequest, EngineContext } from "../context.ts";
 import {
   cpuLimitMs,
   GuardedHost,
@@ -10,6 +10,7 @@ import {
   runnerFor,
   sandboxLimits,
 } from "../execute/index.ts";
+import type { CallLimits } from "../journal/progress.ts";
 import type { Decision } from "../ports/authority.ts";
 import {
   type CallFacts,
@@ -27,12 +28,12 @@ import { withSandboxSpan } from "../telemetry/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Allowed, Intended } from "./steps.ts";
 
-/** The tightest of what the request, the operation, the tool and the engine allow. */
+/** Found out once, with the tool; a rule of the operator that changes later holds for later calls. */
 export function effectiveLimits(
-  { request }: Attempt,
+  request: CallRequest,
   { limits, operation, manifest }: ResolvedTool,
   context: EngineContext,
-) {
+): CallLimits {
   const asked = request.limits;
   return {
     timeoutMs: Math.min(
@@ -46,6 +47,15 @@ export function effectiveLimits(
       limits.maxOutputBytes ?? context.limits.maxOutputBytes,
     ),
   };
+}
+
+/** The limits of a call whose tool is known. */
+export function limitsOf(
+  { progress, request }: Attempt,
+  tool: ResolvedTool,
+  context: EngineContext,
+): CallLimits {
+  return progress.limits ?? effectiveLimits(request, tool, context);
 }
 
 /** What limits the use of resources. */
@@ -68,7 +78,7 @@ export function prepareCall(
     callId: attempt.callId,
     tool: tool.manifest,
     sideEffects: tool.traits.sideEffects,
-    limits: () => sandboxLimits(sources, effectiveLimits(attempt, tool, context)),
+    limits: () => sandboxLimits(sources, limitsOf(attempt, tool, context)),
     bounds: sources.bounds,
     dryRun: attempt.request.dryRun ?? false,
   };
@@ -91,7 +101,7 @@ export function jobOf(
   context: EngineContext,
 ): GuardedJob {
   const { attempt, tool, transaction } = at;
-  const limits = effectiveLimits(attempt, tool, context);
+  const limits = limitsOf(attempt, tool, context);
   const cpuMs = cpuLimitMs(limitSources(attempt, tool));
   const { decision } = attempt.progress;
   const host = new GuardedHost({
@@ -107,13 +117,8 @@ export function jobOf(
     onOutput: (chunk) => showOutput(attempt, { stream: "stdout", chunk }, context),
     onProgress: (percent, phase) => {
       context.inFlight.progressed(attempt.callId, { percent, phase });
-      const at = context.clock.now();
-      context.feeds.tell(attempt.callId, {
-        kind: "progress",
-        percent,
-        ...(phase !== undefined && { phase }),
-        at,
-      });
+      const feed = context.feeds.get(attempt.callId);
+      feed?.push({ kind: "progress", percent, ...defined({ phase }), at: context.clock.now() });
     },
   });
   const workingFolder = transaction.files?.root;
@@ -163,7 +168,7 @@ function checkedUse(
 
 export function hookCallOf({ attempt, tool }: Allowed, context: EngineContext): HookCall {
   return {
-    ...factsOf(attempt, context.clock.now(), effectiveLimits(attempt, tool, context)),
+    ...factsOf(attempt, context.clock.now(), limitsOf(attempt, tool, context)),
     tool: tool.manifest.id,
     version: tool.manifest.version,
     operation: tool.operationName,
@@ -176,7 +181,7 @@ export function showOutput(
   { stream, chunk }: { stream: "stdout" | "stderr"; chunk: Uint8Array },
   context: EngineContext,
 ): void {
-  context.feeds.tell(attempt.callId, { kind: "output", stream, chunk, at: context.clock.now() });
+  context.feeds.get(attempt.callId)?.push({ kind: "output", stream, chunk, at: context.clock.now() });
   try {
     attempt.request.onOutput?.(stream, chunk);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import type { Attempt } from "./attempt.ts";
+import { effectiveLimits } from "./job.ts";
 import { declare, type Observer } from "./lifecycle.ts";
 import { type Arrived, type Known, Refused } from "./steps.ts";
 
@@ -61,7 +62,8 @@ export function resolve({ attempt, progress: arrived }: Arrived, context: Engine
     return refused(failure("E3920", { message }));
   }
   const call = { ...arrived.call, version: tool.manifest.version, operation: tool.operationName };
-  const progress = { ...arrived, call, tool, warnings: tool.warnings };
+  const limits = effectiveLimits(attempt.request, tool, context);
+  const progress = { ...arrived, call, tool, limits, warnings: tool.warnings };
   return { attempt, progress, tool, life: declare(progress, observerOf(attempt, context)) };
 }
 

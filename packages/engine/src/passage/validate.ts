@@ -5,7 +5,7 @@ import type { Progress } from "../journal/progress.ts";
 import { LruMap } from "../lru-map.ts";
 import type { Implementation } from "../ports/runner.ts";
 import { checkSteps, unfitResult } from "../validate/index.ts";
-import { effectiveLimits } from "./job.ts";
+import { limitsOf } from "./job.ts";
 import {
   type Checked,
   type Ending,
@@ -51,7 +51,7 @@ export function checkResult(
     context.resultSteps,
     { value: at.output, text: at.text ?? JSON.stringify(at.output) },
     {
-      maxOutputBytes: effectiveLimits(attempt, tool, context).maxOutputBytes,
+      maxOutputBytes: limitsOf(attempt, tool, context).maxOutputBytes,
       validate: outputSchema && ((value) => context.schemas.compile(outputSchema).validate(value)),
       warn: (warning) => warnings.push(warning),
     },

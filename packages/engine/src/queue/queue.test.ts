@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Accepted, CallAnswer } from "@sallyport/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { unanswered } from "../journal/unanswered.ts";
+import { unanswered } from "../journal/bounded-store.ts";
 import { createMemoryStore } from "../memory/index.ts";
 import type { Decision } from "../ports/authority.ts";
 import type { Store } from "../ports/store.ts";

@@ -1,12 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CallAnswer, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import {
+  type CallAnswer,
+  defined,
+  type Failure,
+  failure,
+  isFailure,
+  SallyportError,
+} from "@sallyport/protocol";
 import { agentKey } from "../admit/fair-queue.ts";
 import { decodeOrder, encodeOrder, type WaitingOrder } from "../approvals/order.ts";
 import { isUnspent, standingAt } from "../approvals/record.ts";
 import type { ResumeOptions } from "../approvals/suspended.ts";
 import type { AcceptedCalls, EngineContext } from "../context.ts";
 import { conflictFailure } from "../journal/conflicts.ts";
-import type { Progress } from "../journal/progress.ts";
 import { endQueued, isStillRunnable } from "../journal/recovery.ts";
 import type { ClosingContext } from "../journal/unit.ts";
 import { intentOf } from "../journal/unit.ts";
@@ -95,17 +101,13 @@ export class CallQueue implements AcceptedCalls {
     const { queue, approvals } = this.#context.store;
     let claimed = 0;
     const queued = readAll<QueuedCall>(
-      ({ limit, from }) => queue.list({ limit, ...(from !== undefined && { after: from }) }),
+      ({ limit, from }) => queue.list({ limit, ...defined({ after: from }) }),
       ({ callId }) => callId,
     );
     for await (const call of queued) if (this.push(call)) claimed += 1;
     const approved = readAll<ApprovalRecord>(
       ({ limit, from }) =>
-        approvals.list({
-          states: ["approved", "edited"],
-          limit,
-          ...(from !== undefined && { before: from }),
-        }),
+        approvals.list({ states: ["approved", "edited"], limit, ...defined({ before: from }) }),
       ({ approvalId }) => approvalId,
     );
     for await (const record of approved) if (await this.approved(record)) claimed += 1;
@@ -231,22 +233,21 @@ export async function enqueue(at: Allowed, context: EngineContext): Promise<Queu
     const message = `${queued} accepted calls wait already.`;
     return abortBeforeStart(at, failure("E3910", { message, details: { queued } }));
   }
-  const priority = attempt.request.priority ?? "normal";
+  const { priority = "normal", idempotencyKey } = attempt.request;
   const call = { callId, tenant, agent, tool: tool.manifest.id, priority, queuedAt: clock.now() };
-  const put = await putOnRecord(at, call, context);
-  if (!isFailure(put)) return new Queued(call, put);
+  const refused = await putOnRecord(at, call, defined({ idempotencyKey }), context);
+  if (!refused) return new Queued(call, at.progress);
   queue.unreserve(call);
-  return abortBeforeStart(at, put);
+  return abortBeforeStart(at, refused);
 }
 
 async function putOnRecord(
   { attempt, progress, tool, input }: Allowed,
   call: QueuedCall,
+  key: { idempotencyKey?: string },
   context: EngineContext,
-): Promise<Progress | Failure> {
+): Promise<Failure | undefined> {
   const { callId, queuedAt } = call;
-  const { idempotencyKey } = attempt.request;
-  const key = idempotencyKey !== undefined && { idempotencyKey };
   const events = attempt.log.bodies({ kind: "QUEUED", at: queuedAt, progress });
   try {
     const result = await context.store.commit({
@@ -258,7 +259,7 @@ async function putOnRecord(
     });
     if (!result.ok) return conflictFailure(result.conflict, { callId, what: "call", at: queuedAt });
     attempt.log.stored(events.length);
-    return progress;
+    return undefined;
   } catch (error) {
     context.errors.report({ error, code: "E3914", callId, stage: "queue" });
     return error instanceof SallyportError ? error.failure : failure("E3914");

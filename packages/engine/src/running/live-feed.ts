@@ -113,10 +113,6 @@ export class LiveFeeds {
     return feed;
   }
 
-  tell(callId: string, news: CallNews): void {
-    this.#feeds.get(callId)?.push(news);
-  }
-
   /** The last news of a call; its feed is kept a little longer. */
   ended(callId: string, { status, at }: { status: CallStatus; at: number }): void {
     const feed = this.#feeds.get(callId);
