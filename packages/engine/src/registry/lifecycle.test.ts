@@ -1,5 +1,8 @@
+import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { lifecycleAt, nextChange, removalBlockers } from "./lifecycle.ts";
+import type { Retirement } from "../ports/tools.ts";
+import { calculator } from "./fixtures/manifests.ts";
+import { lifecycleAt, nextChange, removeRecord } from "./lifecycle.ts";
 
 const retirement = {
   deprecatedAt: 10,
@@ -34,18 +37,16 @@ describe("the lifecycle of a version [L3-REG-2]", () => {
 
 describe("removal is blocked [R1-10]", () => {
   const { removedAt: _removed, ...deprecated } = retirement;
-  const blockers = (versions: string[], changes: object = {}, now = 20) =>
-    removalBlockers({
-      version: "1.0.0",
-      retirement: { ...deprecated, ...changes },
-      versions: ["1.0.0", ...versions],
-      now,
-    });
+  const blockersOf = (version: string, retirement: Retirement, versions: string[], now = 20) => {
+    const record = { manifest: calculator(version), manifestHash: "", registeredAt: 0, retirement };
+    const answer = removeRecord(record, versions, { now });
+    return isFailure(answer) ? answer.details?.blockers : [];
+  };
+  const blockers = (versions: string[], changes: Retirement = {}, now = 20) =>
+    blockersOf("1.0.0", { ...deprecated, ...changes }, ["1.0.0", ...versions], now);
 
   it("until it was deprecated", () => {
-    expect(removalBlockers({ version: "1.0.0", retirement: {}, versions: ["3.0.0"], now: 20 })).toEqual([
-      "it has not been deprecated",
-    ]);
+    expect(blockersOf("1.0.0", {}, ["3.0.0"])).toEqual(["it has not been deprecated"]);
   });
 
   it("until two minor releases and a newer major have followed, counting neither patches nor prereleases", () => {
@@ -70,18 +71,12 @@ describe("removal is blocked [R1-10]", () => {
   });
 
   it("without guidance", () => {
-    expect(
-      removalBlockers({
-        version: "1.0.0",
-        retirement: { deprecatedAt: 1, sunsetAt: 2 },
-        versions: ["1.1.0", "2.0.0"],
-        now: 20,
-      }),
-    ).toEqual(["it carries no migration guidance"]);
+    const unguided = { deprecatedAt: 1, sunsetAt: 2 };
+    expect(blockersOf("1.0.0", unguided, ["1.1.0", "2.0.0"])).toEqual(["it carries no migration guidance"]);
   });
 
   it("in 0.x until a minor release, which is its major", () => {
-    const zero = { version: "0.1.0", retirement: { ...deprecated, newestAtDeprecation: "0.1.0" }, now: 20 };
-    expect(removalBlockers({ ...zero, versions: ["0.2.0", "0.3.0"] })).toEqual([]);
+    const zero = { ...deprecated, newestAtDeprecation: "0.1.0" };
+    expect(blockersOf("0.1.0", zero, ["0.2.0", "0.3.0"])).toEqual([]);
   });
 });

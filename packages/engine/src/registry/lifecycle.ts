@@ -76,7 +76,7 @@ export function removeRecord(
   { now, force = false }: RemoveOptions,
 ): ToolRecord | Failure {
   const { manifest, retirement } = record;
-  const blockers = removalBlockers({ version: manifest.version, retirement, versions, now });
+  const blockers = removalBlockers(record, versions, now);
   if (blockers.length > 0 && !force) {
     return failure("E3013", {
       message: `${manifest.id} ${manifest.version} may not be removed yet: ${blockers.join("; ")}`,
@@ -86,28 +86,20 @@ export function removeRecord(
   return { ...record, retirement: { ...retirement, removedAt: now } };
 }
 
-export interface RemovalCase {
-  version: string;
-  retirement: Retirement;
-  /** Every version of the tool, removed ones included. */
-  versions: readonly string[];
-  now: number;
-}
-
-/** Why a version may not be removed yet (R1-10); empty when it may. */
-export function removalBlockers(removal: RemovalCase): string[] {
-  const { retirement, now } = removal;
+/** Why a version may not be removed yet (R1-10), given every version of the tool; empty when it may. */
+function removalBlockers({ manifest, retirement }: ToolRecord, versions: readonly string[], now: number) {
+  const { version } = manifest;
   if (lifecycleAt(retirement, now) === "active") return ["it has not been deprecated"];
   const blockers: string[] = [];
   if (retirement.replacement === undefined && !retirement.guidance)
     blockers.push("it carries no migration guidance");
-  const releases = minorReleasesSince(removal);
+  const releases = minorReleasesSince(retirement.newestAtDeprecation ?? version, versions);
   if (releases < MINOR_RELEASES_BEFORE_REMOVAL) {
     blockers.push(
       `${releases} of ${MINOR_RELEASES_BEFORE_REMOVAL} minor or major releases have followed its deprecation`,
     );
   }
-  if (!hasNewerMajor(removal)) blockers.push("no newer major version exists");
+  if (!hasNewerMajor(version, versions)) blockers.push("no newer major version exists");
   if (!reached(retirement.sunsetAt, now))
     blockers.push(`its warning period ends in ${daysLeft(retirement, now)} days`);
   return blockers;
@@ -118,8 +110,7 @@ export function daysLeft(retirement: Retirement, now: number): number {
   return Math.max(0, Math.ceil(((retirement.sunsetAt ?? now) - now) / DAY_MS));
 }
 
-function minorReleasesSince({ version, retirement, versions }: RemovalCase): number {
-  const since = retirement.newestAtDeprecation ?? version;
+function minorReleasesSince(since: string, versions: readonly string[]): number {
   const later = versions.filter((other) => prerelease(other) === null && compare(other, since) > 0);
   const lines = new Set(later.map(minorLine));
   lines.delete(minorLine(since));
@@ -131,7 +122,7 @@ function minorLine(version: string): string {
 }
 
 /** "Major" in the sense of the caret range, so that 0.2 is one after 0.1. */
-function hasNewerMajor({ version, versions }: RemovalCase): boolean {
+function hasNewerMajor(version: string, versions: readonly string[]): boolean {
   const base = coerce(version)?.version ?? version;
   return versions.some(
     (other) => prerelease(other) === null && compare(other, base) > 0 && !satisfies(other, `^${base}`),

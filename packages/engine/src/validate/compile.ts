@@ -9,7 +9,7 @@ import {
   type JsonValue,
 } from "@sallyport/protocol";
 import { LruMap } from "../lru-map.ts";
-import { evaluatorOf } from "./evaluate.ts";
+import { type Evaluate, evaluatorOf } from "./evaluate.ts";
 import { readJson } from "./json.ts";
 import { isSchema } from "./keywords.ts";
 import { PatternEngine } from "./patterns.ts";
@@ -121,10 +121,10 @@ class Compiler implements SchemaCompiler {
 const VALID: ValidationResult = Object.freeze({ ok: true });
 
 class CompiledSchema implements Validator {
-  readonly #evaluate: (value: JsonValue, run: Run) => void;
+  readonly #evaluate: Evaluate;
   readonly #budget: number;
 
-  constructor(evaluate: (value: JsonValue, run: Run) => void, budget: number) {
+  constructor(evaluate: Evaluate, budget: number) {
     this.#evaluate = evaluate;
     this.#budget = budget;
   }

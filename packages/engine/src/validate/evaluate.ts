@@ -4,7 +4,7 @@ import type { PatternEngine } from "./patterns.ts";
 import { type Check, KIND, kindOf, type Run, type Seen } from "./run.ts";
 import type { SchemaNode, SchemaTree } from "./schema-walk.ts";
 
-type Evaluate = (value: JsonValue, run: Run) => void;
+export type Evaluate = (value: JsonValue, run: Run) => void;
 
 /** Makes functions of a schema: the result reports everything that is wrong with a value. Throws what ends a run early. */
 export function evaluatorOf({ root, nodes }: SchemaTree, patterns: PatternEngine): Evaluate {
