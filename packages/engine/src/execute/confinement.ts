@@ -107,7 +107,7 @@ const UNAVAILABLE_RUNNER: Runner = {
   isolation: { level: "LEVEL_0", runner: "none" },
   isSandboxed: true,
   prepare: ({ tool, dryRun }) => (dryRun ? notIsolated(tool.id) : noSandbox(tool.id)),
-  run: async () => refused({ kind: "refused", failure: failure("E3101") }),
+  run: () => refused({ kind: "refused", failure: failure("E3101") }),
   close: async () => undefined,
 };
 
@@ -295,17 +295,11 @@ export function absolutePermissions(permissions: Permissions, root: string | und
   return { ...permissions, filesystem };
 }
 
-interface StagingOrder {
-  folders: PermittedFolders;
-  place: CodePlace;
-  maxBytes: number;
-}
-
 /** A folder that may only be read is staged too for a function, which has no other way to read it. */
 function stage(
   { callId, sideEffects }: CallToPrepare,
   rules: IsolationRules,
-  { folders, place, maxBytes }: StagingOrder,
+  { folders, place, maxBytes }: { folders: PermittedFolders; place: CodePlace; maxBytes: number },
 ): FileStaging | Failure | undefined {
   const root = folders.writable ?? (place === "mounted" ? undefined : outermost(folders.readable));
   if (root === undefined) return undefined;

@@ -12,6 +12,7 @@ import {
   type Encoded,
   findOperation,
   invokeTool,
+  noOperation,
 } from "./tool-result.ts";
 
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "inline" });
@@ -30,9 +31,7 @@ export function createInlineRunner(): Runner {
       return refused({ kind: "died", message: `${job.tool} is not a function of this process` });
     }
     const operation = findOperation(job.implementation.operations, job.operation);
-    if (operation === undefined) {
-      return refused({ kind: "threw", message: `${job.tool} has no operation "${job.operation}"` });
-    }
+    if (operation === undefined) return refused(noOperation(job.tool, job.operation).fault);
     return new InlineCall(job, running).run(operation);
   }
 

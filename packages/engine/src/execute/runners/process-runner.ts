@@ -14,7 +14,7 @@ import type { Sandbox, SandboxEnd, SandboxOrder, SandboxProcess } from "../../po
 import { prepareCall } from "../confinement.ts";
 import { type Outcome, type OutcomeLatch, refused } from "./outcome-latch.ts";
 import { KeptOutput, outputFault, type ProcessSession, SupervisedCalls } from "./supervise.ts";
-import { cleanText, cutText, leftOut } from "./tool-result.ts";
+import { cleanText, cutText, leftOut, noOperation } from "./tool-result.ts";
 
 /** What holds while there is no sandbox; the one really in force stands on each result. */
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "process" });
@@ -36,7 +36,7 @@ export function createProcessRunner({ sandbox, patienceMs }: ProcessRunnerOption
     isolation: ISOLATION,
     isSandboxed: true,
     prepare: (call, rules) => prepareCall(call, rules, "mounted"),
-    run: async (job) => runCommand(job, { sandbox, calls }),
+    run: (job) => runCommand(job, { sandbox, calls }),
     close: () => calls.close(),
   };
 }
@@ -61,7 +61,7 @@ function runCommand(
   }
   const { programs } = implementation;
   const program = Object.hasOwn(programs, job.operation) ? programs[job.operation] : undefined;
-  if (!program) return refused({ kind: "threw", message: `${job.tool} has no operation "${job.operation}"` });
+  if (!program) return refused(noOperation(job.tool, job.operation).fault);
   const command = programArgv(program, job.input);
   if (!command.ok) return refused(command.fault);
   const { argv } = command;

@@ -6,6 +6,7 @@ import { isWithin } from "../confinement.ts";
 import { runtimeMounts } from "./script-spec.ts";
 import { KeptOutput } from "./supervise.ts";
 import { cleanText } from "./tool-result.ts";
+import { programBeside } from "./wire.ts";
 
 const MIB = 1_048_576;
 const LIMITS = {
@@ -46,7 +47,7 @@ export async function readManifests(moduleUrl: string, reading: ManifestReading)
   const mounts = runtimeMounts(moduleUrl, node.mounts, { mounts: [] });
   const process = await sandbox.start({
     id: `manifests-${globalThis.crypto.randomUUID()}`,
-    argv: [node.path, fileURLToPath(ownEntry()), moduleUrl],
+    argv: [node.path, fileURLToPath(programBeside(import.meta.url, "manifest-entry")), moduleUrl],
     ...{ level, mounts, hidden, env: {}, cwd: "/tmp", egress: [], limits: LIMITS },
   });
   const stdout = new KeptOutput(process.stdout, { maxBytes: LIMITS.outputBytes, keep: "start" });
@@ -58,11 +59,6 @@ export async function readManifests(moduleUrl: string, reading: ManifestReading)
   if (ending.kind !== "exited" || ending.code !== 0) throw new Error(endingText(ending, tail));
   const { tools, files } = decode(stdout.kept.toString("utf8"));
   return { tools, files: files.filter((path) => isVisible(path, { mounts, hidden })) };
-}
-
-function ownEntry(): string {
-  const entry = import.meta.url.endsWith(".ts") ? "./manifest-entry.ts" : "./manifest-entry.js";
-  return new URL(entry, import.meta.url).href;
 }
 
 function endingText(ending: SandboxEnding, tail: string): string {

@@ -7,7 +7,7 @@ import { type PoolCounts, type PoolOptions, SandboxPool } from "./sandbox-pool.t
 import { ScriptProcess } from "./script-process.ts";
 import { type ScriptRuntime, scriptSpec } from "./script-spec.ts";
 import { type StartedProcess, SupervisedCalls } from "./supervise.ts";
-import { isModule } from "./wire.ts";
+import { isModule, programBeside } from "./wire.ts";
 
 /** What holds while there is no sandbox; the one really in force stands on each result. */
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "script" });
@@ -43,7 +43,12 @@ interface RunnerParts {
  * stdout, in the thread runner's frames; the tool's context is the same as there.
  */
 export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
-  const { sandbox, node, entryUrl = ownEntry(), pool: poolOptions } = options;
+  const {
+    sandbox,
+    node,
+    entryUrl = programBeside(import.meta.url, "script-entry").href,
+    pool: poolOptions,
+  } = options;
   const pool = poolOptions && new SandboxPool(sandbox, poolOptions);
   const calls = new SupervisedCalls(options.patienceMs);
   const parts = { sandbox, runtime: { ...node, entryUrl }, pool, calls };
@@ -52,7 +57,7 @@ export function createScriptRunner(options: ScriptRunnerOptions): ScriptRunner {
     isolation: ISOLATION,
     isSandboxed: true,
     prepare: (call, rules) => prepareCall(call, rules, "asking"),
-    run: async (job) => runScript(job, parts),
+    run: (job) => runScript(job, parts),
     counts: () => pool?.counts ?? { live: 0, ready: 0 },
     retire: async (tool) => pool?.retire(tool),
     close: async () => {
@@ -92,9 +97,4 @@ async function startScript(
     process,
     open: () => (warm ?? new ScriptProcess(process, spec, startedAt)).serve(job, latch),
   };
-}
-
-function ownEntry(): string {
-  const entry = import.meta.url.endsWith(".ts") ? "./script-entry.ts" : "./script-entry.js";
-  return new URL(entry, import.meta.url).href;
 }

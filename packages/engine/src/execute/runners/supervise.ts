@@ -80,7 +80,7 @@ async function supervise(job: Job, { latch, start, endMs }: Supervision): Promis
     const starting = start(latch);
     const started = await Promise.race([starting, overdue.promise]);
     process = started?.process;
-    if (started) return await runToEnd(started, { job, latch, overdue: overdue.promise });
+    if (started) return await runToEnd(started, job, { latch, overdue: overdue.promise });
     void starting.then(
       (late) => late.process.kill(),
       () => undefined,
@@ -102,16 +102,13 @@ interface Supervision {
   endMs: number;
 }
 
-interface Running {
-  job: Job;
-  latch: OutcomeLatch;
-  /** Resolves when a call that has an outcome waits no longer for its process. */
-  overdue: Promise<undefined>;
-}
-
-async function runToEnd(started: StartedProcess, { job, latch, overdue }: Running): Promise<RunResult> {
+/** `overdue` resolves when a call that has an outcome waits no longer for its process. */
+async function runToEnd(
+  started: StartedProcess,
+  { confinement }: Job,
+  { latch, overdue }: { latch: OutcomeLatch; overdue: Promise<undefined> },
+): Promise<RunResult> {
   const { process } = started;
-  const { confinement } = job;
   const session = started.open();
   confinement?.onEvent?.("SANDBOX_CREATED");
   if (latch.outcome) process.kill();

@@ -57,7 +57,6 @@ export class ThreadCall extends RemoteCall {
   /** Who has it; undefined until it waits in line or a thread has it. */
   holder: CallHolder | undefined;
   readonly #settle: (result: RunResult) => void;
-  #isOver = false;
   #cpuMs = 0;
   #peakBytes = 0;
   /** The tool has reported the end of the call by itself. */
@@ -98,10 +97,8 @@ export class ThreadCall extends RemoteCall {
     return memoryFault(measured, this.spec.memoryLimitBytes) ?? this.#cpuFault();
   }
 
-  /** Gives the result of a call that has an outcome; once. */
+  /** Gives the result of a call that has an outcome; only the first time counts. */
   conclude(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
     const outcome = this.latch.outcome ?? { ok: false, fault: { kind: "cancelled" } };
     this.#settle({ ...outcome, usage: { cpuMs: this.#cpuMs, memoryPeakBytes: this.#peakBytes } });
   }

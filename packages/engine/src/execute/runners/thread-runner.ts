@@ -40,7 +40,7 @@ export function createThreadRunner(options: ThreadRunnerOptions = {}): ThreadRun
     kind: "thread",
     isolation: ISOLATION,
     enforcement: IN_PROCESS_ENFORCEMENT.thread,
-    run: async (job) => {
+    run: (job) => {
       if (isModule(job.implementation)) return pool.run(job, job.implementation.moduleUrl);
       return refused({ kind: "died", message: `${job.tool} is not a module that a thread can load` });
     },

@@ -182,19 +182,27 @@ const TEXT_DIRECTION_OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/g;
  * fault is bounded and free of terminal controls.
  */
 export function describeThrown(thrown: unknown): Threw {
-  const fault: Threw = { kind: "threw", message: toolsMessage(messageOf(thrown)) };
-  const stack = readString(thrown, "stack");
-  if (stack !== undefined) fault.stack = cleanText(stack, MAX_STACK_CHARS);
-  if (readOwn(thrown, "invalidInput") === true) fault.invalidInput = true;
-  const code = readOwn(thrown, "toolCode");
-  if (isToolCode(code)) fault.code = code;
-  const details = toolDetails(readOwn(thrown, "toolDetails"));
-  if (fault.code && details) fault.details = details;
+  return threwFault(messageOf(thrown), {
+    stack: readString(thrown, "stack"),
+    invalidInput: readOwn(thrown, "invalidInput"),
+    code: readOwn(thrown, "toolCode"),
+    details: readOwn(thrown, "toolDetails"),
+  });
+}
+
+/** A fault from what a tool threw or reported: bounded, cleaned, and without fields of the wrong type. */
+export function threwFault(message: string, told: Partial<Record<keyof Threw, unknown>>): Threw {
+  const fault: Threw = { kind: "threw", message: toolsMessage(message) };
+  if (typeof told.stack === "string") fault.stack = cleanText(told.stack, MAX_STACK_CHARS);
+  if (told.invalidInput === true) fault.invalidInput = true;
+  if (isToolCode(told.code)) fault.code = told.code;
+  const details = fault.code && toolDetails(told.details);
+  if (details) fault.details = details;
   return fault;
 }
 
 /** The texts of a declared failure's details, bounded and cleaned; undefined when there is none that can be read. */
-export function toolDetails(given: unknown): Record<string, string> | undefined {
+function toolDetails(given: unknown): Record<string, string> | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   try {
     const texts = Object.entries(given).flatMap(([name, value]): [string, string][] =>
@@ -207,7 +215,7 @@ export function toolDetails(given: unknown): Record<string, string> | undefined 
 }
 
 /** A message that is a JSON object is for programs, and stays as it is (FR-ERR-JSON-TOOL-01). */
-export function toolsMessage(message: string): string {
+function toolsMessage(message: string): string {
   return isJsonObjectText(message) ? message : cleanText(message, MAX_MESSAGE_CHARS);
 }
 

@@ -11,7 +11,7 @@ import type { CallHolder, Measurement, ThreadCall, ThreadSpec } from "./thread-c
 import type { Handover } from "./thread-entry.ts";
 import { cleanText, describeThrown } from "./tool-result.ts";
 import { openTypeStripper, sourceThreadEnv } from "./type-stripper.ts";
-import { type CallReport, encodeFrame, readReport } from "./wire.ts";
+import { type CallReport, encodeFrame, programBeside, readReport } from "./wire.ts";
 
 // One worker thread, loaded with one version of one tool for one agent. It is
 //   starting – its module loads; it may hold a call that is not sent yet, and may give that up to another thread;
@@ -29,6 +29,7 @@ import { type CallReport, encodeFrame, readReport } from "./wire.ts";
 // before it begins it; until then the host can take the call back, for another thread or because it was cancelled. The
 // result of a call is posted before the next one is claimed, so at most one call is begun and not reported.
 
+const ENTRY = programBeside(import.meta.url, "thread-entry");
 const MIB = 1_048_576;
 const HEADROOM_MIB = 1_024;
 const PASSED_ON = ["TZ", "LANG", "NODE_ENV"];
@@ -97,7 +98,7 @@ export class ToolThread implements CallHolder {
   constructor(spec: ThreadSpec, options: ToolThreadOptions) {
     this.spec = spec;
     this.#options = options;
-    this.#worker = new Worker(entryUrl(), workerOptions(spec));
+    this.#worker = new Worker(ENTRY, workerOptions(spec));
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     this.#listenToThread();
@@ -314,11 +315,9 @@ export class ToolThread implements CallHolder {
 
   async #readUsage(): Promise<Measurement> {
     const [heap, cpu] = await Promise.all([this.#worker.getHeapStatistics(), this.#worker.cpuUsage()]);
-    return {
-      threadCpuMs: (cpu.user + cpu.system) / 1_000,
-      heapBytes: heap.used_heap_size,
-      memoryBytes: heap.used_heap_size + heap.external_memory,
-    };
+    const { used_heap_size: heapBytes, external_memory: bufferBytes } = heap;
+    const threadCpuMs = (cpu.user + cpu.system) / 1_000;
+    return { threadCpuMs, heapBytes, memoryBytes: heapBytes + bufferBytes };
   }
 
   #stop(): void {
@@ -376,13 +375,10 @@ export class ToolThread implements CallHolder {
  */
 function workerOptions({ memoryLimitBytes }: ThreadSpec): WorkerOptions {
   const memoryMib = memoryLimitBytes / MIB;
-  const env = PASSED_ON.flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
+  const env = Object.entries(process.env).filter(([name]) => PASSED_ON.includes(name));
   return {
     name: "sallyport-tool",
-    env: { ...sourceThreadEnv(entryUrl()), ...Object.fromEntries(env) },
+    env: { ...sourceThreadEnv(ENTRY), ...Object.fromEntries(env) },
     argv: [],
     execArgv: [],
     stdin: false,
@@ -399,9 +395,4 @@ function uncaughtFault(error: unknown): RunFault {
   const threw = describeThrown(error);
   const outOfMemory = error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
   return outOfMemory ? { kind: "memory", message: threw.message } : threw;
-}
-
-function entryUrl(): URL {
-  const entry = import.meta.url.endsWith(".ts") ? "./thread-entry.ts" : "./thread-entry.js";
-  return new URL(entry, import.meta.url);
 }

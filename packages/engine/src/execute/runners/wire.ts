@@ -1,10 +1,9 @@
 import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject } from "@sallyport/protocol";
 import type { CallFacts, Implementation, RunFault } from "../../ports/runner.ts";
-import { isToolCode } from "../../ports/tools.ts";
 import type { HostError } from "./host-api.ts";
 import { type HostOp, isHostOp, LONGEST_ARGS, longestArgs } from "./host-ops.ts";
-import { cleanText, toolDetails, toolsMessage } from "./tool-result.ts";
+import { cleanText, threwFault } from "./tool-result.ts";
 
 // A frame is a JSON head, a newline, and a JSON body (or nothing). JSON text never contains a raw newline, so the first
 // one ends the head. Several orders to a thread are joined by newlines into one message; over a pipe every frame ends
@@ -84,6 +83,11 @@ export function decodeOrders(text: string): Frame<Order>[] {
   return frames;
 }
 
+/** The program of that name beside a module of ours, as it runs: from source, or compiled. */
+export function programBeside(moduleUrl: string, name: string): URL {
+  return new URL(`./${name}${moduleUrl.endsWith(".ts") ? ".ts" : ".js"}`, moduleUrl);
+}
+
 const NEWLINE = 0x0a;
 
 export interface FrameReaderOptions {
@@ -137,7 +141,6 @@ export class FrameReader {
   }
 }
 
-const MAX_STACK_CHARS = 8_000;
 const MAX_HEAD_CHARS = 64 * 1_024;
 
 /** A report whose shape is checked, and its body, of which only the length is. */
@@ -181,11 +184,9 @@ function checkReport(head: JsonObject): Report | undefined {
   }
   if (!isCount(call)) return undefined;
   if (kind === "done" || kind === "failed") return checkEnding(head, call);
-  if (kind === "ask") {
-    const { question, op } = head;
-    return isCount(question) && isHostOp(op) ? { kind, call, question, op } : undefined;
-  }
-  return kind === "progress" ? checkProgress(head, call) : undefined;
+  if (kind === "progress") return checkProgress(head, call);
+  const { question, op } = head;
+  return kind === "ask" && isCount(question) && isHostOp(op) ? { kind, call, question, op } : undefined;
 }
 
 function checkEnding(head: JsonObject, call: number): Report | undefined {
@@ -210,17 +211,7 @@ function checkFault(value: unknown): RunFault | undefined {
   if (kind === "output_too_large") return isAmount(bytes) ? { kind, bytes } : undefined;
   if (typeof value.message !== "string") return undefined;
   if (kind === "died" || kind === "not_json") return { kind, message: cleanText(value.message) };
-  return kind === "threw" ? checkThrew(value, toolsMessage(value.message)) : undefined;
-}
-
-function checkThrew(value: JsonObject, message: string): RunFault {
-  const fault: RunFault = { kind: "threw", message };
-  if (typeof value.stack === "string") fault.stack = cleanText(value.stack, MAX_STACK_CHARS);
-  if (value.invalidInput === true) fault.invalidInput = true;
-  if (isToolCode(value.code)) fault.code = value.code;
-  const details = toolDetails(value.details);
-  if (fault.code && details) fault.details = details;
-  return fault;
+  return kind === "threw" ? threwFault(value.message, value) : undefined;
 }
 
 function isCount(value: unknown): value is number {
