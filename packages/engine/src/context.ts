@@ -25,16 +25,19 @@ export interface EngineContext {
   readonly store: Store;
   readonly registry: ToolRegistry;
   readonly schemas: SchemaCompiler;
+  /** Left out of the options: nothing may run. */
   readonly authority: Authority;
   readonly approvals: ApprovalRules;
   readonly bus: Bus;
-  /** Absent where no key was given: then no grant can be made. */
+  /** Signs grants. Absent: none can be made, and stored ones do not count. */
   readonly signer: GrantSigner | undefined;
   readonly capabilities: CapabilityTree;
+  /** The stored grants as the authority sees them, so that what is granted here counts at once. */
   readonly grantIndex: GrantIndex | undefined;
   /** Keeps a tool version from every caller until a person releases it. Rejects when that cannot be written. */
   quarantine(tool: string, version: string, order: QuarantineOrder): Promise<ToolRecord | Failure>;
   readonly admission: Admission;
+  /** By the kind of implementation that they run; `inline` and `thread` are always there. */
   readonly runners: Runners;
   /** Absent: no tool can run in a process of its own, and none has a workspace. */
   readonly isolation: IsolationRules | undefined;
@@ -52,6 +55,7 @@ export interface EngineContext {
   readonly queue: AcceptedCalls;
   readonly unknownCallers: UnknownCallers;
   readonly limits: EngineLimits;
+  /** Left out of the options: the machine this runs on. */
   readonly host: HostResources;
   /** What the operator says about single tools; it can change while the engine is open. */
   readonly toolRules: { of(tool: string): ToolRule | undefined };

@@ -1,7 +1,7 @@
 import { Admission, type AdmissionLimits } from "../admit/admission.ts";
 import { type ApprovalRules, DEFAULT_RULES } from "../approvals/record.ts";
 import { grantAuthority } from "../authorise/authority.ts";
-import { CapabilityTree, type GrantIndex, type GrantSigner } from "../authorise/grant/index.ts";
+import { CapabilityTree } from "../authorise/grant/index.ts";
 import { DEFAULT_LIMITS, type EngineContext, type EngineLimits, type ToolRule } from "../context.ts";
 import {
   createHookRunner,
@@ -18,19 +18,8 @@ import { MemoryBus, RecentErrors, systemClock, systemHost, uuidV7 } from "../mem
 import { resumeCall } from "../passage/run.ts";
 import { UnknownCallers } from "../passage/unknown-callers.ts";
 import { OutputComparison } from "../passage/validate.ts";
-import type { Authority } from "../ports/authority.ts";
-import type {
-  Bus,
-  Clock,
-  ErrorHandler,
-  HostResources,
-  Ids,
-  Meter,
-  Random,
-  Tracer,
-} from "../ports/platform.ts";
+import type { ErrorHandler, Meter, Tracer } from "../ports/platform.ts";
 import type { Hook, Runner } from "../ports/runner.ts";
-import type { IsolationRules } from "../ports/sandbox.ts";
 import type { Store } from "../ports/store.ts";
 import { CallQueue } from "../queue/queue.ts";
 import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
@@ -40,56 +29,53 @@ import { Telemetry } from "../telemetry/index.ts";
 import {
   createSchemaCompiler,
   lintSchema,
-  type ResultStep,
   type SchemaCompilerOptions,
   STRICT_RESULT,
 } from "../validate/index.ts";
 import { Tools } from "./tools.ts";
 
+/** What the owner of an engine may bring instead of its own. */
+type Brought = Pick<
+  EngineContext,
+  | "authority"
+  | "signer"
+  | "capabilities"
+  | "grantIndex"
+  | "bus"
+  | "isolation"
+  | "resultSteps"
+  | "errors"
+  | "host"
+  | "clock"
+  | "ids"
+  | "random"
+>;
+
 /** What an engine is made of. Only the store has no default: where things are kept is the owner's choice. */
-export interface EngineOptions {
+export interface EngineOptions extends Partial<Brought>, Adjustments {
   store: Store;
-  /** Without one nothing may run. */
-  authority?: Authority;
   approvals?: Partial<ApprovalRules>;
-  /** Signs grants; without one none can be made, and stored ones do not count. */
-  signer?: GrantSigner;
-  capabilities?: CapabilityTree;
-  /** The stored grants as the authority sees them, so that what is granted here counts at once. */
-  grantIndex?: GrantIndex;
-  bus?: Bus;
-  admission?: Partial<AdmissionLimits>;
   /** One for each kind of implementation. `inline` and `thread` are there unless others of these kinds are given. */
   runners?: readonly Runner[];
-  /** Given: tools may run in processes of their own, isolated, and change files in workspaces. */
-  isolation?: IsolationRules;
-  resultSteps?: readonly ResultStep[];
   hooks?: readonly Hook[];
   meter?: Meter;
   /** Given: every call leaves a trace of its stages. */
   tracer?: Tracer;
   /** Tells this process from others in what is measured of it as a whole. */
   instance?: string;
-  errors?: ErrorHandler;
   limits?: Partial<EngineLimits>;
   retry?: Partial<RetryOptions>;
   registry?: RegistryOptions;
   /** Bounds for schemas, and documents that their references may name. */
   schemas?: SchemaCompilerOptions;
-  /** The operator's word about single tools. */
-  toolRules?: (tool: string) => ToolRule | undefined;
   /** False when nobody relays the outbox: then no messages are kept for it. */
   publish?: boolean;
-  /** Left out: the machine this runs on. */
-  host?: HostResources;
-  clock?: Clock;
-  ids?: Ids;
-  random?: Random;
 }
 
 /** What can be changed while the engine is open. */
 export interface Adjustments {
   admission?: Partial<AdmissionLimits>;
+  /** The operator's word about single tools. */
   toolRules?: (tool: string) => ToolRule | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface RevocationOrder {
 /** Puts a revocation on record and tells everybody. Idempotent; a failure means that it is not on record. */
 export async function revokeToken(
   order: RevocationOrder,
-  context: EngineContext,
+  context: Pick<EngineContext, "store" | "clock" | "ids" | "bus">,
 ): Promise<Revocation | Failure> {
   const { jti, by, reason, forgetAt } = order;
   const revocation: Revocation = { jti, by, reason, forgetAt, revokedAt: context.clock.now() };
@@ -38,7 +38,7 @@ export async function revokeToken(
 }
 
 /** Ends the running calls whose grant or token is revoked. Returns how to stop listening. */
-export function endWithdrawn({ bus, inFlight }: EngineContext): (() => void)[] {
+export function endWithdrawn({ bus, inFlight }: Pick<EngineContext, "bus" | "inFlight">): (() => void)[] {
   return [
     bus.subscribe("token:revocations", ({ jti }) => {
       if (typeof jti !== "string") return;

@@ -7,6 +7,8 @@ import { uniqueSuffix } from "../passage/attempt.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { Undone } from "../ports/workspace.ts";
 
+type UndoContext = Pick<EngineContext, "store" | "isolation" | "clock" | "ids">;
+
 /** A committed call whose file changes were taken back later. */
 export interface UndoneCall {
   callId: string;
@@ -23,7 +25,7 @@ export interface UndoneCall {
 export async function undoCall(
   callId: string,
   { by, tenant }: { by: string; tenant?: string },
-  context: EngineContext,
+  context: UndoContext,
 ): Promise<UndoneCall | Failure> {
   const record = await context.store.calls.get(callId);
   if (!record || (tenant !== undefined && record.tenant !== tenant)) {
@@ -69,12 +71,12 @@ function cannot(callId: string, why: string, details?: { reason: string }): Fail
 }
 
 /** Each request has events of its own, so that asking twice is on record twice. */
-function undoFacts(record: CallRecord, by: string, context: EngineContext): EventFacts {
+function undoFacts(record: CallRecord, by: string, context: UndoContext): EventFacts {
   const executionId = `${record.callId}.undo.${uniqueSuffix(context)}`;
   return { ...progressOf(record), executionId, note: `undo asked by ${by}` };
 }
 
-async function note(kind: EventKind, facts: EventFacts, context: EngineContext): Promise<void> {
+async function note(kind: EventKind, facts: EventFacts, context: UndoContext): Promise<void> {
   const at = { ordinal: kind === "UNDO_REQUESTED" ? 1 : 2, at: context.clock.now() };
   const events = [eventOf(kind, facts, at)];
   const result = await context.store.commit({ tenant: facts.call.tenant, events, outbox: [] });

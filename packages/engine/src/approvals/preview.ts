@@ -73,7 +73,7 @@ export async function previewEffects(
 /** Forgets the changes held for a question that is settled. Never fails the settlement: what is left expires. */
 export async function discardPreview(
   question: { callId: string; round: number },
-  context: EngineContext,
+  context: Pick<EngineContext, "isolation" | "errors">,
 ): Promise<void> {
   try {
     await context.isolation?.workspaces.dropHeld(holdName(question));

@@ -94,12 +94,13 @@ function allowWithoutApproval(at: Authorised, record: ApprovalRecord, context: E
 async function spend(
   at: Authorised,
   record: ApprovalRecord,
-  { store, clock, owner, approvals: { leaseMs } }: EngineContext,
+  { store, clock, owner, approvals }: Pick<EngineContext, "store" | "clock" | "owner" | "approvals">,
 ): Promise<Allowed | ApprovalPending | undefined> {
+  const { leaseMs } = approvals;
   const reserved = reserve(record, { owner, at: clock.now(), leaseMs, digest: digestOf(at) });
   if (isFailure(reserved)) return new ApprovalPending(record, at.progress);
-  const approvals = [{ record: reserved, expect: record.revision }];
-  const result = await store.commit({ tenant: record.tenant, approvals, events: [], outbox: [] });
+  const writes = [{ record: reserved, expect: record.revision }];
+  const result = await store.commit({ tenant: record.tenant, approvals: writes, events: [], outbox: [] });
   if (!result.ok) return undefined;
   const { approvalId, digest, votes } = reserved;
   const approval = { approvalId, by: votes.map(({ by }) => by), digest };

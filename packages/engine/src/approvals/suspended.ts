@@ -4,7 +4,7 @@ import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { pendingAnswer, replayed } from "../journal/answer.ts";
 import { NOTHING_RAN, progressOf } from "../journal/progress.ts";
-import { closeRecorded, type RecordedEnding } from "../journal/unit.ts";
+import { type ClosingContext, closeRecorded, type RecordedEnding } from "../journal/unit.ts";
 import { type Attempt, type Call, receive, type Suspension, uniqueSuffix } from "../passage/attempt.ts";
 import { accessRefusal } from "../passage/resolve.ts";
 import type { ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
@@ -146,7 +146,7 @@ const LOOK_AGAIN_MS = 1_000;
 async function waitForDecision(
   approval: ApprovalRecord,
   signal: AbortSignal,
-  { bus, store, clock }: EngineContext,
+  { bus, store, clock }: Pick<EngineContext, "bus" | "store" | "clock">,
 ): Promise<ApprovalRecord> {
   let record = approval;
   await waitUntil(
@@ -170,7 +170,7 @@ async function waitForDecision(
 async function presentAnswer(
   record: ApprovalRecord,
   attempt: Attempt,
-  { store, clock }: EngineContext,
+  { store, clock }: Pick<EngineContext, "store" | "clock">,
 ): Promise<CallAnswer> {
   const call = await store.calls.get(record.callId);
   if (call?.closing) return call.closing.answer;
@@ -178,11 +178,14 @@ async function presentAnswer(
   return pendingAnswer(attempt.progress, attempt.endedAt(clock.now()), latest);
 }
 
+/** What it takes to end a question and its call. */
+type QuestionContext = ClosingContext & Pick<EngineContext, "bus" | "isolation" | "errors">;
+
 /** The caller no longer wants the call: question and call end together. The failure says why they cannot any more. */
 export async function withdrawQuestion(
   approvalId: string,
   { reason, error }: { reason: string; error: Failure },
-  context: EngineContext,
+  context: QuestionContext,
 ): Promise<CallAnswer | Failure> {
   return await onNewest(approvalId, context.store.approvals, async (record) => {
     const at = context.clock.now();
@@ -197,7 +200,7 @@ export async function withdrawQuestion(
 /** Puts on record that an approval has expired, and denies its call; undefined when it has not, or somebody else did. */
 export async function expireQuestion(
   record: ApprovalRecord,
-  context: EngineContext,
+  context: QuestionContext,
 ): Promise<CallAnswer | undefined> {
   const after = expire(record, context.clock.now());
   if (isFailure(after)) return undefined;
@@ -220,7 +223,7 @@ const CLOSINGS: Partial<Record<ApprovalState, { kind: EventKind } & RecordedEndi
 /** Ends a question and the call that waits for it, in one unit. Undefined when somebody else was faster. */
 export async function closeWithApproval(
   { before, after, error }: { before: ApprovalRecord; after: ApprovalRecord; error: Failure },
-  context: EngineContext,
+  context: QuestionContext,
 ): Promise<CallAnswer | undefined> {
   const call = await context.store.calls.get(before.callId);
   const { approvalId, standing } = after;
