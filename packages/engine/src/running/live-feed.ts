@@ -57,15 +57,13 @@ export class LiveFeed {
   /** Resolves when there is news beyond that number, or the signal says stop. */
   async next(number: number, signal: AbortSignal): Promise<void> {
     if (this.#last > number || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const wake = () => {
-        this.#waiting.delete(wake);
-        signal.removeEventListener("abort", wake);
-        resolve();
-      };
-      this.#waiting.add(wake);
-      signal.addEventListener("abort", wake, { once: true });
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => resolve();
+    const stop = this.onNews(wake);
+    signal.addEventListener("abort", wake, { once: true });
+    await promise;
+    stop();
+    signal.removeEventListener("abort", wake);
   }
 
   /** Calls back after each news; returns how to stop that. */
