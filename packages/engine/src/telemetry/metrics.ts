@@ -50,13 +50,13 @@ export function watchLoad(meter: Meter, load: () => Load, attributes: Attributes
     return () => gauge?.removeCallback(read);
   };
   const stops = [
-    watch("tool_executions_active", "Calls that run now", ({ observe }) =>
-      observe(load().running, attributes),
+    watch("tool_executions_active", "Calls that run now", (result) =>
+      result.observe(load().running, attributes),
     ),
-    watch("tool_queue_length", "Calls that wait to run", ({ observe }) => {
+    watch("tool_queue_length", "Calls that wait to run", (result) => {
       const { waiting, queued } = load();
-      observe(waiting, { ...attributes, kind: "waiting" });
-      observe(queued, { ...attributes, kind: "queued" });
+      result.observe(waiting, { ...attributes, kind: "waiting" });
+      result.observe(queued, { ...attributes, kind: "queued" });
     }),
   ];
   return () => {
