@@ -17,6 +17,32 @@ describe("LruMap", () => {
     expect([map.get("a"), map.get("c"), map.size]).toEqual([4, undefined, 2]);
   });
 
+  it("drops the oldest entries one by one for ever, whatever was deleted, used again or cleared between", () => {
+    const map = new LruMap<number, number>(3);
+    const model: number[] = [];
+    const use = (key: number) => {
+      const at = model.indexOf(key);
+      if (at >= 0) model.splice(at, 1);
+      model.push(key);
+      if (model.length > 3) model.shift();
+    };
+    for (let step = 0; step < 2_000; step += 1) {
+      const key = (step * 7) % 11;
+      if (step % 13 === 5 && map.get(key) !== undefined) use(key);
+      else if (step % 17 === 3) {
+        map.delete(key);
+        if (model.includes(key)) model.splice(model.indexOf(key), 1);
+      } else if (step % 501 === 500) {
+        map.clear();
+        model.length = 0;
+      } else if (step % 13 !== 5) {
+        map.set(key, step);
+        use(key);
+      }
+      expect([...map].map(([kept]) => kept)).toEqual(model);
+    }
+  });
+
   it("makes a value once while it is kept", () => {
     const map = new LruMap<string, string>(1);
     const make = vi.fn((key: string) => key.toUpperCase());

@@ -8,6 +8,8 @@ export class LruMap<K, V> {
   readonly #capacity: number;
   /** The key used last: using it again changes no order. */
   #latest: K | undefined;
+  /** Stands before the entry used longest ago. A new iterator would pass every entry that was dropped before, each time. */
+  #oldest: MapIterator<K> | undefined;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -26,11 +28,15 @@ export class LruMap<K, V> {
     this.#entries.delete(key);
     this.#entries.set(key, value);
     this.#latest = key;
-    if (this.#entries.size <= this.#capacity) return;
-    for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest);
-      return;
-    }
+    if (this.#entries.size > this.#capacity) this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    this.#oldest ??= this.#entries.keys();
+    const next = this.#oldest.next();
+    if (!next.done) this.#entries.delete(next.value);
+    // An iterator that has reached the end stays there.
+    if (next.done || this.#entries.size === 0) this.#oldest = undefined;
   }
 
   /** The value of the key; made and kept when there is none yet. */
@@ -48,6 +54,7 @@ export class LruMap<K, V> {
 
   clear(): void {
     this.#entries.clear();
+    this.#oldest = undefined;
   }
 
   get size(): number {

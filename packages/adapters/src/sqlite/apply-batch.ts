@@ -157,6 +157,8 @@ class OutboxPositions {
 class AppliedUnits {
   readonly #committed = new Map<string, Outcome>();
   readonly #added = new Map<string, Outcome>();
+  /** Stands before the oldest unit. A new iterator would pass every unit that was dropped before, each time. */
+  readonly #oldest = this.#committed.keys();
 
   get(id: string): Outcome | undefined {
     return this.#added.get(id) ?? this.#committed.get(id);
@@ -169,12 +171,7 @@ class AppliedUnits {
   committed(): void {
     for (const [id, outcome] of this.#added) this.#committed.set(id, outcome);
     this.#added.clear();
-    let surplus = this.#committed.size - REMEMBERED_UNITS;
-    for (const oldest of this.#committed.keys()) {
-      if (surplus <= 0) return;
-      this.#committed.delete(oldest);
-      surplus -= 1;
-    }
+    while (this.#committed.size > REMEMBERED_UNITS) this.#committed.delete(this.#oldest.next().value ?? "");
   }
 
   rolledBack(): void {
