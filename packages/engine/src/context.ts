@@ -80,7 +80,7 @@ export interface AcceptedCalls {
 }
 
 /** What deterministic tools gave back before. */
-export interface OutputHistory {
+interface OutputHistory {
   /** Whether an output differs from the one that was seen before under the same circumstances. */
   differs(at: { implementation: Implementation; circumstances: string }, output: OutputDigests): boolean;
 }

@@ -64,9 +64,9 @@ export {
   createThreadRunner,
 } from "./execute/index.ts";
 export type { ManualClose, RecoveryVerdict } from "./journal/recovery.ts";
-export { createMemoryStore, type MemoryStoreOptions } from "./memory/index.ts";
 export { MemoryMeter } from "./memory/meter.ts";
 export { MemoryBus, systemClock, uuidV7 } from "./memory/platform.ts";
+export { createMemoryStore, type MemoryStoreOptions } from "./memory/store.ts";
 export { createRedactor, type Redactor, type RedactorOptions } from "./redact/redact.ts";
 export {
   type DefinedTool,

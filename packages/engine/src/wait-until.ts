@@ -1,7 +1,7 @@
 import { timerMs } from "./timeouts.ts";
 
 /** When `waitUntil` reads again. */
-export interface WaitOptions {
+interface WaitOptions {
   /** How long to wait between two reads, at most. A function is asked before each wait. */
   everyMs: number | (() => number);
   /** Listens for news that make a new read worthwhile; returns how to stop listening. News during a read counts. */

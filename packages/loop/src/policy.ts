@@ -11,7 +11,7 @@ interface LoopDenial {
 }
 
 /** What the loop's own policy says of a tool. What the tool itself demands (FR-APR-04e) comes on top of it. */
-export type LoopVerdict = { kind: "ask" } | { kind: "allow" } | LoopDenial;
+type LoopVerdict = { kind: "ask" } | { kind: "allow" } | LoopDenial;
 
 /** The fixed order of FR-APR-05, without the sandbox, which looks at arguments, and without the tool's own word. */
 export function loopVerdict(policy: LoopPolicy, tool: { name: string; sideEffects: boolean }): LoopVerdict {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { askAll } from "../authorise/policy/policies.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Policy, PolicyVerdict } from "../ports/authority.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { FaultPlan, withFaults } from "../testing/faults.ts";

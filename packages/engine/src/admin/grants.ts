@@ -34,7 +34,7 @@ export interface Revoked {
   ended: string[];
 }
 
-export interface RevokeOrder {
+interface RevokeOrder {
   /** A name, for an operator; anybody else needs the authority. */
   by: string | Grantor;
   reason: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import { FaultPlan, withFaults } from "../testing/faults.ts";
 import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 

@@ -1,6 +1,6 @@
 import { completeManifest, type ToolManifest } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Implementation, Runner } from "../ports/runner.ts";
 import { FaultPlan, withFaults } from "../testing/faults.ts";
 import { auditOf, fixtureEngine } from "../testing/fixture-engine.ts";

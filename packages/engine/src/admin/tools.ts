@@ -26,7 +26,7 @@ export interface RegisterOptions {
 }
 
 /** Code that is loaded and unloaded at once. */
-export interface CodeExchange {
+interface CodeExchange {
   /** New versions, which are registered, and known ones, whose code is replaced where it differs. */
   load: readonly { manifest: ToolManifest; implementation: Implementation }[];
   /** Versions whose code is gone; they stay registered. */
@@ -34,7 +34,7 @@ export interface CodeExchange {
 }
 
 /** Who lets a version out again, having looked at it. */
-export interface ReleaseOrder {
+interface ReleaseOrder {
   by: string;
   note: string;
 }

@@ -5,7 +5,7 @@ import type { EngineOptions } from "../admin/compose.ts";
 import { ConfiguredAuthority } from "../authorise/authority.ts";
 import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
 import { keySetOf, mintToken, TokenChecker } from "../authorise/token/index.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Policy, PolicyVerdict } from "../ports/authority.ts";
 import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 import { signingKey } from "../testing/samples.ts";

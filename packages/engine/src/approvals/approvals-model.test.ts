@@ -6,7 +6,7 @@ import { createEngine, type Engine } from "../admin/engine.ts";
 import { ConfiguredAuthority } from "../authorise/authority.ts";
 import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
 import { mapMethods } from "../map-methods.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { Store } from "../ports/store.ts";
 import { fixtureTool } from "../testing/fixture-engine.ts";

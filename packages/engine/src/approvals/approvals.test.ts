@@ -1,7 +1,7 @@
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { createEngine } from "../admin/engine.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Authority } from "../ports/authority.ts";
 import {
   auditOf,

@@ -1,6 +1,6 @@
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Authority } from "../ports/authority.ts";
 import type { Confinement, Runner } from "../ports/runner.ts";
 import type { IsolationRules } from "../ports/sandbox.ts";

@@ -31,7 +31,7 @@ export interface ApprovalRules {
 const HOUR_MS = 3_600_000;
 
 /** Who is asked first, and who next when nobody answers: 1 h, 4 h, 24 h. After the last level the answer is no. */
-export const DEFAULT_LEVELS: readonly ApprovalLevel[] = [
+const DEFAULT_LEVELS: readonly ApprovalLevel[] = [
   { level: 1, approvers: ["*"], timeoutMs: HOUR_MS },
   { level: 2, approvers: ["*"], timeoutMs: 4 * HOUR_MS },
   { level: 3, approvers: ["*"], timeoutMs: 24 * HOUR_MS },

@@ -11,7 +11,7 @@ import type { AuditEntry, AuditLink } from "../ports/store.ts";
 import { ChainCheck, type ChainReport } from "./verify.ts";
 
 /** An audit event as it is exported: a CloudEvents 1.0 event that carries its link, so it can be checked offline. */
-export interface ExportedEvent {
+interface ExportedEvent {
   specversion: "1.0";
   id: string;
   type: string;
@@ -50,7 +50,7 @@ export function importLine(line: string, lineNumber: number): ImportedLine {
   throw new SallyportError(failure("E3804", { message }));
 }
 
-export interface ImportedLine {
+interface ImportedLine {
   tenant: string;
   entry: AuditEntry;
   /** Whether the line is, to the character, what exporting its `data` gives: the chain's hash covers `data` alone. */

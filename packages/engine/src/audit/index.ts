@@ -14,9 +14,8 @@ export {
   closingLine,
   ExportCheck,
   type ExportedChain,
-  type ExportedEvent,
   type ExportReport,
   exportEntry,
 } from "./export.ts";
-export { cloudEvent, relayOutbox } from "./relay.ts";
-export { auditEntries, type ChainFinding, type ChainReport, verifyChain } from "./verify.ts";
+export { relayOutbox } from "./relay.ts";
+export { auditEntries, type ChainReport, verifyChain } from "./verify.ts";

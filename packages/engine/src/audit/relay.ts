@@ -39,7 +39,7 @@ async function eventsFor(messages: readonly PendingMessage[], calls: CallReader)
 }
 
 /** A call's CloudEvent, with the data L3 §4.3 asks for. */
-export function cloudEvent(type: OutboxType, record: CallRecord): CloudEvent {
+function cloudEvent(type: OutboxType, record: CallRecord): CloudEvent {
   const at = type === "tool.invoked" ? record.startedAt : (record.closing?.closedAt ?? record.startedAt);
   return {
     specversion: "1.0",

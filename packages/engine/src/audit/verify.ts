@@ -2,7 +2,7 @@ import { canonicalJson, type JsonObject, parseJsonObject } from "@sallyport/prot
 import type { AuditEntry, AuditLink, AuditReader } from "../ports/store.ts";
 import { GENESIS, linkAfter } from "./chain.ts";
 
-export interface ChainFinding {
+interface ChainFinding {
   sequence: number;
   problem: "changed" | "missing" | "out_of_order" | "foreign" | "not_canonical" | "truncated";
   message: string;

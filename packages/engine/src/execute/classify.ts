@@ -15,7 +15,7 @@ const LIMIT_WORDS: Record<LimitName, string> = {
   connections: "connections",
 };
 
-export interface FaultContext {
+interface FaultContext {
   tool: string;
   idempotent: boolean;
   timeoutMs: number;

@@ -1,6 +1,6 @@
 import { failure, isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Implementation, Runner } from "../ports/runner.ts";
 import { fixtureEngine, fixtureTool } from "../testing/fixture-engine.ts";
 import { absolutePermissions, permittedFolders } from "./confinement.ts";

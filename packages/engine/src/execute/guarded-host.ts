@@ -167,7 +167,7 @@ function noWorkspace(): never {
 }
 
 /** The uses of one capability for one action. The fields are in the order of canonical JSON. */
-export interface UseEntry {
+interface UseEntry {
   action?: string;
   capability: string;
   /** What it was first used on. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Store } from "../ports/store.ts";
 import { type FaultAction, FaultPlan, type FaultRule, withFaults } from "../testing/faults.ts";
 import {

@@ -1,6 +1,6 @@
 import { failure, SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { ToolContext } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 import {

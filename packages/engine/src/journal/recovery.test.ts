@@ -1,6 +1,6 @@
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 import { moved, sampleApproval } from "../testing/store-samples.ts";
 

@@ -80,7 +80,7 @@ interface Closing {
 }
 
 /** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
-export function closeUnit(
+function closeUnit(
   { callId, tenant }: Pick<CallIntent, "callId" | "tenant">,
   callbackUrl: string | undefined,
   { answer, events, outputHash, state, approvals, opens, began, returned = [], from, isTold }: Closing,

@@ -1,6 +1,6 @@
 import type { Attributes, GaugeReader, Meter } from "../ports/platform.ts";
 
-export interface Summary {
+interface Summary {
   count: number;
   sum: number;
   p50: number;

@@ -1,6 +1,6 @@
 import { failure, SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Clock } from "../ports/platform.ts";
 import type { Store } from "../ports/store.ts";
 import { auditOf, fixtureEngine } from "../testing/fixture-engine.ts";

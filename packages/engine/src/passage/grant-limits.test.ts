@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { EngineOptions } from "../admin/compose.ts";
 import { type AuthorityOptions, ConfiguredAuthority } from "../authorise/authority.ts";
 import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Policy } from "../ports/authority.ts";
 import { errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 

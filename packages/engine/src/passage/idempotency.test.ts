@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import { auditOf, errorOf, type Fixture, fixtureEngine } from "../testing/fixture-engine.ts";
 
 function counting(id: string, sideEffects: string) {

@@ -21,7 +21,7 @@ export interface Visit {
 }
 
 /** Called with every state that is entered, in order, and with what was known then. */
-export type Watcher = (visit: Visit, progress: Progress) => void;
+type Watcher = (visit: Visit, progress: Progress) => void;
 
 /** What all states of one execution share. */
 export interface Observer {

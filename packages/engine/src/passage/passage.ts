@@ -21,7 +21,7 @@ interface Stage {
 }
 
 /** Who looks at a call on its way. */
-export interface Companion {
+interface Companion {
   /** Given what each stage returns, so that it is known how far the call came when a later stage throws. */
   reached?(at: { progress: Progress }): void;
   /** Gets a span for each stage. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Accepted, CallAnswer } from "@sallyport/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { unanswered } from "../journal/bounded-store.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { Decision } from "../ports/authority.ts";
 import type { Store } from "../ports/store.ts";
 import type { CallNews } from "../running/live-feed.ts";

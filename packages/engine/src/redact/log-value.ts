@@ -2,7 +2,7 @@ import { types } from "node:util";
 import type { JsonValue } from "@sallyport/protocol";
 
 /** How much of a value is logged. */
-export interface LogLimits {
+interface LogLimits {
   /** Containers inside containers. */
   depth: number;
   /** Values in all. */

@@ -22,10 +22,10 @@ export type { Purpose } from "./hide-rules.ts";
  * `secrets`: credentials, cards and social security numbers. `balanced`: email addresses too. `strict`: telephone
  * numbers and IPv4 addresses too, which are ordinary arguments of many tools.
  */
-export type Profile = "secrets" | "balanced" | "strict";
+type Profile = "secrets" | "balanced" | "strict";
 
 /** One more thing to take out of text, replaced by `[REDACTED_<type>]`. */
-export interface ExtraPattern {
+interface ExtraPattern {
   /** Capital letters, digits and underscores. */
   type: string;
   pattern: RegExp;

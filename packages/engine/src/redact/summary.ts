@@ -21,7 +21,7 @@ function oneLine(redacted: string): string {
   return shortened(visible(start), LONGEST_SUMMARY, { isWhole });
 }
 
-export interface DescribedCall {
+interface DescribedCall {
   tool: string;
   operation: string;
   input: JsonValue;

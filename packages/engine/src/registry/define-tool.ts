@@ -31,7 +31,7 @@ interface OperationFields extends Partial<Traits> {
 }
 
 /** One thing a tool can do. */
-export interface OperationDefinition<Input extends AnySchema, Output extends AnySchema = AnySchema>
+interface OperationDefinition<Input extends AnySchema, Output extends AnySchema = AnySchema>
   extends OperationFields {
   input: Input;
   output?: Output;
@@ -44,7 +44,7 @@ export interface OperationDefinition<Input extends AnySchema, Output extends Any
 }
 
 /** An operation whose types were checked where it was defined. */
-export interface AnyOperation extends OperationFields {
+interface AnyOperation extends OperationFields {
   summary?: string | ((input: never) => string);
   run(input: never, context: ToolContext): unknown;
 }
@@ -71,12 +71,12 @@ export interface CommandOperation extends OperationFields {
 type ManifestFields = Omit<ManifestDraft, "operations" | "name"> & { name?: string };
 
 /** A tool with several operations; `operation()` infers the types of each. */
-export interface ToolDefinition extends ManifestFields {
+interface ToolDefinition extends ManifestFields {
   operations: Record<string, AnyOperation>;
 }
 
 /** A tool with one operation, called `run`. */
-export interface SingleToolDefinition<Input extends AnySchema, Output extends AnySchema>
+interface SingleToolDefinition<Input extends AnySchema, Output extends AnySchema>
   extends ManifestFields,
     Omit<OperationDefinition<Input, Output>, keyof ManifestFields> {}
 

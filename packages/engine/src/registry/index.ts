@@ -1,8 +1,7 @@
-export { breakingChanges } from "./compatibility.ts";
 export { type DefinedTool, defineCommand, defineTool, isDefinedTool } from "./define-tool.ts";
 export { type DeprecateOptions, lifecycleAt, type RemoveOptions } from "./lifecycle.ts";
-export { decodeManifest, manifestHash } from "./manifest.ts";
-export type { OnDuplicate, Registered, RegisterOptions, RegistryOptions } from "./register.ts";
+export { decodeManifest } from "./manifest.ts";
+export type { OnDuplicate, Registered, RegistryOptions } from "./register.ts";
 export { ToolRegistry } from "./registry.ts";
 export type { ResolvedTool } from "./resolve.ts";
 export { InvalidInput } from "./vendor-schema.ts";

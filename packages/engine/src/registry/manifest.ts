@@ -25,10 +25,10 @@ import { valid, validRange } from "semver";
 import type { ToolRecord } from "../ports/tools.ts";
 import { deepFreeze } from "./define-tool.ts";
 
-export type DecodedManifest = { ok: true; manifest: ToolManifest } | { ok: false; failure: Failure };
+type DecodedManifest = { ok: true; manifest: ToolManifest } | { ok: false; failure: Failure };
 
 /** What the registry needs of a JSON Schema compiler; the engine's own fits. */
-export interface SchemaChecker {
+interface SchemaChecker {
   /** Why a schema cannot be used; undefined when it can. */
   check(schema: unknown): Failure | undefined;
   compile(schema: JsonSchema): {

@@ -20,7 +20,7 @@ import { manifestHash, NOT_SEMVER } from "./manifest.ts";
 import { isRemoved, type ToolVersions, type VersionEntry, versionOf } from "./versions.ts";
 
 /** Where a schema falls short of the quality rules (R1-6.3). */
-export interface QualityFinding {
+interface QualityFinding {
   path: string;
   rule: string;
   severity: "error" | "warning";

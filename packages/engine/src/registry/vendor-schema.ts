@@ -10,7 +10,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import { pointTo } from "../match/document.ts";
 
 /** A schema of a validation library: it can validate and knows its JSON Schema. */
-export interface VendorSchema<Input = unknown, Output = Input> {
+interface VendorSchema<Input = unknown, Output = Input> {
   readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
 }
 

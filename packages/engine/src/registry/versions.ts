@@ -6,7 +6,7 @@ import type { ToolRecord } from "../ports/tools.ts";
 import { lifecycleAt, nextChange } from "./lifecycle.ts";
 
 /** What a call of one operation of one version needs to know; computed once. */
-export interface OperationFacts {
+interface OperationFacts {
   readonly operation: OperationManifest;
   readonly traits: Traits;
   readonly limits: ResourceLimits;

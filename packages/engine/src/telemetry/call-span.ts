@@ -21,7 +21,7 @@ export function spanNameOf(stage: string): string {
 }
 
 /** A part of a call that takes time; end it exactly once. */
-export interface OpenSpan {
+interface OpenSpan {
   end(outcome?: SpanOutcome): void;
 }
 

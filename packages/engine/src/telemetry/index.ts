@@ -1,3 +1,2 @@
-export { CallSpan, type OpenSpan, withSandboxSpan } from "./call-span.ts";
-export type { Load } from "./metrics.ts";
-export { Telemetry, type TelemetryOptions } from "./telemetry.ts";
+export { CallSpan, withSandboxSpan } from "./call-span.ts";
+export { Telemetry } from "./telemetry.ts";

@@ -30,7 +30,7 @@ const METRICS = {
   io: ["tool_io_bytes", "Bytes that went into a tool and came out of it", "By", BUCKETS.io],
   memory: ["tool_memory_peak_bytes", "Largest memory a call was seen to use", "By", BUCKETS.memory],
 } as const satisfies Record<string, [name: string, description: string, unit?: string, bounds?: number[]]>;
-export type Metric = keyof typeof METRICS;
+type Metric = keyof typeof METRICS;
 
 /** How busy an engine is. */
 export interface Load {

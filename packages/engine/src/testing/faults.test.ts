@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import { FaultPlan, withFaults } from "./faults.ts";
 import { applied, opening, sampleCall } from "./store-samples.ts";
 

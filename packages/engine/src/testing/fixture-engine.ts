@@ -4,9 +4,9 @@ import type { EngineOptions } from "../admin/compose.ts";
 import { createEngine, type Engine } from "../admin/engine.ts";
 import { grantAuthority } from "../authorise/authority.ts";
 import type { CallRequest } from "../context.ts";
-import { createMemoryStore } from "../memory/index.ts";
 import { MemoryMeter } from "../memory/meter.ts";
 import { RecentErrors } from "../memory/platform.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { ToolFunction } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
 

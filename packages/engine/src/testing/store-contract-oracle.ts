@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { GENESIS, linkAll } from "../audit/index.ts";
-import { createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
 import type { ApprovalState } from "../ports/approvals.ts";
 import { CALLBACK_STATES, type CallPhase } from "../ports/calls.ts";
 import type { UseLimit } from "../ports/grants.ts";

@@ -2,8 +2,6 @@ export {
   createSchemaCompiler,
   type SchemaCompiler,
   type SchemaCompilerOptions,
-  type ValidationResult,
-  type Validator,
 } from "./compile.ts";
 export { type JsonLimits, type ReadResult, readJson } from "./json.ts";
 export { lintSchema, type SchemaFinding } from "./lint.ts";

@@ -18,7 +18,7 @@ export interface SchemaFinding {
   suggestion: string;
 }
 
-export type SchemaRule = "valid" | "known-keyword" | keyof typeof RULES;
+type SchemaRule = "valid" | "known-keyword" | keyof typeof RULES;
 
 const RULES = {
   "dialect-declared": {

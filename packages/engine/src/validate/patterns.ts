@@ -6,22 +6,20 @@ const MAX_CACHED = 2000;
 const CHARACTER_INSTRUCTIONS_PER_STEP = 32;
 
 /** What matching is charged to. */
-export interface WorkBudget {
+interface WorkBudget {
   /** Throws once the budget is used up. */
   spend(steps: number): void;
 }
 
 /** A pattern that runs in time linear in the text, and charges it to a work budget. */
-export interface SafePattern {
+interface SafePattern {
   /** Instructions of the compiled pattern. */
   readonly size: number;
   /** Throws what `work` throws. */
   test(text: string, work: WorkBudget): boolean;
 }
 
-export type PatternResult =
-  | { ok: true; pattern: SafePattern }
-  | { ok: false; reason: string; suggestion: string };
+type PatternResult = { ok: true; pattern: SafePattern } | { ok: false; reason: string; suggestion: string };
 
 /** Compiles and keeps patterns; what cannot run in linear time comes back as a reason, never as an exception. */
 export class PatternEngine {

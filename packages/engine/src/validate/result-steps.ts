@@ -3,7 +3,7 @@ import { pointTo } from "../match/document.ts";
 import type { ValidationResult } from "./compile.ts";
 
 /** What a step may look at besides the result itself. */
-export interface ResultContext {
+interface ResultContext {
   maxOutputBytes: number;
   /** Checks the result against the declared schema; undefined when the tool declares none. */
   validate: ((value: JsonValue) => ValidationResult) | undefined;
@@ -11,7 +11,7 @@ export interface ResultContext {
 }
 
 /** A result between two steps. */
-export interface ResultDraft {
+interface ResultDraft {
   value: JsonValue;
   /** The result as JSON, as it will be kept and sent. */
   text: string;

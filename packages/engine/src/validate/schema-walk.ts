@@ -23,7 +23,7 @@ export interface SchemaResource {
 }
 
 /** A subschema, with its key where its keyword can hold several. */
-export interface SchemaChild {
+interface SchemaChild {
   readonly key: string | undefined;
   readonly node: SchemaNode;
 }
@@ -48,7 +48,7 @@ export interface SchemaTree {
   readonly nodes: ReadonlyMap<string, SchemaNode>;
 }
 
-export interface SchemaLimits {
+interface SchemaLimits {
   maxSchemaDepth: number;
   maxSubschemas: number;
   /** Documents that references may name, by URI. Nothing else outside the schema is ever looked at. */

@@ -18,7 +18,7 @@ export interface Capability {
   metadata: CapabilityMetadata;
 }
 
-export interface CapabilityMetadata {
+interface CapabilityMetadata {
   version: string;
   createdAt: number;
   modifiedAt: number;

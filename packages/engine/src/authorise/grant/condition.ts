@@ -101,7 +101,7 @@ type Variables = (name: string) => Value | undefined;
 
 type Expression = (variables: Variables) => Value;
 
-export interface CompiledExpression {
+interface CompiledExpression {
   /** Every variable that is named. */
   names: readonly string[];
   /** Whether the expression holds, or why that cannot be told. */

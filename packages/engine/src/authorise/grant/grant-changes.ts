@@ -145,7 +145,7 @@ function newGrant(
 }
 
 /** The grants that change, the named one first; none when all of them were revoked before. */
-export interface Cascade {
+interface Cascade {
   grant: GrantRecord;
   revoked: GrantRecord[];
 }

@@ -250,7 +250,7 @@ export function earliest(refusals: readonly GrantRefusal[]): number | undefined 
 }
 
 /** Which grants are used up, and when one of them can be used again; without `freeAt` waiting does not help. */
-export interface UsedUp {
+interface UsedUp {
   grantIds: readonly string[];
   freeAt?: number | undefined;
 }

@@ -1,5 +1,4 @@
-export type { Capability, CapabilityDraft, CapabilityMetadata } from "./capability-tree.ts";
-export { CapabilityTree } from "./capability-tree.ts";
+export { type CapabilityDraft, CapabilityTree } from "./capability-tree.ts";
 export {
   type DelegationDraft,
   delegateGrant,

@@ -20,7 +20,7 @@ export interface CacheOptions {
 }
 
 /** A policy with a cache of its verdicts. */
-export interface CachedPolicy extends Policy {
+interface CachedPolicy extends Policy {
   /** Drops all verdicts; pending answers are not kept either. */
   forget(): void;
   /** Stops listening to the bus. */

@@ -32,7 +32,7 @@ const RULE_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
 const EXAMPLE_KINDS = ["match", "not"] as const;
 
 /** A rule without its conditions, for lists. */
-export interface RuleSummary {
+interface RuleSummary {
   id: string;
   effect: Effect;
   reason: string;

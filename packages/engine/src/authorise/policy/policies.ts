@@ -7,7 +7,7 @@ import { EFFECTS } from "./rules.ts";
 
 const DEFAULT_TIMEOUT_MS = 500;
 
-export interface AskOptions {
+interface AskOptions {
   /** How long a policy may take; 500 ms when left out. */
   timeoutMs?: number;
   /** Gets the reason why a policy could not be asked; the verdict does not contain it. */

@@ -102,7 +102,7 @@ function candidate(rule: Rule): Candidate {
 const MAX_FOUND = 100;
 
 /** The condition that made a rule apply or not, in words. */
-export interface DecidingCondition {
+interface DecidingCondition {
   /** JSON Pointer inside the rule, such as `/match/arguments/~1env`. */
   condition: string;
   /** `doubt`: it could not be judged, and was resolved strictly. */

@@ -5,7 +5,7 @@ const MINUTES_A_DAY = 1_440;
 const MINUTE_MS = 60_000;
 
 /** Hours of some days by the clock of a zone. A window that passes midnight belongs to the day on which it begins. */
-export interface TimeWindow {
+interface TimeWindow {
   /** Whether a time is inside; undefined for a number that is no time. */
   includes(at: number): boolean | undefined;
 }

@@ -1,8 +1,7 @@
 export { type ApprovalPass, mintApprovalToken, readApprovalToken } from "./approval-token.ts";
 export { type MintClaims, mintToken } from "./claims.ts";
-export { type SigningKey, type VerifiedToken, verifyToken } from "./jws.ts";
+export { type SigningKey, verifyToken } from "./jws.ts";
 export {
-  type KeyReading,
   KeySet,
   keySetOf,
   keysFromJwks,
@@ -15,7 +14,6 @@ export {
   APPROVAL_ISSUER,
   type CheckReport,
   DEFAULT_TOKEN_RULES,
-  type InspectOptions,
   inspectToken,
   type TokenInspection,
   type TokenQuery,

@@ -27,7 +27,7 @@ export interface SigningKey {
 }
 
 /** A payload whose signature holds. Its claims are not checked yet. */
-export interface VerifiedToken {
+interface VerifiedToken {
   payload: JsonObject;
   key: VerificationKey;
 }

@@ -57,7 +57,7 @@ export function keySetOf(entries: Iterable<VerificationKey>): KeySet | Failure {
   return issues.length > 0 ? unusableKeys(issues) : new KeySet(keys);
 }
 
-export interface KeyReading {
+interface KeyReading {
   /** Left out: the key's own name, or its thumbprint (RFC 7638). */
   kid?: string;
   /** The issuers the keys may sign for; left out: every trusted issuer. */

@@ -19,7 +19,7 @@ import { cleanText, cutText, leftOut, noOperation } from "./tool-result.ts";
 /** What holds while there is no sandbox; the one really in force stands on each result. */
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "process" });
 
-export interface ProcessRunnerOptions {
+interface ProcessRunnerOptions {
   sandbox: Sandbox;
   /** How long a result waits for a process that was killed and does not end. */
   patienceMs?: number;

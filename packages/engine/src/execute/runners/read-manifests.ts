@@ -22,7 +22,7 @@ const LIMITS = {
 const MAX_STDERR_TAIL_BYTES = 2_048;
 
 /** Where and how a module's manifests are read. */
-export interface ManifestReading {
+interface ManifestReading {
   sandbox: Sandbox;
   level: IsolationLevel;
   /** As for `createScriptRunner`. */

@@ -4,7 +4,7 @@ import type { Outcome, OutcomeLatch } from "./outcome-latch.ts";
 import type { CallOrder, CallReport } from "./wire.ts";
 
 /** Takes a call's orders to where its tool runs. Never fails. */
-export type OrderLine = (order: CallOrder, body?: string) => void;
+type OrderLine = (order: CallOrder, body?: string) => void;
 
 /**
  * One call whose tool is reached by messages, over a thread's port or a process's pipe. It sends the orders, answers the

@@ -12,7 +12,7 @@ import { isModule, programBeside } from "./wire.ts";
 /** What holds while there is no sandbox; the one really in force stands on each result. */
 const ISOLATION: Isolation = Object.freeze({ level: "LEVEL_0", runner: "script" });
 
-export interface ScriptRunnerOptions {
+interface ScriptRunnerOptions {
   sandbox: Sandbox;
   /** Node as it is seen inside, and what must be shown for it and for the engine's own modules. */
   node: { path: string; mounts: readonly SandboxMount[] };

@@ -24,7 +24,7 @@ export interface ScriptRuntime {
 }
 
 /** What the pipes of a process may carry. */
-export interface LinkBounds {
+interface LinkBounds {
   maxOutputBytes: number;
   /** What the tool may print besides. */
   maxPrintedBytes: number;

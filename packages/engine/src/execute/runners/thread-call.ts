@@ -21,7 +21,7 @@ export interface ThreadSpec {
 }
 
 /** The thread a job needs. */
-export function specFor(job: Job, moduleUrl: string): ThreadSpec {
+function specFor(job: Job, moduleUrl: string): ThreadSpec {
   const { tool, version, facts } = job;
   const memoryMib = Math.max(LEAST_MEMORY_MIB, Math.ceil(job.memoryBytes / MIB));
   const key = JSON.stringify([facts.tenant, facts.agent, tool, version, moduleUrl, memoryMib]);

@@ -67,7 +67,7 @@ const GROW_AFTER_MS = 50;
 // that has waited although no thread of its key gets through its calls quickly, and no more at the same time than there are
 // processors to load them.
 
-export interface ThreadCounts {
+interface ThreadCounts {
   /** Every thread that has not exited yet, those being ended included. */
   live: number;
   idle: number;

@@ -15,7 +15,7 @@ const byteLength = Buffer.byteLength;
 /** A value as JSON text, or why it cannot be. */
 export type Encoded = { ok: true; text: string } | { ok: false; fault: RunFault };
 
-export interface Invocation {
+interface Invocation {
   input: unknown;
   context: ToolContext;
   maxOutputBytes: number;

@@ -61,7 +61,7 @@ export interface ThreadEvents {
 
 type ThreadState = "starting" | "idle" | "busy" | "ending" | "ended";
 
-export interface ToolThreadOptions {
+interface ToolThreadOptions {
   cancelGraceMs: number;
   /** How long it stays idle before it ends by itself. */
   idleMs: number;

@@ -18,7 +18,7 @@ export interface WantedTool {
 }
 
 /** A tool's module, as threads and scripts load it. */
-export interface ModuleImplementation extends Implementation {
+interface ModuleImplementation extends Implementation {
   readonly moduleUrl: string;
 }
 
@@ -90,7 +90,7 @@ export function programBeside(moduleUrl: string, name: string): URL {
 
 const NEWLINE = 0x0a;
 
-export interface FrameReaderOptions {
+interface FrameReaderOptions {
   onFrame(frame: string): void;
   /** The longest frame that is read; left out: any. */
   maxBytes?: number;
