@@ -39,6 +39,13 @@ export function defined<T extends object>(members: T): Defined<T> {
   return present as Defined<T>;
 }
 
+/** The value as nobody can change it any more, with everything in it. A part that is frozen is taken to be so wholly. */
+export function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null) return value;
+  for (const part of Object.values(value)) if (!Object.isFrozen(part)) deepFreeze(part);
+  return Object.freeze(value);
+}
+
 const SPACE = 0x20;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;

@@ -1,4 +1,4 @@
-import { type Failure, failure, isFailure, type JsonObject, type JsonValue } from "@sallyport/protocol";
+import { deepFreeze, type Failure, failure, isFailure, type JsonObject } from "@sallyport/protocol";
 import { DISABLED_MESSAGE } from "../authorise/policy/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { absolutePermissions, isolationLevel, unheldLimits } from "../execute/index.ts";
@@ -150,17 +150,10 @@ function requestOf({ attempt, tool, life }: Checked, context: EngineContext): Au
     risk: traits.risk,
     isolation: isolationLevel(manifest.id, runner, context.isolation),
     unheldLimits: unheldLimits(manifest.id, runner, context.isolation),
-    input: frozen(life.input),
+    // Nobody who decides about the input can change what the tool gets.
+    input: deepFreeze(life.input),
     at: context.clock.now(),
   };
-}
-
-/** Read-only from here on: nobody who decides about the input can change what the tool gets. */
-function frozen(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const member of Object.values(value)) frozen(member);
-  Object.freeze(value);
-  return value;
 }
 
 /**

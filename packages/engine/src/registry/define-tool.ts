@@ -1,6 +1,7 @@
 import {
   completeManifest,
   DEFAULT_OPERATION,
+  deepFreeze,
   failure,
   isJsonObject,
   type JsonSchema,
@@ -169,14 +170,6 @@ export function defineCommand(definition: CommandDefinition): DefinedTool {
 
 function definedTool(parts: Omit<DefinedTool, typeof MARK>): DefinedTool {
   return deepFreeze({ [MARK]: true as const, ...parts });
-}
-
-/** A manifest is shared by every call of its version, so nobody may change it. */
-export function deepFreeze<T extends object>(value: T): T {
-  for (const member of Object.values(value) as unknown[]) {
-    if (typeof member === "object" && member !== null && !Object.isFrozen(member)) deepFreeze(member);
-  }
-  return Object.freeze(value);
 }
 
 function mapValues<From, To>(

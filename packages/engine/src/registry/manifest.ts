@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   canonicalJson,
   completeManifest,
+  deepFreeze,
   type Failure,
   failure,
   fromL3Manifest,
@@ -23,7 +24,6 @@ import {
 } from "@sallyport/protocol";
 import { valid, validRange } from "semver";
 import type { ToolRecord } from "../ports/tools.ts";
-import { deepFreeze } from "./define-tool.ts";
 
 type DecodedManifest = { ok: true; manifest: ToolManifest } | { ok: false; failure: Failure };
 

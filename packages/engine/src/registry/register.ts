@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   DEFAULT_LIMITS,
+  deepFreeze,
   type Enforcement,
   type Failure,
   failure,
@@ -15,7 +16,6 @@ import { compare, maxSatisfying, prerelease, valid } from "semver";
 import type { Implementation } from "../ports/runner.ts";
 import type { ToolRecord } from "../ports/tools.ts";
 import { releaseProblems } from "./compatibility.ts";
-import { deepFreeze } from "./define-tool.ts";
 import { manifestHash, NOT_SEMVER } from "./manifest.ts";
 import { isRemoved, type ToolVersions, type VersionEntry, versionOf } from "./versions.ts";
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { type Failure, failure, type Issue, SallyportError } from "@sallyport/protocol";
+import { deepFreeze, type Failure, failure, type Issue, SallyportError } from "@sallyport/protocol";
 import { isLoopback } from "../http/kernel/loopback.ts";
 import { type Environment, processEnvironment, readEnvironment } from "./environment.ts";
 import { type Origin, type Override, overlay, overrideOf } from "./overrides.ts";
@@ -170,11 +170,4 @@ function complete(config: Config, place: ConfigPlace, file: string | undefined):
     // Frozen here and no further: the environment in it is not ours.
     place: Object.freeze({ ...place }),
   });
-}
-
-/** What the whole server shares nobody may change. */
-function deepFreeze<Value>(value: Value): Value {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const inside of Object.values(value)) deepFreeze(inside);
-  return Object.freeze(value);
 }

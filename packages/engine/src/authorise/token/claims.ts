@@ -1,5 +1,6 @@
 import {
   absentOr,
+  deepFreeze,
   type Failure,
   type Field,
   failure,
@@ -127,7 +128,7 @@ export function readClaims(payload: JsonObject, kid: string): ReadClaims | Failu
     expiresAt: dateMs(payload.exp),
   };
   return {
-    claims: freeze(claims),
+    claims: deepFreeze(claims),
     ...(nbf !== undefined && { notBefore: dateMs(nbf) }),
     ...(aud !== undefined && { audiences: typeof aud === "string" ? [aud] : aud }),
   };
@@ -162,14 +163,6 @@ export function wrongClaims(issues: Issue[]): Failure {
     issues,
     details: { claims: paths },
   });
-}
-
-function freeze(claims: TokenClaims): TokenClaims {
-  const { operations, permissions } = claims;
-  const { filesystem, network, credentials } = permissions;
-  const parts = [filesystem, network, credentials, permissions, operations];
-  for (const part of [...filesystem, ...network, ...parts]) Object.freeze(part);
-  return Object.freeze(claims);
 }
 
 /** What a new capability token shall say; the token has its times in whole seconds. */
