@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type IsolationLevel, isJsonObject, type JsonValue } from "@sallyport/protocol";
+import { type IsolationLevel, isJsonObject, type JsonValue, parseJsonObject } from "@sallyport/protocol";
 import type { ProcessProgram } from "../../ports/runner.ts";
 import type { Sandbox, SandboxEnding, SandboxMount, SandboxOrder } from "../../ports/sandbox.ts";
 import { isWithin } from "../confinement.ts";
@@ -74,20 +74,12 @@ function isVisible(path: string, { mounts, hidden }: Pick<SandboxOrder, "mounts"
 }
 
 function decode(text: string): ReadManifests {
-  const said = parse(text);
-  if (!isJsonObject(said)) throw new Error("it ended its process while it was loaded");
+  const said = parseJsonObject(text);
+  if (!said) throw new Error("it ended its process while it was loaded");
   if (typeof said.error === "string") throw new Error(cleanText(said.error));
   const tools = Array.isArray(said.tools) ? said.tools : [];
   const files = Array.isArray(said.files) ? said.files.flatMap(pathOf) : [];
   return { tools: tools.map(decodeTool), files };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function pathOf(url: JsonValue): string[] {
