@@ -18,6 +18,7 @@ export { GuardedHost, type HostedUse } from "./guarded-host.ts";
 export { createHookRunner, type HookRunner } from "./hooks.ts";
 export { backoffMs, DEFAULT_RETRY, mayRetry, type RetryOptions, retryPolicy } from "./retry.ts";
 export { blameInlineTool, createInlineRunner } from "./runners/inline-runner.ts";
+export { NO_USAGE, refused } from "./runners/outcome-latch.ts";
 export { createProcessRunner } from "./runners/process-runner.ts";
 export { type ReadManifests, readManifests } from "./runners/read-manifests.ts";
 export { createScriptRunner } from "./runners/script-runner.ts";

@@ -21,11 +21,10 @@ import { closeAttempt, eventsUnit, suspendedUnit } from "./unit.ts";
 
 /** Puts an unsuccessful end on record and answers with it. A success was recorded by its commit. */
 export async function conclude(
-  { answer: recorded, life, progress }: Ending,
+  { life, progress }: Ending,
   attempt: Attempt,
   context: EngineContext,
 ): Promise<CallAnswer> {
-  if (recorded) return recorded;
   attempt.settled = true;
   const error = progress.error ?? failure("E3900", { message: "A completed call has no answer." });
   const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);

@@ -1,5 +1,6 @@
 import type { Failure, FileEffects, JsonValue, RollbackProof, Warning } from "@sallyport/protocol";
 import { type EventFacts, type EventKind, EventWriter } from "../audit/index.ts";
+import { NO_USAGE } from "../execute/index.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { RunUsage, SandboxReport } from "../ports/runner.ts";
@@ -50,8 +51,6 @@ export interface CallLimits {
 
 /** What is known of an execution that did not succeed. */
 export type Failing = Progress & { readonly error: Failure };
-
-export const NO_USAGE: RunUsage = { cpuMs: 0, memoryPeakBytes: 0 };
 
 /** The proof of an execution whose tool was never reached: there is nothing to undo. */
 export const NOTHING_RAN: RollbackProof = { verified: true, snapshotHash: "", discardedMutations: 0 };

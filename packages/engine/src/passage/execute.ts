@@ -1,8 +1,8 @@
 import { type Failure, failure, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import type { GuardedHost } from "../execute/index.ts";
-import { cancelled, classify, escapeOf, isJsonObjectText } from "../execute/index.ts";
-import { NO_USAGE, type PreviewedRun, type Progress } from "../journal/progress.ts";
+import { cancelled, classify, escapeOf, isJsonObjectText, refused } from "../execute/index.ts";
+import type { PreviewedRun, Progress } from "../journal/progress.ts";
 import type { Implementation, Job, Runner, RunResult, SandboxReport } from "../ports/runner.ts";
 import { redactText } from "../redact/redact.ts";
 import { type GuardedJob, jobOf, runnerOf, sandboxFacts } from "./job.ts";
@@ -125,5 +125,5 @@ function isResult(result: RunResult | Promise<RunResult>): result is RunResult {
 
 function brokenBy(error: unknown): RunResult {
   const why = error instanceof Error ? error.message : String(error);
-  return { ok: false, fault: { kind: "died", message: `the runner failed: ${why}` }, usage: NO_USAGE };
+  return refused({ kind: "died", message: `the runner failed: ${why}` });
 }

@@ -8,7 +8,8 @@ import {
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Transaction } from "../effects/effect-transaction.ts";
-import { type Failing, NO_USAGE, NOTHING_RAN, type Progress } from "../journal/progress.ts";
+import { NO_USAGE } from "../execute/index.ts";
+import { type Failing, NOTHING_RAN, type Progress } from "../journal/progress.ts";
 import { Completed, type Declared, declare, type Lifecycle, type Visit } from "./lifecycle.ts";
 
 /** Everything a state may ask for is known. */

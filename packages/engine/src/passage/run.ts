@@ -8,9 +8,9 @@ import {
 } from "@sallyport/protocol";
 import { loadSuspended, pendingAnswerOf, type ResumeOptions } from "../approvals/suspended.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
+import { NO_USAGE } from "../execute/index.ts";
 import { failureAnswer } from "../journal/answer.ts";
 import { duplicateId } from "../journal/conflicts.ts";
-import { NO_USAGE } from "../journal/progress.ts";
 import { type Call, identityOf, receive } from "./attempt.ts";
 import { attempts } from "./attempts.ts";
 import { idFor, requestProblem, tenantId } from "./call.ts";
