@@ -15,7 +15,7 @@ const increment = {
     return next;
   },
   output: { type: "number" },
-  conduct: { ...STATEFUL, limits: { timeoutMs: 50, memoryBytes: 1e9 } },
+  conduct: STATEFUL,
 };
 
 describe("state", () => {
@@ -44,7 +44,8 @@ describe("state", () => {
     async (then, code) => {
       const { call, store } = await fixtureEngine({}, [increment]);
       await call("counter", {});
-      const answer = await call("counter", { then });
+      const limits = then === "hang" ? { timeoutMs: 500 } : {};
+      const answer = await call("counter", { then }, { limits });
       expect(errorOf(answer).code).toBe(code);
       expect(answer.rollback).toMatchObject({ verified: true, discardedMutations: 1 });
       expect(answer.rollback).toMatchObject({
