@@ -1,9 +1,12 @@
 /** The longest time a timer of the platform can wait, about 25 days; it fires at once when it is given more. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** A limit as a timer can keep it: one beyond what timers can do, `Infinity` included, waits as long as they can. */
+/**
+ * A limit as a timer can keep it: one beyond what timers can do, `Infinity` included, waits as long as they can; time that
+ * is over already is none.
+ */
 export function timerMs(limitMs: number): number {
-  return Math.min(limitMs, LONGEST_TIMER_MS);
+  return Math.max(0, Math.min(limitMs, LONGEST_TIMER_MS));
 }
 
 /** Stands for an answer that did not come in time. */
