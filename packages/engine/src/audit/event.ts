@@ -12,7 +12,7 @@ import type { Decision } from "../ports/authority.ts";
 import type { CallIdentity } from "../ports/calls.ts";
 import type { CapabilityGrant, GrantRecord, StandingGrant } from "../ports/grants.ts";
 import type { ToolRecord } from "../ports/tools.ts";
-import { redact, redactText } from "../redact/redact.ts";
+import { boundedText, redact, redactText } from "../redact/redact.ts";
 
 /** What is known of an execution when an event is written (R1-8.1). */
 export interface EventFacts {
@@ -96,11 +96,6 @@ const isolated = remembered(
   ({ level, runner }: Isolation) => `,"isolation":{"level":"${level}","runner":${quote(runner)}}`,
 );
 
-/** Text of a person or a tool as an event may hold it: bounded, without credentials. */
-function sanitise(text: string): string {
-  return redactText(text).slice(0, MAX_TEXT_CHARS).toWellFormed();
-}
-
 /**
  * Writes the bodies of one execution's audit events in canonical JSON. A call writes five and most of each is the same,
  * so the parts that do not change are put together once, here, with the keys in sorted order; a test holds the result
@@ -171,7 +166,7 @@ function granted(kind: EventKind, { call, chain, decision }: EventFacts): string
 }
 
 function failed({ code, message }: Failure): string {
-  return `,"error":{"code":"${code}","message":${quote(sanitise(message))}}`;
+  return `,"error":{"code":"${code}","message":${quote(boundedText(message, MAX_TEXT_CHARS))}}`;
 }
 
 function rolledBack({ discardedMutations, files, snapshotHash, verified }: RollbackProof): string {
@@ -182,8 +177,8 @@ function rolledBack({ discardedMutations, files, snapshotHash, verified }: Rollb
 function violated(violations: readonly Violation[]): string {
   const kept = violations.slice(0, MAX_VIOLATIONS).map((violation) => ({
     ...violation,
-    description: sanitise(violation.description),
-    subject: sanitise(violation.subject),
+    description: boundedText(violation.description, MAX_TEXT_CHARS),
+    subject: boundedText(violation.subject, MAX_TEXT_CHARS),
   }));
   return `,"violations":${canonicalJson(kept)}}`;
 }
@@ -198,14 +193,17 @@ export function grantEventBody(
   at: { eventId: string; timestamp: number },
 ): string {
   const { grantId, tenant, grantor, issuedAt, expiresAt, signature, revokedBy, revokedBecause } = record;
-  const revocation = { revokedBy: sanitise(revokedBy ?? ""), reason: sanitise(revokedBecause ?? "") };
+  const revocation = {
+    revokedBy: boundedText(revokedBy ?? "", MAX_TEXT_CHARS),
+    reason: boundedText(revokedBecause ?? "", MAX_TEXT_CHARS),
+  };
   const event = {
     ...at,
     state: kind,
     tenant,
     grantId,
     grantKind: record.kind,
-    grantor: sanitise(grantor),
+    grantor: boundedText(grantor, MAX_TEXT_CHARS),
     issuedAt,
     expiresAt,
     signature,
@@ -264,8 +262,8 @@ export function toolEventBody(
     toolId: manifest.id,
     toolVersion: manifest.version,
     word: actor && {
-      because: sanitise(actor.because),
-      by: sanitise(actor.by),
+      because: boundedText(actor.because, MAX_TEXT_CHARS),
+      by: boundedText(actor.by, MAX_TEXT_CHARS),
       callId: actor.callId,
     },
   });

@@ -9,7 +9,7 @@ import {
 import type { ToolHost, UseOf } from "../ports/runner.ts";
 import type { StateAccess } from "../ports/state.ts";
 import type { FileAccess } from "../ports/workspace.ts";
-import { redactText } from "../redact/redact.ts";
+import { boundedText } from "../redact/redact.ts";
 import { HOST_OPS, type HostOp, hostPart, performHostOp } from "./runners/host-ops.ts";
 
 interface HostOptions {
@@ -44,6 +44,8 @@ export interface HostedUse {
 }
 
 const MAX_PHASE_CHARS = 100;
+/** Of a tool's own texts on record. */
+const MAX_RESOURCE_CHARS = 200;
 const DEFAULT_SEVERITY: Risk = "high";
 /** Only the tool's own breaches are rated: it is not its fault that a grant was withdrawn or is used up. */
 const TOOLS_FAULT = new Set(["E3212", "E3911"]);
@@ -128,7 +130,7 @@ export class GuardedHost implements ToolHost {
     const { tool, capabilities } = this.#options;
     const { capability } = use;
     if (!capabilities.includes(capability)) {
-      const message = `${tool} used ${sanitiseForAudit(capability)}, which it does not declare or was not granted.`;
+      const message = `${tool} used ${boundedText(capability, MAX_RESOURCE_CHARS)}, which it does not declare or was not granted.`;
       this.#violate(use, failure("E3212", { message }));
     }
     const refused = this.#options.refuseUse?.(use);
@@ -140,9 +142,9 @@ export class GuardedHost implements ToolHost {
     const severity = this.#options.severityOf?.(capability) ?? DEFAULT_SEVERITY;
     const details = {
       ...refused.details,
-      capability: sanitiseForAudit(capability),
-      ...(action !== undefined && { action: sanitiseForAudit(action) }),
-      ...(resource !== undefined && { resource: sanitiseForAudit(resource) }),
+      capability: boundedText(capability, MAX_RESOURCE_CHARS),
+      ...(action !== undefined && { action: boundedText(action, MAX_RESOURCE_CHARS) }),
+      ...(resource !== undefined && { resource: boundedText(resource, MAX_RESOURCE_CHARS) }),
       ...(TOOLS_FAULT.has(refused.code) && { severity }),
     };
     const violation = { ...refused, details };
@@ -178,7 +180,6 @@ interface UseEntry {
 }
 
 const MAX_ENTRIES = 64;
-const MAX_RESOURCE_CHARS = 200;
 
 interface CountedUse extends HostedUse {
   last?: string | undefined;
@@ -212,16 +213,11 @@ export class UseLog {
   /** In the order of first use, fit for the record: bounded texts without credentials. */
   entries(): UseEntry[] {
     return [...(this.#counted?.values() ?? [])].map(({ capability, action, resource, last, uses }) => ({
-      ...(action !== undefined && { action: sanitiseForAudit(action) }),
-      capability: sanitiseForAudit(capability),
-      ...(resource !== undefined && { first: sanitiseForAudit(resource) }),
-      ...(last !== undefined && last !== resource && { last: sanitiseForAudit(last) }),
+      ...(action !== undefined && { action: boundedText(action, MAX_RESOURCE_CHARS) }),
+      capability: boundedText(capability, MAX_RESOURCE_CHARS),
+      ...(resource !== undefined && { first: boundedText(resource, MAX_RESOURCE_CHARS) }),
+      ...(last !== undefined && last !== resource && { last: boundedText(last, MAX_RESOURCE_CHARS) }),
       uses,
     }));
   }
-}
-
-/** A tool's own text as it may be kept: short, whole characters, without credentials. */
-function sanitiseForAudit(text: string): string {
-  return redactText(text).slice(0, MAX_RESOURCE_CHARS).toWellFormed();
 }

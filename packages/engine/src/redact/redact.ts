@@ -212,5 +212,10 @@ export const redact: (value: JsonValue) => JsonValue = balanced.redact;
 /** The text with everything that looks like a secret taken out; itself when there was nothing. Total. */
 export const redactText: (text: string) => string = balanced.redactText;
 
+/** A text of a person or a tool as an event or a failure may hold it: without credentials, cut, and well-formed. */
+export function boundedText(text: string, maxChars: number): string {
+  return redactText(text).slice(0, maxChars).toWellFormed();
+}
+
 /** Anything at all as JSON that may be logged: cyclic, deep, exotic or hostile values too. Never throws. */
 export const redactLog: (value: unknown) => JsonValue = balanced.redactLog;

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { json, soup } from "./fixtures/arbitrary.ts";
 import { ALNUM, drawn } from "./fixtures/made-up.ts";
-import { createRedactor } from "./redact.ts";
 import { describeCall, summaryOf } from "./summary.ts";
 
 const points = (text: string) => [...text].length;
@@ -98,12 +97,9 @@ describe("the description of a call [FR-APR-01]", () => {
     expect(call({ note: "a\u202e\n" })).toBe('calculator add note="a<U+202E>\\n"');
   });
 
-  it("may be made with another redactor, so that a person sees who gets a message", () => {
+  it("shows neither addresses of people nor secrets", () => {
     const described = { tool: "mail", operation: "send", input: { to: "ada@example.com", token: "abc" } };
     expect(describeCall(described)).toBe("mail send to=[REDACTED_EMAIL] token=[REDACTED]");
-    expect(describeCall(described, createRedactor({ profile: "secrets" }))).toBe(
-      "mail send to=ada@example.com token=[REDACTED]",
-    );
   });
 
   it("is bounded for any input, however deep or wide", () => {

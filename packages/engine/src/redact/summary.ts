@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "@sallyport/protocol";
 import { toLogValue } from "./log-value.ts";
-import { forDecision, type Redactor } from "./redact.ts";
+import { forDecision } from "./redact.ts";
 
 const LONGEST_SUMMARY = 200;
 /** As much of a text as is made visible: enough for a summary unless most of it is white space. */
@@ -10,8 +10,8 @@ const LOOKED_AT = 8_192;
  * One line for a person: secrets taken out, controls and text direction made visible, at most 200 characters (FR-APR-01).
  * Secrets go before the text is shortened, so that no part of one is shown. Total.
  */
-export function summaryOf(text: string, redactor: Pick<Redactor, "redactText"> = forDecision): string {
-  return oneLine(redactor.redactText(text));
+export function summaryOf(text: string): string {
+  return oneLine(forDecision.redactText(text));
 }
 
 function oneLine(redacted: string): string {
@@ -32,11 +32,8 @@ const LEAST_PER_VALUE = 32;
 const NESTED = { depth: 8, values: 100 };
 
 /** One line about a call from its arguments: `calculator add a=2 b=3`. Bounded, redacted and total (FR-APR-01). */
-export function describeCall(
-  { tool, operation, input }: DescribedCall,
-  redactor: Pick<Redactor, "redact"> = forDecision,
-): string {
-  return oneLine([tool, operation, ...describedArguments(redactor.redact(input))].join(" "));
+export function describeCall({ tool, operation, input }: DescribedCall): string {
+  return oneLine([tool, operation, ...describedArguments(forDecision.redact(input))].join(" "));
 }
 
 function describedArguments(input: JsonValue): string[] {

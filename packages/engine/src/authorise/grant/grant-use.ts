@@ -3,7 +3,7 @@ import { LruMap } from "../../lru-map.ts";
 import type { AuthorityRequest, CapabilityUse } from "../../ports/authority.ts";
 import type { CapabilityGrant, UseLimit } from "../../ports/grants.ts";
 import type { UseOf } from "../../ports/runner.ts";
-import { redactText } from "../../redact/redact.ts";
+import { boundedText } from "../../redact/redact.ts";
 import { type Condition, type ConditionFacts, readCondition } from "./condition.ts";
 import { type Constraint, type ConstraintFacts, type GrantRefusal, readConstraint } from "./constraint.ts";
 import { compileScope } from "./grant-scope.ts";
@@ -194,7 +194,7 @@ export function refuseScope(
 }
 
 function shown(text: string | undefined, otherwise: string): string {
-  return text === undefined ? otherwise : redactText(text).slice(0, MAX_SHOWN_CHARS).toWellFormed();
+  return text === undefined ? otherwise : boundedText(text, MAX_SHOWN_CHARS);
 }
 
 /** Why the constraints of a grant do not allow a use; without one, why they do not allow a call to begin. */
