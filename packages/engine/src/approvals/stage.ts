@@ -1,7 +1,7 @@
 import { defined, type Failure, failure, isFailure, type JsonValue } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import { conflictFailure } from "../journal/conflicts.ts";
-import { intentOf } from "../journal/unit.ts";
+import { intentOf, spokenBy } from "../journal/unit.ts";
 import type { Authorised } from "../passage/authorise.ts";
 import { Stop } from "../passage/passage.ts";
 import { type Allowed, ApprovalPending, abortBeforeStart, deny, type Ending } from "../passage/steps.ts";
@@ -102,9 +102,7 @@ async function spend(
   const writes = [{ record: reserved, expect: record.revision }];
   const result = await store.commit({ tenant: record.tenant, approvals: writes, events: [], outbox: [] });
   if (!result.ok) return undefined;
-  const { approvalId, digest, votes } = reserved;
-  const approval = { approvalId, by: votes.map(({ by }) => by), digest };
-  return allow({ ...at, progress: { ...at.progress, question: reserved, approval } });
+  return allow({ ...at, progress: { ...at.progress, question: reserved, approval: spokenBy(reserved) } });
 }
 
 interface Request {
@@ -166,12 +164,11 @@ async function putOnRecord(
   if (isFailure(content)) return deny(at, content);
   const now = clock.now();
   const question = ask({ approvalId: ids.next(), content, decision, ...asking, at: now }, context.approvals);
-  const { approvalId, digest } = question;
+  const { approvalId } = question;
   const attempts = at.progress.number - 1;
   const order = encodeOrder(attempt, { progress: at.progress, tool, input: life.input, attempts });
   const asked = { record: question, order };
-  const approval = { approvalId, by: [], digest };
-  const progress = { ...at.progress, approval, ...(replaces && { question }) };
+  const progress = { ...at.progress, approval: spokenBy(question), ...(replaces && { question }) };
   const events = attempt.log.bodies({ kind: "APPROVAL_REQUESTED", at: now, progress });
   const unit: UnitOfWork = { tenant: attempt.call.tenant, approvals: [asked], events, outbox: [] };
   if (replaces) {

@@ -243,7 +243,8 @@ export async function closeRecorded(
   return answer;
 }
 
-function spokenBy({ approvalId, digest, votes }: ApprovalRecord, by: string | undefined) {
+/** An approval as events name it; `by`: who spoke, those who voted when left out. */
+export function spokenBy({ approvalId, digest, votes }: ApprovalRecord, by?: string) {
   return { approvalId, by: by === undefined ? votes.map((vote) => vote.by) : [by], digest };
 }
 
