@@ -21,6 +21,7 @@ import type { CallQueue } from "../queue/queue.ts";
 import { type CallStanding, type Cancellation, cancelCall, standingOf } from "../running/call-status.ts";
 import type { LiveFeed } from "../running/live-feed.ts";
 import type { RunningCall } from "../running/running-calls.ts";
+import type { Load as MeasuredLoad } from "../telemetry/metrics.ts";
 import { withTimeout } from "../timeouts.ts";
 import { type Adjustments, type Composed, composeEngine, type EngineOptions } from "./compose.ts";
 import { Grants } from "./grants.ts";
@@ -210,12 +211,7 @@ export class Engine {
 }
 
 /** How much is going on in an engine. */
-export interface Load {
-  running: number;
-  /** Calls whose callers wait for a place. */
-  waiting: number;
-  /** Accepted calls that wait for one. */
-  queued: number;
+export interface Load extends MeasuredLoad {
   /** False once it is closing. */
   accepting: boolean;
 }

@@ -1,4 +1,5 @@
 import {
+  defined,
   type Enforcement,
   type Failure,
   failure,
@@ -233,8 +234,7 @@ export function sandboxLimits(
     wallMs: timeoutMs,
     memoryBytes,
     outputBytes: maxOutputBytes,
-    ...(cpuMs !== undefined && { cpuMs }),
-    ...(cpuMillicores !== undefined && { cpuMillicores }),
+    ...defined({ cpuMs, cpuMillicores }),
     processes: stated("maxProcesses") ?? unstated("processes"),
     openFiles: stated("maxOpenFiles") ?? unstated("openFiles"),
     fileBytes: stated("maxFileBytes") ?? unstated("fileBytes"),

@@ -1,4 +1,4 @@
-import type { CallAnswer } from "@sallyport/protocol";
+import { type CallAnswer, defined } from "@sallyport/protocol";
 import type {
   CallClosing,
   CallFilter,
@@ -184,11 +184,7 @@ function matches(filter: Omit<CallFilter, "before" | "limit">): (call: KeptCall)
 
 /** What a call keeps when it begins, unless its intent brings another: its key, its digest and its callback. */
 function keptOf({ idempotencyKey, requestDigest, callbackUrl }: KeptRecord): Partial<CallIntent> {
-  return {
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-    ...(requestDigest !== undefined && { requestDigest }),
-    ...(callbackUrl !== undefined && { callbackUrl }),
-  };
+  return defined({ idempotencyKey, requestDigest, callbackUrl });
 }
 
 /** Throws when the answer is not JSON. */

@@ -1,4 +1,4 @@
-import { deepFreeze, type Failure, failure, isFailure, type JsonObject } from "@sallyport/protocol";
+import { deepFreeze, defined, type Failure, failure, isFailure, type JsonObject } from "@sallyport/protocol";
 import { DISABLED_MESSAGE } from "../authorise/policy/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { absolutePermissions, isolationLevel, unheldLimits } from "../execute/index.ts";
@@ -168,9 +168,7 @@ export function denial(decision: Decision): Failure {
     missing,
     policyVersion,
     approvalUnlocks: false,
-    ...(argument !== undefined && { argument }),
-    ...(nearest !== undefined && { nearest }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...defined({ argument, nearest, retryAfterMs }),
   };
   return failure(decision.code ?? nothingAllows, {
     message: reason === DISABLED_MESSAGE ? reason : `Denied: ${reason.replace(/\.$/, "")}.`,

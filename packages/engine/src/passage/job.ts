@@ -154,9 +154,7 @@ function checkedUse(
         tenant: attempt.call.tenant,
         tool: tool.manifest.id,
         capability,
-        ...(action !== undefined && { action }),
-        ...(resource !== undefined && { resource }),
-        ...(bytes !== undefined && { bytes }),
+        ...defined({ action, resource, bytes }),
         at: context.clock.now(),
       });
     } catch (error) {
@@ -168,10 +166,8 @@ function checkedUse(
 
 export function hookCallOf({ attempt, tool }: Allowed, context: EngineContext): HookCall {
   return {
+    ...attempt.call,
     ...factsOf(attempt, context.clock.now(), limitsOf(attempt, tool, context)),
-    tool: tool.manifest.id,
-    version: tool.manifest.version,
-    operation: tool.operationName,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Failure, failure } from "@sallyport/protocol";
+import { defined, type Failure, failure } from "@sallyport/protocol";
 import { coerce, compare, major, minor, prerelease, satisfies } from "semver";
 import type { Retirement, ToolLifecycle, ToolRecord } from "../ports/tools.ts";
 
@@ -46,8 +46,7 @@ export function deprecateRecord(
     deprecatedAt: now,
     sunsetAt: now + warningDays * DAY_MS,
     newestAtDeprecation: newest,
-    ...(replacement !== undefined && { replacement }),
-    ...(guidance !== undefined && { guidance }),
+    ...defined({ replacement, guidance }),
   };
   return { ...record, retirement };
 }
