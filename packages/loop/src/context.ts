@@ -1,33 +1,14 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type {
-  Approvals,
-  CallPlan,
-  CallRequest,
-  CallStanding,
-  Cancellation,
-  PlanRequest,
-  ResumeOptions,
-} from "@sallyport/engine";
+import type { Approvals, CallRequest, Engine } from "@sallyport/engine";
 import type { Clock, Ids } from "@sallyport/engine/ports";
-import {
-  type CallAnswer,
-  type Caller,
-  DEFAULT_LIMITS,
-  type Failure,
-  type JsonValue,
-} from "@sallyport/protocol";
+import { type Caller, DEFAULT_LIMITS, type Failure, type JsonValue } from "@sallyport/protocol";
 import type { Conversations, JournaledCall, Turn } from "./conversations-port.ts";
 import type { LoopEvent, Person } from "./events.ts";
 import { DEFAULT_LOOP_LIMITS, FALLBACK_CAPACITY_BYTES, type LoopSettings } from "./settings.ts";
 import type { LoopTool, OfferedTool } from "./tools.ts";
 
 /** What the loop needs of the engine: every call goes this way. */
-export interface LoopEngine {
-  plan(request: PlanRequest): Promise<CallPlan>;
-  call(request: CallRequest): Promise<CallAnswer>;
-  resume(callId: string, goingOn?: ResumeOptions): Promise<CallAnswer | Failure>;
-  cancelCall(callId: string, order: { reason: string }): Promise<Cancellation | undefined>;
-  standing(callId: string): Promise<CallStanding | undefined>;
+export interface LoopEngine extends Pick<Engine, "plan" | "call" | "resume" | "cancelCall" | "standing"> {
   readonly approvals: Pick<Approvals, "get" | "approve" | "deny" | "edit">;
 }
 

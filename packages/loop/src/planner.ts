@@ -1,4 +1,4 @@
-import type { CallPlan } from "@sallyport/engine";
+import type { CallPlan, PlanRequest } from "@sallyport/engine";
 import { timerMs, visible } from "@sallyport/engine/host";
 import type { ApprovalCause } from "@sallyport/engine/ports";
 import {
@@ -143,14 +143,7 @@ export interface PlanningContext {
   iteration: number;
   /** How long a tool may take to say what a call would change. */
   previewMs?: number;
-  engine: {
-    plan(request: {
-      tool: string;
-      version?: string;
-      operation?: string;
-      input: JsonValue;
-    }): Promise<CallPlan>;
-  };
+  engine: { plan(request: Omit<PlanRequest, "caller">): Promise<CallPlan> };
 }
 
 /**
