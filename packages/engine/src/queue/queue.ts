@@ -233,9 +233,9 @@ export async function enqueue(at: Allowed, context: EngineContext): Promise<Queu
     const message = `${queued} accepted calls wait already.`;
     return abortBeforeStart(at, failure("E3910", { message, details: { queued } }));
   }
-  const { priority = "normal", idempotencyKey } = attempt.request;
+  const { priority = "normal" } = attempt.request;
   const call = { callId, tenant, agent, tool: tool.manifest.id, priority, queuedAt: clock.now() };
-  const refused = await putOnRecord(at, call, defined({ idempotencyKey }), context);
+  const refused = await putOnRecord(at, call, context);
   if (!refused) return new Queued(call, at.progress);
   queue.unreserve(call);
   return abortBeforeStart(at, refused);
@@ -244,15 +244,15 @@ export async function enqueue(at: Allowed, context: EngineContext): Promise<Queu
 async function putOnRecord(
   { attempt, progress, tool, input }: Allowed,
   call: QueuedCall,
-  key: { idempotencyKey?: string },
   context: EngineContext,
 ): Promise<Failure | undefined> {
   const { callId, queuedAt } = call;
+  const { idempotencyKey } = attempt.request;
   const events = attempt.log.bodies({ kind: "QUEUED", at: queuedAt, progress });
   try {
     const result = await context.store.commit({
       tenant: call.tenant,
-      open: { ...intentOf(attempt, tool, context), ...key, phase: "queued" },
+      open: { ...intentOf(attempt, tool, context), ...defined({ idempotencyKey }), phase: "queued" },
       enqueue: { ...call, order: encodeOrder(attempt, { progress, tool, input, attempts: 0 }) },
       events,
       outbox: [],
