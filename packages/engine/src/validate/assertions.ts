@@ -193,12 +193,14 @@ function notEqual(value: JsonValue): Explained {
 }
 
 function notInEnum(allowed: JsonValue[], data: JsonValue): Explained {
-  const texts = allowed.filter((value) => typeof value === "string");
-  const close = typeof data === "string" ? nearestName(data, texts) : undefined;
-  const list = listed(allowed.slice(0, SHOWN_VALUES + 1).map(shown));
   return {
     reason: "is not one of the allowed values",
-    suggestion: close === undefined ? `Use one of: ${list}.` : `Did you mean "${close}"? Allowed: ${list}.`,
+    get suggestion() {
+      const texts = allowed.filter((value) => typeof value === "string");
+      const close = typeof data === "string" ? nearestName(data, texts) : undefined;
+      const list = listed(allowed.slice(0, SHOWN_VALUES + 1).map(shown));
+      return close === undefined ? `Use one of: ${list}.` : `Did you mean "${close}"? Allowed: ${list}.`;
+    },
   };
 }
 
@@ -238,10 +240,14 @@ export function wrongType(types: readonly JsonValue[], data: JsonValue): Explain
 
 /** A property that a closed schema does not name; `known` are those it names. */
 export function unknownProperty(name: string, known: string[]): Explained {
-  const close = nearestName(name, known);
-  const list = known.length === 0 ? "No properties are allowed." : `Known properties: ${listed(known)}.`;
-  const suggestion = close === undefined ? `Leave it out. ${list}` : `Did you mean "${close}"?`;
-  return { reason: "is not a known property", suggestion };
+  return {
+    reason: "is not a known property",
+    get suggestion() {
+      const close = nearestName(name, known);
+      const list = known.length === 0 ? "No properties are allowed." : `Known properties: ${listed(known)}.`;
+      return close === undefined ? `Leave it out. ${list}` : `Did you mean "${close}"?`;
+    },
+  };
 }
 
 const SHOWN_VALUES = 20;

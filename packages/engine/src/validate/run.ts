@@ -39,8 +39,9 @@ export type Seen = Set<string | number>;
 
 /** What is wrong, in words that never repeat the value: it may be secret. */
 export interface Explained {
-  reason: string;
-  suggestion: string;
+  readonly reason: string;
+  /** A getter where it has to be looked for: only the issues that are listed need one. */
+  readonly suggestion: string;
 }
 
 /** Something wrong, put into words only if it is reported: most errors of alternatives are not. */
@@ -110,20 +111,20 @@ export class Run {
     this.#name = name;
   }
 
-  /** Issues a caller can act on; `more` counts those beyond the first hundred. */
+  /** Issues a caller can act on; `more` counts those beyond the first hundred, as far as anybody reads. */
   issues(): { issues: Issue[]; more: number } {
-    const issues = new Map<string, Issue>();
-    for (const { path, isName, explain } of this.#findings) {
-      const { reason, suggestion } = explain();
-      const issue = {
-        path: path.reduceRight<string>(pointTo, ""),
-        reason: isName ? `has a name that ${reason}` : reason,
-        suggestion,
-      };
-      issues.set(`${issue.path}\n${issue.reason}`, issue);
+    const issues = new Map<string, { path: string; reason: string; explained: Explained }>();
+    for (const { path: steps, isName, explain } of this.#findings.slice(0, ENOUGH_ERRORS + 1)) {
+      const explained = explain();
+      const path = steps.reduceRight<string>(pointTo, "");
+      const reason = isName ? `has a name that ${explained.reason}` : explained.reason;
+      issues.set(`${path}\n${reason}`, { path, reason, explained });
     }
-    const all = [...issues.values()];
-    return { issues: all.slice(0, MAX_ISSUES), more: Math.max(0, all.length - MAX_ISSUES) };
+    const listed = [...issues.values()].slice(0, MAX_ISSUES);
+    return {
+      issues: listed.map(({ path, reason, explained: { suggestion } }) => ({ path, reason, suggestion })),
+      more: issues.size - listed.length,
+    };
   }
 }
 
