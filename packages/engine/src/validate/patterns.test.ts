@@ -50,6 +50,8 @@ describe("a pattern that runs in linear time", () => {
     ["(?<=a)b", "uses a lookbehind"],
     ["(a)\\1", "uses a backreference"],
     ["(?<n>a)\\k<n>", "uses a backreference"],
+    ["^(?s:.)$", "uses flags that change what . or a line end is"],
+    ["(?i-m:a$)", "uses flags that change what . or a line end is"],
     ["[]", "uses an empty character class, which nothing can match"],
   ])("is refused for %s, with the reason", (source, reason) => {
     expect(matches(source, "")).toBe(reason);
@@ -59,6 +61,8 @@ describe("a pattern that runs in linear time", () => {
     expect(matches("^[(?=]$", "=")).toBe(true);
     expect(matches("^\\(\\?=$", "(?=")).toBe(true);
     expect(matches("^[[:a]$", ":")).toBe(true);
+    expect(matches("^[(?s:]$", "s")).toBe(true);
+    expect(matches("^(?i:a)(?:s:)$", "As:")).toBe(true);
   });
 
   it("takes classic traps in its stride", () => {

@@ -84,7 +84,7 @@ const DOT = "[^\\n\\r\\x{2028}\\x{2029}]";
 const ANYTHING = "[\\x{0}-\\x{10FFFF}]";
 
 const TOKEN =
-  /\\u\{([0-9A-Fa-f]+)\}|\\u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})|\\x([0-9A-Fa-f]{2})|\\c([A-Za-z])|\\[pP]\{[^}]*\}|\\[\s\S]|\[\^\]|\[\]|\(\?<?[=!]|\(\?<|[\s\S]/gu;
+  /\\u\{([0-9A-Fa-f]+)\}|\\u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})|\\x([0-9A-Fa-f]{2})|\\c([A-Za-z])|\\[pP]\{[^}]*\}|\\[\s\S]|\[\^\]|\[\]|\(\?<?[=!]|\(\?<|\(\?[ims]*-?[ims]+:|[\s\S]/gu;
 
 /** Its message names the construct. */
 class NotLinear extends Error {}
@@ -134,8 +134,15 @@ function outsideClass(token: string, place: Place): string {
   if (token === "[^]") return ANYTHING;
   if (token === "[]") throw new NotLinear("an empty character class, which nothing can match");
   if (token === "(?<") return "(?P<";
+  if (token.endsWith(":")) return withFlags(token);
   if (token.startsWith("(?")) throw new NotLinear(token.includes("<") ? "a lookbehind" : "a lookahead");
   return escaped(token, { space: `[${SPACE}]`, notSpace: `[${NOT_SPACE}]` }) ?? token;
+}
+
+/** With `s` and `m`, `.` and line ends would mean something else than they are translated to. */
+function withFlags(group: string): string {
+  if (/[sm]/.test(group)) throw new NotLinear("flags that change what . or a line end is");
+  return group;
 }
 
 function escaped(token: string, spaces: { space: string; notSpace: string }): string | undefined {
