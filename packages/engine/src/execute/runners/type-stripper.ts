@@ -31,39 +31,46 @@ export type StripAnswer = { code: string } | { problem: { name: string; message:
 const LONGEST_WAIT_MS = 10_000;
 const MODULE_SYNTAX = /^\s*(?:import|export)\b/m;
 
-/** One for the process, as V8's registry is. */
-let stripper: Worker | undefined;
+/** One for the process, as V8's registry is. One Int32 says 1 once a text has broken it: then it ends by itself. */
+let stripper: { worker: Worker; broken: Int32Array } | undefined;
 
 /** A port for `stripTypesWith` in another thread, to be transferred there. It keeps no process alive. */
 export function openTypeStripper(): MessagePort {
-  stripper ??= startStripper();
+  if (!stripper || Atomics.load(stripper.broken, 0) === 1) stripper = startStripper();
   const { port1, port2 } = new MessageChannel();
-  stripper.postMessage(port1, [port1]);
+  stripper.worker.postMessage(port1, [port1]);
   return port2;
 }
 
-function startStripper(): Worker {
+function startStripper(): NonNullable<typeof stripper> {
   const file = import.meta.url.endsWith(".ts") ? "./stripper-thread.ts" : "./stripper-thread.js";
   const url = new URL(file, import.meta.url);
-  const started = new Worker(url, {
+  const broken = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(url, {
     name: "sallyport-types",
+    workerData: broken,
     env: sourceThreadEnv(url),
     execArgv: ["--disable-warning=ExperimentalWarning"],
   });
   const forget = () => {
-    if (stripper === started) stripper = undefined;
+    if (stripper?.worker === worker) stripper = undefined;
   };
   // What it was asked is then stripped by whoever asked.
-  started.once("error", forget).once("exit", forget);
-  started.unref();
-  return started;
+  worker.once("error", forget).once("exit", forget);
+  worker.unref();
+  return { worker, broken };
 }
 
 /**
  * From now on, ES modules in TypeScript that this thread loads are stripped by the thread at the other end of the port.
  * CommonJS is left to Node, whose loader reads and strips such files itself.
  */
-export function stripTypesWith(port: MessagePort): void {
+export function stripTypesWith(port: MessagePort, longestWaitMs: number = LONGEST_WAIT_MS): void {
+  // Who did not answer once is not asked again: a late answer would be taken for that about the next module.
+  let isServed = true;
+  port.once("close", () => {
+    isServed = false;
+  });
   port.unref();
   registerHooks({
     load(url, context, next) {
@@ -73,17 +80,18 @@ export function stripTypesWith(port: MessagePort): void {
       if (loaded.format !== "module-typescript" || loaded.source == null) return loaded;
       const typed = Buffer.from(loaded.source as Uint8Array).toString();
       if (isUndecided && !MODULE_SYNTAX.test(typed)) return next(url, context);
-      const source = stripped(typed, port);
+      const source = isServed ? stripped(typed, port, longestWaitMs) : undefined;
+      isServed = source !== undefined;
       return source === undefined ? loaded : { ...loaded, format: "module", source };
     },
   });
 }
 
 /** Undefined when nobody answers. Throws what Node would throw for text that is no TypeScript. */
-function stripped(source: string, port: MessagePort): string | undefined {
+function stripped(source: string, port: MessagePort, longestWaitMs: number): string | undefined {
   const answered = new SharedArrayBuffer(4);
   port.postMessage({ source, answered } satisfies StripRequest);
-  if (Atomics.wait(new Int32Array(answered), 0, 0, LONGEST_WAIT_MS) === "timed-out") return undefined;
+  if (Atomics.wait(new Int32Array(answered), 0, 0, longestWaitMs) === "timed-out") return undefined;
   const answer: StripAnswer | undefined = receiveMessageOnPort(port)?.message;
   if (answer && "problem" in answer) {
     const { message, ...known } = answer.problem;
