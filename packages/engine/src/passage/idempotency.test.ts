@@ -89,6 +89,23 @@ describe.each(["none", "state", "external"])(
 );
 
 describe("an idempotency key", () => {
+  it("is free for another caller who waits, when the first cancels before anything ran", async () => {
+    const { seen, tool } = counting("pay", "external");
+    const { call } = await fixtureEngine({}, [tool]);
+    const cancelled = { idempotencyKey: "k", signal: AbortSignal.abort("no longer wanted") };
+    const [first, ...others] = await Promise.all([
+      call("pay", {}, cancelled),
+      call("pay", {}, { idempotencyKey: "k" }),
+      call("pay", {}, { idempotencyKey: "k" }),
+    ]);
+    expect(first).toMatchObject({ status: "cancelled", replayed: false });
+    expect(others.map(({ status, replayed }) => [status, replayed])).toEqual([
+      ["success", false],
+      ["success", true],
+    ]);
+    expect(seen.runs).toBe(1);
+  });
+
   it("is not spent by a call that never ran: it may be tried again once the cause is gone", async () => {
     let allowed = false;
     const { seen, tool } = counting("pay", "external");

@@ -42,7 +42,8 @@ export function answerOnce(call: Call, context: EngineContext, perform: Perform)
   if (key === undefined && request.callId === undefined) return perform(call);
   const digest = key === undefined ? undefined : requestDigest(request, received.inputHash);
   const underWay = key === undefined ? undefined : context.inFlight.keyed(key);
-  if (underWay && digest !== undefined) return share(call, { ...underWay, asked: digest }, context);
+  if (underWay && digest !== undefined)
+    return share(call, { ...underWay, asked: digest }, { context, perform });
   const answer = recallOrPerform(call, digest, { context, perform });
   if (key !== undefined && digest !== undefined) context.inFlight.hold(key, { digest, answer });
   return answer;
@@ -57,12 +58,12 @@ function keyOf({ caller, idempotencyKey }: CallRequest): string | undefined {
 
 /**
  * Waits for the identical request that is already running. Returns early when the caller cancels, or when that request
- * waits for approval and this caller does not.
+ * waits for approval and this caller does not. When the other caller cancels before anything ran, this one's turn comes.
  */
 async function share(
   call: Call,
   { answer, digest, asked }: { answer: Promise<End>; digest: string; asked: string },
-  context: EngineContext,
+  { context, perform }: Once,
 ): Promise<End> {
   const { request, controller } = call;
   const refused = accessRefusal({ request, waits: undefined }, context);
@@ -70,7 +71,12 @@ async function share(
   if (asked !== digest) return await refuse(otherBody(request.idempotencyKey), call, context);
   for (;;) {
     const shared = await withTimeout(answer, LOOK_AGAIN_MS);
-    if (shared !== TIMED_OUT) return isAccepted(shared) ? shared : replayed(copyOf(shared));
+    if (shared !== TIMED_OUT) {
+      if (isAccepted(shared)) return shared;
+      if (shared.status === "cancelled" && (await isKeyFree(request, context)))
+        return await answerOnce(call, context, perform);
+      return replayed(copyOf(shared));
+    }
     if (controller.signal.aborted) return await refuse(failure("E3906"), call, context);
     if (request.onApproval === "wait") continue;
     const pending = await pendingByKey(call, digest, context).catch(() => undefined);
@@ -91,6 +97,15 @@ async function pendingByKey(call: Call, digest: string, context: EngineContext):
 
 function holderOfKey({ caller, idempotencyKey: key = "" }: CallRequest, { store }: EngineContext) {
   return store.calls.byIdempotencyKey({ ...caller, key });
+}
+
+/** Whether no call on record has the key; false when that cannot be found out. */
+async function isKeyFree(request: CallRequest, context: EngineContext): Promise<boolean> {
+  try {
+    return (await holderOfKey(request, context)) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 async function recallOrPerform(call: Call, digest: string | undefined, once: Once): Promise<End> {
