@@ -63,17 +63,21 @@ export class ConfiguredAuthority implements Authority {
   async connect({ grants, revocations, bus }: AuthoritySources): Promise<() => void> {
     const checker = this.#tokens?.checker;
     const grantIndex = this.#grantIndex;
+    const readRevocations = async () => checker?.revoked(await revocations.all());
+    // A message that names nothing, as one that was too long for its bus, says that something changed: all is read again.
     const stops = [
       bus.subscribe("token:revocations", ({ jti, forgetAt }) => {
-        if (typeof jti !== "string") return;
-        checker?.revoke(jti, typeof forgetAt === "number" ? forgetAt : undefined);
+        if (typeof jti === "string")
+          checker?.revoke(jti, typeof forgetAt === "number" ? forgetAt : undefined);
+        else void readRevocations().catch((error) => this.#rules.onProblem?.("token revocations", error));
       }),
       bus.subscribe("grants:updates", ({ changed, revoked }) => {
-        const ids = [changed, revoked].flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
-        void grantIndex?.refresh(ids, grants);
+        const lists = [changed, revoked].filter((list) => Array.isArray(list));
+        if (lists.length === 0) void grantIndex?.reload(grants);
+        else void grantIndex?.refresh(lists.flat().map(String), grants);
       }),
     ];
-    checker?.revoked(await revocations.all());
+    await readRevocations();
     grantIndex?.load(await grants.all());
     return () => {
       for (const stop of stops) stop();

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type CallAnswer, isFailure } from "@sallyport/protocol";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { EngineOptions } from "../admin/compose.ts";
 import { verifyChain } from "../audit/index.ts";
 import { type AuthorityOptions, ConfiguredAuthority } from "../authorise/authority.ts";
@@ -204,6 +204,25 @@ describe("capability tokens", () => {
     // The list is cleaned now and then, once it is long.
     for (let n = 0; n < 1_100; n += 1) bus.publish("token:revocations", { jti: `old-${n}`, forgetAt: 1 });
     expect((await call("echo", {}, { token })).status).toBe("success");
+  });
+
+  it("are refused when another process revoked them and its message says no more than that [L3-PRM-1]", async () => {
+    const bus = new MemoryBus();
+    const { call, store } = await context({ tokens: tokens() }, [echo], { bus });
+    const token = minted({ tool: "echo" });
+    expect((await call("echo", {}, { token })).status).toBe("success");
+    const revocation = {
+      jti: "t1",
+      by: "ada",
+      reason: "leaked",
+      revokedAt: 1,
+      forgetAt: Date.now() + 60_000,
+    };
+    await store.commit({ tenant: "system", revocations: [revocation], events: [], outbox: [] });
+    bus.publish("token:revocations", {});
+    await vi.waitFor(async () => {
+      expect(errorOf(await call("echo", {}, { token })).code).toBe("E3208");
+    });
   });
 
   it("are checked again when a call goes on after an approval, though they are not kept", async () => {

@@ -318,6 +318,17 @@ describe("the grant index: what happens to grants meanwhile", () => {
     expect(ask(index).held).toEqual([]);
   });
 
+  it("all are read again where nobody says which have changed, and count for nothing until then [R3-3]", async () => {
+    const [revoked, gone, added] = [sampleGrant(), sampleGrant(), sampleGrant()];
+    const index = indexOf(revoked, gone);
+    const reading = index.reload(reader({ ...revoked, revokedAt: NOON, revision: 2 }, added));
+    expect(ask(index).held).toEqual([]);
+    await reading;
+    expect(heldIds(index)).toEqual([added.grantId]);
+    await index.reload({ ...lost, all: () => Promise.reject(new Error("lost")) });
+    expect(ask(index).held).toEqual([]);
+  });
+
   it("an older record does not end the doubt about a newer one [R3-3]", async () => {
     const grant = sampleGrant();
     const index = indexOf({ ...grant, revision: 2 });

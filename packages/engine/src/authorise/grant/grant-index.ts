@@ -108,6 +108,20 @@ export class GrantIndex {
     return unread;
   }
 
+  /** Reads all of them anew, as `refresh` does: until that is done, or when it cannot be, none counts. Never rejects. */
+  async reload(grants: GrantReader): Promise<void> {
+    const hint = {};
+    for (const grantId of [...this.#grants.keys(), ...this.#standing.keys()]) this.#stale.set(grantId, hint);
+    const records = await grants.all().catch(() => undefined);
+    if (!records) return;
+    const stored = new Set(records.map(({ grantId }) => grantId));
+    for (const [grantId, latest] of this.#stale) {
+      if (latest === hint && !stored.has(grantId)) this.#drop(grantId);
+    }
+    // What has a newer hint is read by whoever heard that.
+    for (const record of records) if ((this.#stale.get(record.grantId) ?? hint) === hint) this.put(record);
+  }
+
   /** Which of the required capabilities are held now, by which grants, and why the others are not. */
   capabilitiesFor(query: GrantQuery, required: readonly string[]): HeldCapabilities {
     const answer: HeldCapabilities = { held: [], missing: [] };
