@@ -99,6 +99,11 @@ const ENDLESS: [string, JsonSchema, JsonValue][] = [
     { anyOf: [{ type: "string" }, { items: { $ref: "#" } }] },
     numbers,
   ],
+  [
+    "wrong items deep inside a wide recursive union",
+    { anyOf: [...branches(6, (i) => ({ const: `k${i}` })), { type: "array", items: { $ref: "#" } }] },
+    nested(58, numbers),
+  ],
   ["a long chain of references", chain(150), 1],
   [
     "two thousand different subschemas",

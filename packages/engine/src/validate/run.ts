@@ -65,7 +65,9 @@ const MAX_ISSUES = 100;
 export class Run {
   /** Resources entered on the way, outermost first: `$dynamicRef` looks for its target there. */
   readonly scope: SchemaResource[] = [];
+  /** Of the errors, as many as anybody reads: the first ones. */
   readonly #findings: Finding[] = [];
+  #errors = 0;
   /** The property name that is itself the value, below `propertyNames`. */
   #name: string | undefined;
   /** How many keywords around the current schema let it fail: errors that may be dropped end nothing. */
@@ -84,21 +86,27 @@ export class Run {
 
   /** Errors found so far. A value is valid for a schema that leaves this number as it was. */
   get errors(): number {
-    return this.#findings.length;
+    return this.#errors;
   }
 
   /** Notes an error of the current value, or of its member `below`. */
   fail(explain: () => Explained, below?: string): void {
     this.spend(1);
+    this.#errors += 1;
+    if (this.#errors <= ENOUGH_ERRORS + 1) this.#findings.push(this.#finding(explain, below));
+    if (this.tentative === 0 && this.#errors > ENOUGH_ERRORS) throw new EnoughErrors("enough errors");
+  }
+
+  #finding(explain: () => Explained, below: string | undefined): Finding {
     const path: Finding["path"] = below === undefined ? [] : [below];
     if (this.#name !== undefined) path.push(this.#name);
-    this.#findings.push({ path, isName: this.#name !== undefined, explain });
-    if (this.tentative === 0 && this.errors > ENOUGH_ERRORS) throw new EnoughErrors("enough errors");
+    return { path, isName: this.#name !== undefined, explain };
   }
 
   /** Forgets the errors since there were `count`. */
   dropErrors(count: number): void {
-    this.#findings.length = count;
+    this.#errors = count;
+    this.#findings.length = Math.min(this.#findings.length, count);
   }
 
   /** The errors since there were `count` are about the member at `key`. */
@@ -114,7 +122,7 @@ export class Run {
   /** Issues a caller can act on; `more` counts those beyond the first hundred, as far as anybody reads. */
   issues(): { issues: Issue[]; more: number } {
     const issues = new Map<string, { path: string; reason: string; explained: Explained }>();
-    for (const { path: steps, isName, explain } of this.#findings.slice(0, ENOUGH_ERRORS + 1)) {
+    for (const { path: steps, isName, explain } of this.#findings) {
       const explained = explain();
       const path = steps.reduceRight<string>(pointTo, "");
       const reason = isName ? `has a name that ${explained.reason}` : explained.reason;
