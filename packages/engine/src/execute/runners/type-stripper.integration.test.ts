@@ -38,6 +38,7 @@ describe("the thread that strips types for all others", () => {
   it.each([
     ["a.mts", "export const value: number = 1;", { value: 1 }],
     ["c.ts", "export const value: number = 3;", { value: 3 }],
+    ["d.ts", `${"\n".repeat(200_000)}const four: number = 4;\nexport const value = four;`, { value: 4 }],
     ["e.mjs", "export const value = 5;", { value: 5 }],
   ])("serves a thread that loads %s", async (name, text, exported) => {
     expect(await load(name, text)).toMatchObject(exported);

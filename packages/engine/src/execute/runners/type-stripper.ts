@@ -29,7 +29,8 @@ export type StripAnswer = { code: string } | { problem: { name: string; message:
 
 /** The thread that strips has started long before, or something is wrong; then the asking thread strips by itself. */
 const LONGEST_WAIT_MS = 10_000;
-const MODULE_SYNTAX = /^\s*(?:import|export)\b/m;
+/** Blanks, not line ends: over many empty lines those would take for ever. */
+const MODULE_SYNTAX = /^[^\S\r\n]*(?:import|export)\b/m;
 
 /** One for the process, as V8's registry is. One Int32 says 1 once a text has broken it: then it ends by itself. */
 let stripper: { worker: Worker; broken: Int32Array } | undefined;
