@@ -1,5 +1,20 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileDenied, DEFAULT_DENIED } from "./denied-paths.ts";
+import { compileDenied, DEFAULT_DENIED, HIGH_RISK } from "./denied-paths.ts";
+
+/** The meaning of a pattern in its plainest form: `**` and then a slash are any folders or none. */
+function matchesSlowly(pattern: string, path: string): boolean {
+  const [head = "", ...rest] = pattern.split("/");
+  const parts = path.split("/");
+  const matches = (wanted: string[], given: string[]): boolean => {
+    const [first, ...later] = wanted;
+    if (first === undefined) return true;
+    if (first === "**") return [...given, ""].some((_, n) => matches(later, given.slice(n)));
+    const test = new RegExp(`^${first.replaceAll("*", ".*").replaceAll("?", ".")}$`, "i");
+    return given[0] !== undefined && test.test(given[0]) && matches(later, given.slice(1));
+  };
+  return matches([head, ...rest], parts);
+}
 
 describe("denied paths", () => {
   it.each<[string, string[], string[]]>([
@@ -20,6 +35,46 @@ describe("denied paths", () => {
     const isDenied = compileDenied([pattern]);
     expect(denied.filter((path) => !isDenied(path))).toEqual([]);
     expect(allowed.filter(isDenied)).toEqual([]);
+  });
+
+  it("match as one regular expression over each ancestor does, whatever was asked before", () => {
+    const part = fc.constantFrom("a", "b", "ab", "*", "?b", "a*");
+    const pattern = fc
+      .array(fc.oneof(part, fc.constant("**")), { minLength: 1, maxLength: 5 })
+      .map((parts) => parts.join("/"));
+    const path = fc
+      .array(fc.constantFrom("a", "b", "ab", "A", "c"), { minLength: 1, maxLength: 6 })
+      .map((parts) => parts.join("/"));
+    fc.assert(
+      fc.property(
+        fc.array(pattern, { minLength: 1, maxLength: 4 }),
+        fc.array(path, { minLength: 1, maxLength: 8 }),
+        (patterns, paths) => {
+          const isDenied = compileDenied(patterns);
+          for (const one of paths)
+            expect(isDenied(one)).toBe(patterns.some((text) => matchesSlowly(text, one)));
+        },
+      ),
+    );
+  });
+
+  it("cost as much as a tree has entries, however deep it is", () => {
+    const isDenied = compileDenied([...DEFAULT_DENIED, ...HIGH_RISK]);
+    const folder = Array.from({ length: 400 }, (_, n) => `folder-${n}`);
+    let tests = 0;
+    const original = RegExp.prototype.test;
+    RegExp.prototype.test = function (this: RegExp, text: string) {
+      tests += 1;
+      return original.call(this, text);
+    };
+    try {
+      for (let depth = 1; depth <= folder.length; depth += 1)
+        for (const file of ["a", "b", "c"]) isDenied([...folder.slice(0, depth), file].join("/"));
+    } finally {
+      RegExp.prototype.test = original;
+    }
+    // Each folder and each file once, by each pattern; an ancestor more than once would be 400 times as much.
+    expect(tests).toBeLessThan(4 * folder.length * (DEFAULT_DENIED.length + HIGH_RISK.length) * 1.1);
   });
 
   it("match whatever the case, as some file systems do", () => {

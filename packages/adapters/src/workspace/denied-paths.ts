@@ -109,37 +109,68 @@ export type DeniedTest = (path: string) => boolean;
  * Compiles patterns: `*` and `?` stay within one part of a path, `**` crosses folders, `a/**` means `a` and all in it.
  * A path is denied when it, or a folder it is in, matches. Letters match in either case: a file system may not tell them
  * apart, and git does not for its own folder.
+ *
+ * The patterns are one automaton that reads a path part by part. Neighbours in a tree share their folders, so what was read
+ * of the path before is kept as far as it is the same: a tree costs as much as it has entries, however deep it is.
  */
 export function compileDenied(patterns: readonly string[]): DeniedTest {
-  const tests = patterns.map(compile);
-  if (tests.length === 0) return () => false;
-  return (path) => withAncestors(path).some((one) => tests.some((test) => test.test(one)));
+  const steps = patterns.flatMap((pattern) => [...partsOf(pattern), "end" as const]);
+  if (steps.length === 0) return () => false;
+  const starts = steps.flatMap((_, index) => (index === 0 || steps[index - 1] === "end" ? [index] : []));
+  const start = reach(starts, steps);
+  let parts: string[] = [];
+  let states: State[] = [];
+  return (path) => {
+    const next = path.split("/");
+    let same = 0;
+    while (same < parts.length && parts[same] === next[same]) same += 1;
+    states = states.slice(0, same);
+    for (const part of next.slice(same)) states.push(advance(states.at(-1) ?? start, part, steps));
+    parts = next;
+    return states.at(-1) === "denied";
+  };
 }
 
-function compile(pattern: string): RegExp {
-  const plain = pattern.replace(/^\.?\/+/, "").replace(/\/+$/, "");
-  const source = plain
-    .split("/")
-    .map((part, index, all) => {
-      if (part === "**") return acrossFolders(index, all.length - 1);
-      const text = part
-        .replace(/[\\^$.|+()[\]{}]/g, "\\$&")
-        .replace(/\*+/g, "[^/]*")
-        .replace(/\?/g, "[^/]");
-      return index === 0 || all[index - 1] === "**" ? text : `/${text}`;
-    })
-    .join("");
-  return new RegExp(`^${source}$`, "isu");
+/** What a pattern wants next: a part of the path, any number of parts, or nothing more. */
+type Step = RegExp | "**" | "end";
+
+/** The steps that wait for the next part of a path, or that a pattern has matched. */
+type State = readonly number[] | "denied";
+
+/** What is in a matching folder is denied with it, so that `**` at the end adds nothing. */
+function partsOf(pattern: string): Step[] {
+  const parts = pattern
+    .replace(/^\.?\/+/, "")
+    .replace(/\/+$/, "")
+    .split("/");
+  const kept = parts.filter((part, index) => part !== "**" || parts[index - 1] !== "**");
+  if (kept.at(-1) === "**") kept.pop();
+  return kept.map((part) => (part === "**" ? part : new RegExp(`^${sourceOf(part)}$`, "isu")));
 }
 
-function acrossFolders(index: number, last: number): string {
-  if (index === last) return index === 0 ? ".*" : "(?:/.*)?";
-  return index === 0 ? "(?:.*/)?" : "(?:/.*)?/";
+function sourceOf(part: string): string {
+  return part
+    .replace(/[\\^$.|+()[\]{}]/g, "\\$&")
+    .replace(/\*+/g, ".*")
+    .replace(/\?/g, ".");
 }
 
-function withAncestors(path: string): string[] {
-  const all: string[] = [];
-  for (let cut = path.indexOf("/"); cut !== -1; cut = path.indexOf("/", cut + 1))
-    all.push(path.slice(0, cut));
-  return [...all, path];
+function advance(state: State, part: string, steps: readonly Step[]): State {
+  if (state === "denied") return state;
+  const next = state.flatMap((index) => {
+    const step = steps[index];
+    if (step === "**") return [index];
+    return step instanceof RegExp && step.test(part) ? [index + 1] : [];
+  });
+  return reach(next, steps);
+}
+
+/** The steps with those that they let through without a part: `**` may stand for none. */
+function reach(indexes: readonly number[], steps: readonly Step[]): State {
+  const all = new Set(indexes);
+  for (const index of all) {
+    if (steps[index] === "end") return "denied";
+    if (steps[index] === "**") all.add(index + 1);
+  }
+  return [...all];
 }
