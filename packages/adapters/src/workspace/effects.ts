@@ -72,14 +72,20 @@ export async function effectsOf(
   const renames = findRenames(set.changes);
   const moved = new Set(renames.values());
   const shown = set.changes.filter((change) => !moved.has(change));
-  // High risk first: many harmless changes must not push it out of the list.
-  const listed = [
-    ...shown.filter(({ path }) => isHighRisk(path)),
-    ...shown.filter(({ path }) => !isHighRisk(path)),
-  ].slice(0, bounds.files);
+  const refusals = new Map(set.denied.map(({ path, why }) => [path, why]));
+  // What deserves a look first: many harmless changes must not push it out of the list.
+  const deservesLook = ({ path }: Change) => refusals.has(path) || isHighRisk(path);
+  const listed = [...shown.filter(deservesLook), ...shown.filter((change) => !deservesLook(change))].slice(
+    0,
+    bounds.files,
+  );
   const diffs = new Diffs(anchor, bounds, set.small);
   const files: FileEffect[] = [];
-  for (const change of listed) files.push(await effectOf(change, renames.get(change), diffs));
+  for (const change of listed) {
+    const effect = await effectOf(change, renames.get(change), diffs);
+    const why = refusals.get(change.path);
+    files.push(why === undefined ? effect : noted(effect, `a commit is refused: it ${why}`));
+  }
   return {
     root: anchor.root,
     files: files.sort(byPath),
@@ -87,6 +93,10 @@ export async function effectsOf(
     diffsCut: diffs.isCut || shown.length > listed.length,
     digest: digestOf(set.changes),
   };
+}
+
+function noted(effect: FileEffect, note: string): FileEffect {
+  return { ...effect, note: effect.note === undefined ? note : `${note}; ${effect.note}` };
 }
 
 async function effectOf(change: Change, from: Change | undefined, diffs: Diffs): Promise<FileEffect> {

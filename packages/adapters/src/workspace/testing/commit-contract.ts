@@ -128,6 +128,9 @@ export function commitContract(worker: ViewWorker): void {
         const before = await snapshot(root);
         const call = begin();
         await work(call, ...ops);
+        const { files } = await call.effects();
+        const shown = files.find((file) => file.path === path);
+        expect(shown?.note).toMatch(/^a commit is refused: it would be a repository/);
         const refused = await call.apply();
         expect(refused).toEqual({ ok: false, denied: [expect.objectContaining({ path })] });
         await call.rollback();
