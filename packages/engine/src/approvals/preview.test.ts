@@ -2,17 +2,18 @@ import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { expect, it } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
 import type { Authority } from "../ports/authority.ts";
-import type { Confinement, Runner } from "../ports/runner.ts";
+import type { Confinement, Runner, ToolHost } from "../ports/runner.ts";
 import type { IsolationRules } from "../ports/sandbox.ts";
 import type { Store } from "../ports/store.ts";
 import type { FileStaging } from "../ports/workspace.ts";
 import { errorOf, fixtureEngine, fixtureTool } from "../testing/fixture-engine.ts";
+import { put } from "../testing/store-samples.ts";
 
 const ISOLATION = { level: "LEVEL_2", runner: "fake" } as const;
 const EFFECTS = { root: "/work", files: [], omitted: 0, diffsCut: false, digest: "f".repeat(64) };
 
 /** A sandbox whose tool always makes the same change, and the workspaces that hold it. */
-function sandboxed() {
+function sandboxed(change: (host: ToolHost) => Promise<void>) {
   const held = new Set<string>();
   const applied: string[] = [];
   const runs: string[] = [];
@@ -38,8 +39,9 @@ function sandboxed() {
       confinement: { level: "LEVEL_2", egress: [] } as Partial<Confinement> as Confinement,
       staging: staging(callId),
     }),
-    run: async ({ facts }) => {
+    run: async ({ facts, host }) => {
       runs.push(facts.callId);
+      await change(host);
       return { ok: true, output: runs.length, usage: { cpuMs: 0, memoryPeakBytes: 0 } };
     },
     close: async () => undefined,
@@ -60,13 +62,18 @@ function sandboxed() {
 }
 
 /** A previewed call, as its person is asked about it. */
-async function previewed(store: Store = createMemoryStore()) {
-  const world = sandboxed();
+async function previewed(
+  store: Store = createMemoryStore(),
+  change: (host: ToolHost) => Promise<void> = async () => undefined,
+) {
+  const world = sandboxed(change);
   const policy = { outcome: "ask" as "ask" | "allow" };
-  const rest = { reason: "r", rules: ["r"], capabilities: [], missing: [], policyVersion: "1" };
-  const authority: Authority = { decide: () => ({ ...policy, ...rest, preview: true }) };
+  const rest = { reason: "r", rules: ["r"], missing: [], policyVersion: "1" };
+  const capabilities = ["state.read", "state.write"];
+  const authority: Authority = { decide: () => ({ ...policy, ...rest, capabilities, preview: true }) };
   const { engine, call } = await fixtureEngine({ ...world.options, authority, store });
-  const { manifest } = fixtureTool({ run: () => null, conduct: { sideEffects: "state" } });
+  const conduct = { sideEffects: "state", requiredCapabilities: capabilities };
+  const { manifest } = fixtureTool({ run: () => null, conduct });
   const added = await engine.tools.register(manifest, { implementation: { kind: "sandboxed" } });
   if (isFailure(added)) throw new SallyportError(added);
   const asked = await call("tool", {}, { callId: "one" });
@@ -81,6 +88,21 @@ it("commits the changes that were shown, without running the tool again", async 
   await engine.approvals.approve(approvalId, { by: "ada" });
   expect(await engine.resume("one")).toMatchObject({ status: "success", result: 1, effects: EFFECTS });
   expect({ runs, applied, held: [...held] }).toEqual({ runs: ["one"], applied: ["one.1"], held: [] });
+});
+
+it("ends in a conflict when a key that the shown changes replace was deleted meanwhile [R1-4.3]", async () => {
+  const store = createMemoryStore();
+  const scope = { tenant: "acme", tool: "tool" };
+  await put(store, scope, { n: 1 });
+  const { engine, approvalId } = await previewed(store, (host) => host.put("n", 2));
+  await put(store, scope, { n: undefined });
+  await engine.approvals.approve(approvalId, { by: "ada" });
+  const answer = await engine.resume("one");
+  if (isFailure(answer)) throw new SallyportError(answer);
+  expect(errorOf(answer).code).toBe("E3704");
+  const now = await store.state.open(scope);
+  expect(await store.state.get(now, "n")).toBeUndefined();
+  expect(answer.rollback).toMatchObject({ verified: true });
 });
 
 it("ends the call when the changes that were shown are gone: it runs nothing instead of them", async () => {

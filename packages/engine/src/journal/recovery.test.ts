@@ -1,11 +1,13 @@
 import { isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
+import type { IsolationRules } from "../ports/sandbox.ts";
+import type { FileRollback, Workspaces } from "../ports/workspace.ts";
 import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 import { moved, sampleApproval } from "../testing/store-samples.ts";
 
 /** A store on which one call was cut off while its tool ran. */
-async function interrupted(sideEffects: string) {
+async function interrupted(sideEffects: string, files: { callId: string; rollback: FileRollback }[] = []) {
   const store = createMemoryStore();
   const begun = Promise.withResolvers<void>();
   const stay = () => {
@@ -21,7 +23,9 @@ async function interrupted(sideEffects: string) {
     ranAgain = true;
     return "again";
   };
-  const after = await fixtureEngine({ store }, [{ ...tool, run }]);
+  const workspaces = { recover: async () => files } as Partial<Workspaces> as Workspaces;
+  const isolation = { workspaces } as Partial<IsolationRules> as IsolationRules;
+  const after = await fixtureEngine({ store, ...(files.length > 0 && { isolation }) }, [{ ...tool, run }]);
   return { ...after, hasRun: () => ranAgain };
 }
 
@@ -36,6 +40,20 @@ describe("recovery", () => {
     expect(errorOf(await call("pay", { n: 1 }, { idempotencyKey: "k" })).code).toBe("E3107");
     expect(hasRun()).toBe(false);
     expect(await engine.recover()).toEqual([]);
+  });
+
+  it("calls no call undone of which files were left in the workspace [R1-7.2] [D-4]", async () => {
+    const rollback = {
+      verified: false,
+      hash: "",
+      discarded: 1,
+      left: [{ path: "half.txt", what: "is half written" }],
+    };
+    const { engine, store, hasRun } = await interrupted("state", [{ callId: "cut", rollback }]);
+    expect(await engine.recover()).toMatchObject([{ verdict: "outcome_unknown", callId: "cut" }]);
+    expect((await store.calls.get("cut"))?.phase).toBe("unknown");
+    expect(await engine.recover()).toMatchObject([{ verdict: "outcome_unknown", callId: "cut" }]);
+    expect(hasRun()).toBe(false);
   });
 
   it("gives every reserved approval of an earlier process back, however many there are [FR-APR-03]", async () => {
