@@ -1,3 +1,4 @@
+import { CHANNELS } from "@sallyport/engine/ports";
 import { busContract } from "@sallyport/engine/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -9,11 +10,18 @@ let postgres: StartedService;
 
 const url = () => `postgres://sallyport:pa55word@127.0.0.1:${postgres.port}/postgres`;
 
-async function query(text: string, values: unknown[] = []): Promise<void> {
+async function query(text: string, values: unknown[] = []): Promise<number> {
   const client = new pg.Client({ connectionString: url() });
   await client.connect();
-  await client.query(text, values);
+  const { rowCount } = await client.query(text, values);
   await client.end();
+  return rowCount ?? 0;
+}
+
+function cutAll(): Promise<number> {
+  return query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sallyport-bus'",
+  );
 }
 
 describe.skipIf(reason !== undefined)(`PostgreSQL${reason ? ` (${reason})` : ""}`, () => {
@@ -26,13 +34,24 @@ describe.skipIf(reason !== undefined)(`PostgreSQL${reason ? ` (${reason})` : ""}
     const buses = [0, 1, 2].map(() => openPostgresBus({ connectionString: url() }));
     return {
       buses,
-      cut: () =>
-        query(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sallyport-bus'",
-        ),
+      cut: async () => void (await cutAll()),
       [Symbol.asyncDispose]: async () =>
         void (await Promise.all(buses.map((bus) => bus[Symbol.asyncDispose]()))),
     };
+  });
+
+  it("tells on every channel that something may have changed, once it is connected again", async () => {
+    await using bus = openPostgresBus({ connectionString: url() });
+    const heard = new Set<string>();
+    for (const channel of CHANNELS)
+      bus.subscribe(channel, (message) => void heard.add(channel + JSON.stringify(message)));
+    await vi.waitFor(() => cutAll().then((cut) => expect(cut).toBeGreaterThan(0)), { timeout: 30_000 });
+    await vi.waitFor(
+      () => expect([...heard].sort()).toEqual(CHANNELS.map((channel) => `${channel}{}`).sort()),
+      {
+        timeout: 30_000,
+      },
+    );
   });
 
   it("passes over what other programs send on its channel", async () => {

@@ -32,11 +32,12 @@ interface Notification {
 /**
  * A bus over LISTEN and NOTIFY, on a connection of its own. Listeners of this process are told at once, those of others
  * when PostgreSQL delivers. It opens in the background and connects again by itself: while there is no connection,
- * messages of others are lost, which the port allows, and own ones wait, up to a thousand.
+ * messages of others are lost and own ones wait, up to a thousand; afterwards every channel gets an empty message, which
+ * says that something may have changed.
  */
 export function openPostgresBus(options: PostgresBusOptions): PostgresBus {
   const here = new MemoryBus();
-  const sender = new NotificationLink(options, ({ channel, message }) => here.publish(channel, message));
+  const sender = new NotificationLink(options, (channel, message) => here.publish(channel, message));
   return {
     publish(channel, message) {
       here.publish(channel, message);
@@ -53,14 +54,14 @@ export function openPostgresBus(options: PostgresBusOptions): PostgresBus {
  */
 class NotificationLink {
   readonly #options: PostgresBusOptions;
-  readonly #deliver: (notification: Notification) => void;
+  readonly #deliver: (channel: Channel, message: JsonObject) => void;
   readonly #id = randomUUID();
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #waiting: string[] = [];
   #wake = Promise.withResolvers<void>();
 
-  constructor(options: PostgresBusOptions, deliver: (notification: Notification) => void) {
+  constructor(options: PostgresBusOptions, deliver: (channel: Channel, message: JsonObject) => void) {
     this.#options = options;
     this.#deliver = deliver;
     this.#running = this.#run();
@@ -91,10 +92,14 @@ class NotificationLink {
 
   async #run(): Promise<void> {
     const { signal } = this.#closing;
+    let wasConnected = false;
     for (let failures = 0; !signal.aborted; failures += 1) {
       const client = await this.#connect();
       if (client) {
         failures = 0;
+        // What others sent meanwhile is lost: listeners hear on every channel that something may have changed.
+        if (wasConnected) for (const channel of CHANNELS) this.#deliver(channel, {});
+        wasConnected = true;
         await this.#serve(client);
         await client.end().catch(() => undefined);
       }
@@ -168,7 +173,8 @@ class NotificationLink {
   /** Other programs may notify on the same channel: what is not ours is passed over. */
   #hear(payload: string | undefined): void {
     const notification = readNotification(payload);
-    if (notification && notification.from !== this.#id) this.#deliver(notification);
+    if (notification && notification.from !== this.#id)
+      this.#deliver(notification.channel, notification.message);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type SideEffects,
 } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import type { FileAccess } from "../ports/workspace.ts";
 import { GuardedHost, type HostedUse } from "./guarded-host.ts";
 
 interface Setting {
@@ -13,6 +14,7 @@ interface Setting {
   sideEffects?: SideEffects;
   refuseUse?: (use: HostedUse) => Failure | undefined;
   severityOf?: (capability: string) => "critical" | undefined;
+  files?: FileAccess;
 }
 
 const ALL = ["state.read", "state.write", "state.delete", "network.https"];
@@ -66,6 +68,28 @@ describe("what a tool may do while it runs", () => {
       { action: "delete", capability: "state.delete", first: "a/1", uses: 1 },
       { action: "GET", capability: "network.https", first: "https://a.com", uses: 1 },
     ]);
+  });
+
+  it.each([
+    ["a link out of its folder", ["link", "pub/x", "../secret/a"], "secret/a"],
+    ["a link to a folder elsewhere", ["link", "pub/d", "/secret"], "/secret"],
+    ["a rename into its folder", ["rename", "secret/a", "pub/a"], "secret/a"],
+  ] as const)("%s does not make readable what it may not read [R3-4]", async (_, [op, from, to], refused) => {
+    const isOwn = ({ capability, resource = "" }: HostedUse) =>
+      capability === "filesystem.delete" || resource.startsWith("pub/");
+    const done: string[] = [];
+    const files = { link: async () => void done.push("link"), rename: async () => void done.push("rename") };
+    const setting = {
+      capabilities: ["filesystem.read", "filesystem.write", "filesystem.delete"],
+      refuseUse: (use: HostedUse) => (isOwn(use) ? undefined : failure("E3217")),
+      files: files as Partial<FileAccess> as FileAccess,
+    };
+    const { host, violations } = open(setting);
+    await expect(host.files[op](from, to)).rejects.toMatchObject({ failure: { code: "E3217" } });
+    expect(violations).toMatchObject([{ details: { capability: "filesystem.read", resource: refused } }]);
+    expect(done).toEqual([]);
+    await open(setting).host.files[op]("pub/1", op === "link" ? "2" : "pub/2");
+    expect(done).toEqual([op]);
   });
 
   it("each kind of access asks the authority, with what it is about [R3-4]", async () => {

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import {
   type Failure,
   failure,
@@ -116,7 +117,7 @@ export class GuardedHost implements ToolHost {
   /** Checks the uses that an operation is, and that a tool without side effects changes nothing. */
   #access(op: HostOp, args: readonly unknown[]): void {
     const { tool, sideEffects, capabilities } = this.#options;
-    for (const use of usesOf(op, args)) {
+    for (const use of usesOf(op, args, capabilities)) {
       const changes = use.action !== "read" && use.action !== "list";
       if (changes && sideEffects === "none" && capabilities.includes(use.capability)) {
         const message = `${tool} declares no side effects and tried to change ${HOST_OPS[op].part}.`;
@@ -153,12 +154,32 @@ export class GuardedHost implements ToolHost {
   }
 }
 
-/** What an operation uses. Every key with a prefix is more than the prefix; renaming deletes one path, writes another. */
-function usesOf(op: HostOp, [on, second]: readonly unknown[]): HostedUse[] {
+/** What an operation uses. Every key with a prefix is more than the prefix. */
+function usesOf(op: HostOp, args: readonly unknown[], capabilities: readonly string[]): HostedUse[] {
+  const [on, second] = args;
   const { uses: [capability = "", action = ""] = [] } = HOST_OPS[op];
   const use = { capability, action, resource: op === "keys" ? `${on}*` : String(on) };
   if (op === "write") return [{ ...use, bytes: Buffer.byteLength(second as string | Uint8Array) }];
-  return op === "rename" ? [use, ...usesOf("makeFolder", [second])] : [use];
+  if (op === "rename") return [use, ...reads(String(on), capabilities), ...writes(String(second))];
+  if (op !== "link") return [use];
+  const target = posix.join(
+    posix.isAbsolute(String(second)) ? "/" : posix.dirname(String(on)),
+    String(second),
+  );
+  return [use, ...reads(target, capabilities), ...writes(target)];
+}
+
+/**
+ * A renamed file is read under its new name, and a link leads to its target under its own: a tool that may read must be
+ * allowed to read the old name and the target. One that may not read at all learns nothing by it.
+ */
+function reads(resource: string, capabilities: readonly string[]): HostedUse[] {
+  const capability = "filesystem.read";
+  return capabilities.includes(capability) ? [{ capability, action: "read", resource }] : [];
+}
+
+function writes(resource: string): HostedUse[] {
+  return [{ capability: "filesystem.write", action: "write", resource }];
 }
 
 function noWorkspace(): never {
