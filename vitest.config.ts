@@ -14,6 +14,11 @@ if (process.env.SALLYPORT_SEED === undefined) {
 }
 
 const IS_SOAK = process.env.SALLYPORT_SOAK === "1";
+/**
+ * How often a test that drives processes, terminals or kernels is tried again when it fails. The summary names each that
+ * passed only then: it is a bug of the test or of the product.
+ */
+const SECOND_TRIES = IS_SOAK ? 0 : 1;
 const CORES = Math.max(2, availableParallelism());
 
 /** The projects run one after the other, in this order: vitest mixes only projects that share a group. */
@@ -29,6 +34,7 @@ function project(name: (typeof ORDER)[number], test: ProjectTest): UserWorkspace
       testTimeout: IS_SOAK ? 14_400_000 : 240_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 20_000 } },
+      retry: name === "unit" ? 0 : SECOND_TRIES,
       ...test,
       name,
       sequence: { groupOrder: ORDER.indexOf(name) },

@@ -41,7 +41,8 @@ describe("a chat that cannot begin", () => {
     await eventually("the server", () =>
       /http:\/\/|listening/i.test(server.ran.stdout + server.ran.stderr) ? true : undefined,
     );
-    const { code, stderr } = await room.run("chat", "--print", "x");
+    // In a process of its own, as everything about locks between processes.
+    const { code, stderr } = await room.start("chat", "--print", "x").done;
     expect(stderr).toMatch(/\.sallyport/);
     expect(code).not.toBe(0);
     expect(stderr).not.toMatch(/\n\s+at /);

@@ -117,12 +117,12 @@ describe("the approval prompt in a terminal", () => {
   onTerminal("fits a narrow terminal, and a wide one again [FR-TUI-01]", { args }, async (terminal) => {
     await asked(terminal);
     await terminal.resize(40, 24);
-    const narrow = await terminal.until(/^╭─{38}╮$[\s\S]*↓ \d+ more \(PgDn\)/m);
+    const narrow = await terminal.prompt(/^╭─{38}╮$[\s\S]*↓ \d+ more \(PgDn\)/m);
     expect(narrow).toContain("May these 2 calls run?");
     await terminal.press("NPage", "NPage");
     await terminal.until(/\+export const name/);
     await terminal.resize(100, 30);
-    await terminal.until(/^╭─{98}╮$/m);
+    await terminal.prompt(/^╭─{98}╮$/m);
     expect((await terminal.screen()).match(/╭/g)).toHaveLength(1);
     await terminal.press("a");
     await terminal.until("Decision: approve_all");

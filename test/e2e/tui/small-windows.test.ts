@@ -49,7 +49,7 @@ describe("the approval prompt in a small window", () => {
     { args: ["approval"] },
     async (terminal) => {
       await asked(terminal, [80, 8]);
-      await terminal.until((screen) => screen.includes("↓ 12 more (PgDn)"));
+      await terminal.prompt("↓ 12 more (PgDn)");
       await terminal.press("NPage");
       await terminal.until("↓ 11 more (PgDn)");
       for (let page = 2; page <= 12; page += 1) await terminal.press("NPage");
