@@ -88,13 +88,12 @@ export class Session {
     look: (store: Store) => Promise<boolean>,
     { everyMs, signal }: { everyMs: number; signal: AbortSignal },
   ): Promise<void> {
-    const { stateFolder } = this.config;
     let isOver = false;
     while (!isOver && !signal.aborted) {
-      const isThere = hasStore(stateFolder);
+      const isThere = hasStore(this.config);
       await this.reading(async (store) => {
         // Opened anew once the first writer has made the store.
-        while (!isOver && !signal.aborted && hasStore(stateFolder) === isThere) {
+        while (!isOver && !signal.aborted && hasStore(this.config) === isThere) {
           isOver = await look(store);
           if (!isOver) await sleep(everyMs, undefined, { signal }).catch(() => undefined);
         }

@@ -95,13 +95,13 @@ function folder({ stateFolder }: LoadedConfig): Finding {
   };
 }
 
-async function store({ stateFolder, durability }: LoadedConfig): Promise<Finding> {
+async function store(config: LoadedConfig): Promise<Finding> {
   const what = "store";
-  if (!hasStore(stateFolder)) return { what, verdict: "good", detail: "empty; the first call creates it" };
-  const opened = await openStoreToRead({ stateFolder });
+  if (!hasStore(config)) return { what, verdict: "good", detail: "empty; the first call creates it" };
+  const opened = await openStoreToRead(config);
   try {
     const { events, broken } = await verifyAll(opened);
-    const detail = `${events} audit events, durability ${durability}`;
+    const detail = `${events} audit events, durability ${config.durability}`;
     if (broken.length === 0) return { what, verdict: "good", detail: `${detail}, chains intact` };
     const advice = "Run: sallyport audit verify";
     return {

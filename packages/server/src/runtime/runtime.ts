@@ -4,7 +4,6 @@ import {
   createThreadRunner,
   DEFAULT_LIMITS,
   type Engine,
-  MemoryBus,
   type RecoveryVerdict,
   type TokenChecker,
 } from "@sallyport/engine";
@@ -19,7 +18,7 @@ import { type OpenIsolation, openIsolation } from "./isolation.ts";
 import { operatorLimitsOf } from "./operator-limits.ts";
 
 import { publisherOf, type RunningServices, type ServiceOptions, startServices } from "./services.ts";
-import { openStore } from "./store.ts";
+import { openPersistence, type Persistence } from "./store.ts";
 import { registerTools, registryRulesOf } from "./tools.ts";
 
 /** A way in: it is open once it is made, takes no more requests after `stopAccepting`, and holds no rule of its own. */
@@ -74,11 +73,11 @@ interface OpenOptions {
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it fails. */
 export async function openRuntime({ config, ...options }: OpenOptions): Promise<Runtime> {
   const { grants, policies, project, hooks, errors, meter, tracer, instance } = options;
-  const store = await openStore(config);
+  const persistence = await openPersistence(config);
+  const { store, bus } = persistence;
   // Closed again, the last one first, when a later step fails.
-  const opened: (() => Promise<unknown>)[] = [() => store.close()];
+  const opened: (() => Promise<unknown>)[] = [() => persistence.close()];
   try {
-    const bus = new MemoryBus();
     const {
       rules,
       tokens,
@@ -138,7 +137,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       startServices: async (options) => {
         services ??= await startServices({ config, engine, store, bus, workspaces, events }, options);
       },
-      close: () => closeRuntime({ config, engine, store, isolation, events, services }),
+      close: () => closeRuntime({ config, engine, persistence, isolation, events, services }),
     };
   } catch (error) {
     for (const close of opened.reverse())
@@ -150,7 +149,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
 interface Closing {
   config: LoadedConfig;
   engine: Engine;
-  store: Store;
+  persistence: Persistence;
   isolation: OpenIsolation;
   events: EventPublisher | undefined;
   services: RunningServices | undefined;
@@ -159,7 +158,7 @@ interface Closing {
 async function closeRuntime({
   config,
   engine,
-  store,
+  persistence,
   isolation,
   events,
   services,
@@ -178,6 +177,6 @@ async function closeRuntime({
     // The messages are safe in the outbox and go out next time; the calls themselves are done and on record.
     return error instanceof Error ? error.message : String(error);
   } finally {
-    await store.close();
+    await persistence.close();
   }
 }

@@ -3,7 +3,7 @@ import type { Engine } from "@sallyport/engine";
 import { createMemoryConversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { hasConversations, type Kept, outputFolderIn } from "../../chat/keeping/index.ts";
-import { openConversations, openStore } from "../../runtime/store.ts";
+import { openConversations, openPersistence } from "../../runtime/store.ts";
 import type { Session } from "../session.ts";
 
 /** Opens what is kept, for the time of `use`, also while a chat or a server has the folder. Makes no file. */
@@ -27,11 +27,11 @@ export async function holdingFolder<Result>(
   { config }: Session,
   use: () => Promise<Result>,
 ): Promise<Result> {
-  const store = await openStore(config).catch(advised);
+  const persistence = await openPersistence(config).catch(advised);
   try {
     return await use();
   } finally {
-    await store.close();
+    await persistence.close();
   }
 }
 
