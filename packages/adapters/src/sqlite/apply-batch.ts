@@ -23,6 +23,7 @@ import {
   writeCalls,
 } from "./write-calls.ts";
 import { permitConflict, writePermits } from "./write-permits.ts";
+import { recordConflict, writeRecords } from "./write-records.ts";
 import { stateConflicts, writeState } from "./write-state.ts";
 
 interface Counted {
@@ -264,17 +265,18 @@ export class BatchWriter {
    * it is looked for here only beside parts whose conflicts come after it.
    */
   #conflict(job: UnitJob, { begun, closed }: Found): Outcome | undefined {
-    const [, , open, close, state, , , , begin, permits, uses, , callbacks, closeFrom] = job;
+    const [, , open, close, state, , , , begin, permits, uses, , callbacks, closeFrom, , , records] = job;
     const limited = uses?.some(([, , , limit]) => limit !== null) || null;
     const refused =
       (open &&
-        (begin ?? close ?? permits ?? limited ?? callbacks ?? state) &&
+        (begin ?? close ?? permits ?? limited ?? callbacks ?? records ?? state) &&
         openConflict(this.#sql, open)) ??
       (begin && beginConflict(this.#sql, begin, begun)) ??
       (close && closeConflict(close, { found: closed, from: closeFrom })) ??
       (permits && permitConflict(this.#sql, permits)) ??
       (uses && this.#counts.conflict(uses)) ??
-      (callbacks && callbackConflict(this.#sql, callbacks));
+      (callbacks && callbackConflict(this.#sql, callbacks)) ??
+      (records && recordConflict(this.#sql, records));
     if (refused) return refused;
     const keys = state ? stateConflicts(this.#sql, state) : [];
     return keys.length === 0 ? undefined : ["state", keys];
@@ -282,7 +284,8 @@ export class BatchWriter {
 
   /** The calls come first: when one cannot be opened nothing has been written. */
   #write(job: UnitJob, found: Found): Outcome {
-    const [, tenant, , , state, tools, events, outbox, , permits, uses, , callbacks, , returned] = job;
+    const [, tenant, , , state, tools, events, outbox, , permits, uses, , callbacks, , returned, , records] =
+      job;
     const run = this.#heads.link(tenant, events);
     const receipt = events.length > 0 ? encodeReceipt(run.last) : null;
     const refused = writeCalls(this.#sql, job, { found, receipt });
@@ -292,6 +295,7 @@ export class BatchWriter {
     if (uses) this.#counts.add(uses);
     if (returned) this.#counts.giveBack(returned);
     if (callbacks) writeCallbacks(this.#sql, callbacks);
+    if (records) writeRecords(this.#sql, records);
     if (tools) for (const tool of tools) this.#putTool(tool);
     if (events.length > 0) this.#heads.add(tenant, run);
     this.#outbox.append(outbox);

@@ -6,6 +6,7 @@ import type {
   CallRecord,
   GrantUse,
   GrantWrite,
+  RecordWrite,
   Revocation,
   StateWrites,
   ToolWrite,
@@ -24,6 +25,7 @@ import type {
   OpenedCall,
   PermitJob,
   QueuedCells,
+  RecordRow,
   Revised,
   StateJob,
   ToolRow,
@@ -50,6 +52,7 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.close?.from ?? null,
     unit.returnedUses?.length ? unit.returnedUses.map(({ grantId, callId }) => [grantId, callId]) : null,
     unit.id ?? null,
+    unit.records?.length ? unit.records.map(recordRow) : null,
   ];
 }
 
@@ -71,6 +74,7 @@ export function jobBytes(job: UnitJob): number {
   for (const [key, value] of state?.writes ?? []) bytes += key.length + (value?.length ?? 0);
   if (permits) bytes += permitBytes(permits);
   if (callbacks) bytes += callbackBytes(callbacks);
+  for (const { id, body } of job[16] ?? []) bytes += id.length + (body?.length ?? 0) + 64;
   return bytes + (tools?.length ?? 0) * 4096;
 }
 
@@ -176,6 +180,16 @@ function callbackRow({ callback, expect }: CallbackWrite): CallbackRow {
     throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
   }
   return { expect: expect ?? null, cells: [callId, tenant, url, state, attempts, dueAt, problem ?? null] };
+}
+
+/** Throws when a text is one that not every store can keep. */
+function recordRow({ kind, id, body, expiresAt, expect }: RecordWrite): RecordRow {
+  for (const text of [kind, id, body ?? ""]) {
+    if (!text.isWellFormed() || text.includes("\0")) {
+      throw new RangeError(`The record ${id} is not well-formed text without U+0000.`);
+    }
+  }
+  return { kind, id, body, expiresAt: expiresAt ?? null, expect: expect ?? null };
 }
 
 /**

@@ -27,6 +27,7 @@ export type UnitJob = [
   returned: ReturnedUse[] | null,
   /** The unit's id; null for a unit that is applied each time. */
   id: string | null,
+  records: RecordRow[] | null,
 ];
 
 /** The cells of a journal row in the order of INSERT_CALL, without the receipt. */
@@ -121,6 +122,15 @@ export interface CallbackRow {
   ];
 }
 
+/** A write of a record. `expect` is null for whatever is there; a body of null deletes the record. */
+export interface RecordRow {
+  kind: string;
+  id: string;
+  body: string | null;
+  expiresAt: number | null;
+  expect: number | null;
+}
+
 export type DeliveredJob = [kind: "delivered", position: number];
 
 /** Writes the schema's version anew, to see whether anything can be written. */
@@ -140,6 +150,7 @@ export type Outcome =
   | [kind: "grant", grantId: string]
   | [kind: "grant_spent", grantId: string, freeAt: number | null]
   | [kind: "callback", callId: string]
+  | [kind: "record", of: string, id: string]
   | [kind: "state", keys: string[]]
   | [kind: "failed", failure: Failure];
 

@@ -4,9 +4,16 @@ import { FIRST_SCHEMA } from "./schema-1.ts";
 import { SECOND_SCHEMA } from "./schema-2.ts";
 import { THIRD_SCHEMA } from "./schema-3.ts";
 import { FOURTH_SCHEMA } from "./schema-4.ts";
+import { FIFTH_SCHEMA } from "./schema-5.ts";
 
 /** Migration n takes a database of version n - 1 to n. Never edit one that has been released; add the next. */
-const MIGRATIONS: readonly string[] = [FIRST_SCHEMA, SECOND_SCHEMA, THIRD_SCHEMA, FOURTH_SCHEMA];
+const MIGRATIONS: readonly string[] = [
+  FIRST_SCHEMA,
+  SECOND_SCHEMA,
+  THIRD_SCHEMA,
+  FOURTH_SCHEMA,
+  FIFTH_SCHEMA,
+];
 
 /** The schema version this code reads and writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -82,7 +82,7 @@ describe("a folder written by the first version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeFirstVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 4/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 5/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       await (await openSqliteStore({ folder })).close();
       const store = await openSqliteStore({ folder, readOnly: true });
@@ -153,7 +153,7 @@ describe("a folder written by the second version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeSecondVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 4/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 5/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       const writer = await openSqliteStore({ folder });
       const call = sampleIntent({ phase: "queued" });

@@ -20,6 +20,7 @@ import { CallReads } from "./read-calls.ts";
 import { GrantReads } from "./read-grants.ts";
 import { OutboxReads } from "./read-outbox.ts";
 import { QueueReads } from "./read-queue.ts";
+import { RecordReads } from "./read-records.ts";
 import { StateReads } from "./read-state.ts";
 import { ToolReads } from "./read-tools.ts";
 import type { Writer } from "./writer.ts";
@@ -141,6 +142,7 @@ export class SqliteStore implements Store {
   readonly revocations: Store["revocations"];
   readonly queue: Store["queue"];
   readonly callbacks: Store["callbacks"];
+  readonly records: Store["records"];
 
   constructor(database: DatabaseSync, writer: Writer | undefined) {
     this.#database = database;
@@ -158,6 +160,7 @@ export class SqliteStore implements Store {
     this.revocations = { all: () => this.#read(() => revocations.all()) };
     this.queue = this.#queueReader();
     this.callbacks = this.#callbackReader();
+    this.records = this.#recordReader();
   }
 
   async commit(unit: UnitOfWork): Promise<CommitResult> {
@@ -207,6 +210,8 @@ export class SqliteStore implements Store {
       }
       case "callback":
         return { ok: false, conflict: { kind: "callback", callId: outcome[1] } };
+      case "record":
+        return { ok: false, conflict: { kind: "record", of: outcome[1], id: outcome[2] } };
       case "failed":
         throw new SallyportError(outcome[1]);
       default:
@@ -305,6 +310,14 @@ export class SqliteStore implements Store {
     return {
       due: (by, limit) => this.#read(() => reads.due(by, limit)),
       ofCall: (callId) => this.#read(() => reads.ofCall(callId)),
+    };
+  }
+
+  #recordReader(): Store["records"] {
+    const reads = new RecordReads(this.#database);
+    return {
+      get: (kind, id) => this.#read(() => reads.get(kind, id)),
+      list: (kind, page) => this.#read(() => reads.list(kind, page)),
     };
   }
 

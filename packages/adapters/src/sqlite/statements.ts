@@ -76,6 +76,29 @@ function prepareCallbackStatements(database: DatabaseSync) {
   };
 }
 
+const FIND_RECORD = `SELECT revision FROM records
+  WHERE kind = ?1 AND id = ?2 AND (expires_at IS NULL OR expires_at > ?3)`;
+
+/** One that has expired counts as none: its successor begins anew. */
+const PUT_RECORD = `INSERT INTO records (kind, id, body, revision, expires_at) VALUES (?1, ?2, ?3, 1, ?4)
+  ON CONFLICT DO UPDATE SET body = ?3, expires_at = ?4,
+    revision = CASE WHEN expires_at <= ?5 THEN 1 ELSE revision + 1 END`;
+
+const DELETE_RECORD = "DELETE FROM records WHERE kind = ? AND id = ?";
+
+const FORGET_EXPIRED = `DELETE FROM records WHERE (kind, id) IN (
+  SELECT kind, id FROM records INDEXED BY records_expired WHERE expires_at <= ? ORDER BY expires_at LIMIT 64)`;
+
+/** The statements that write records, and the one their check needs. */
+function prepareRecordStatements(database: DatabaseSync) {
+  return {
+    findRecord: database.prepare(FIND_RECORD),
+    putRecord: database.prepare(PUT_RECORD),
+    deleteRecord: database.prepare(DELETE_RECORD),
+    forgetExpired: database.prepare(FORGET_EXPIRED),
+  };
+}
+
 const FIND_PHASE = "SELECT phase FROM tool_invocations WHERE invocation_id = ?";
 
 const FIND_CALL = "SELECT phase, tenant_id, idempotency_key FROM tool_invocations WHERE invocation_id = ?";
@@ -195,6 +218,7 @@ export function prepareStatements(database: DatabaseSync) {
     shortenOutbox: database.prepare(SHORTEN_OUTBOX),
     ...preparePermitStatements(database),
     ...prepareCallbackStatements(database),
+    ...prepareRecordStatements(database),
     probe: database.prepare(`PRAGMA user_version = ${SCHEMA_VERSION}`),
     begin: database.prepare("BEGIN IMMEDIATE"),
     commit: database.prepare("COMMIT"),

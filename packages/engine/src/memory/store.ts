@@ -19,6 +19,7 @@ import {
 import type { ToolReader, ToolRecord } from "../ports/tools.ts";
 import { MemoryCalls } from "./calls.ts";
 import { MemoryApprovals, MemoryGrants } from "./permits.ts";
+import { MemoryRecords } from "./records.ts";
 import { MemoryState } from "./state.ts";
 
 export interface MemoryStoreOptions {
@@ -46,13 +47,14 @@ export function createMemoryStore({
     callbacks.forgetCall(callId);
   });
   const grants = new MemoryGrants();
+  const records = new MemoryRecords();
   const state = new MemoryState();
   const tools = new MemoryTools();
   const revocations = new MemoryRevocations();
   const outbox = new MemoryOutbox();
   const audit = new MemoryAudit(maxAuditEntries);
   // Conflicts are found in this order. The calls are written first: only their answers can still turn out not to be JSON.
-  const parts = [calls, approvals, grants, callbacks, state, tools, revocations, outbox];
+  const parts = [calls, approvals, grants, callbacks, records, state, tools, revocations, outbox];
   const units = new LruMap<string, CommitResult>(REMEMBERED_UNITS);
   let isClosed = false;
   const store: Store = {
@@ -75,6 +77,7 @@ export function createMemoryStore({
     grants: grants.reader,
     revocations: revocations.reader,
     callbacks: callbacks.reader,
+    records: records.reader,
   };
   return mapMethods(store, (method, path) =>
     path === "close" || path === "state.release"

@@ -3,6 +3,7 @@ export * from "./authority.ts";
 export * from "./calls.ts";
 export * from "./grants.ts";
 export * from "./platform.ts";
+export * from "./records.ts";
 export * from "./runner.ts";
 export * from "./sandbox.ts";
 export * from "./state.ts";

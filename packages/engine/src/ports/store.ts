@@ -11,6 +11,7 @@ import type {
   QueueReader,
 } from "./calls.ts";
 import type { GrantReader, GrantUse, GrantWrite, Revocation, RevocationReader } from "./grants.ts";
+import type { RecordReader, RecordWrite } from "./records.ts";
 import type { StateReader, StateWrites } from "./state.ts";
 import type { ToolReader, ToolWrite } from "./tools.ts";
 
@@ -36,12 +37,16 @@ export interface UnitOfWork {
   returnedUses?: { grantId: string; callId: string }[];
   revocations?: Revocation[];
   callbacks?: CallbackWrite[];
+  records?: RecordWrite[];
   /** Bodies of audit events in canonical JSON, to be linked to the tenant's chain in this order. */
   events: string[];
   outbox: OutboxMessage[];
 }
 
-/** Why a unit was not applied. Nothing of it was. */
+/**
+ * Why a unit was not applied. Nothing of it was. Found in this order: open, begin, close, approvals, grants, uses of
+ * grants, callbacks, records, state.
+ */
 export type Conflict =
   | { kind: "idempotency"; existing: CallRecord }
   | { kind: "duplicate_call" }
@@ -52,6 +57,7 @@ export type Conflict =
   /** A use beyond the grant's limit; `freeAt` is when the next one is possible, absent when none ever will be. */
   | { kind: "grant_spent"; grantId: string; freeAt?: number }
   | { kind: "callback"; callId: string }
+  | { kind: "record"; of: string; id: string }
   | { kind: "state"; keys: string[] };
 
 /** `link` is that of the unit's last event; absent when it has no events. */
@@ -61,8 +67,8 @@ export type CommitResult = { ok: true; link?: AuditLink } | { ok: false; conflic
 export const REMEMBERED_UNITS = 65_536;
 
 /**
- * The one store: journal, queue, state, approvals, grants, audit, outbox, callbacks and tools, with one unit of work over
- * all. A method rejects only when the store itself is lost; refusals are values.
+ * The one store: journal, queue, state, approvals, grants, audit, outbox, callbacks, records and tools, with one unit of
+ * work over all. A method rejects only when the store itself is lost; refusals are values.
  */
 export interface Store {
   /**
@@ -81,6 +87,7 @@ export interface Store {
   readonly revocations: RevocationReader;
   readonly queue: QueueReader;
   readonly callbacks: CallbackReader;
+  readonly records: RecordReader;
   /** Writes something that changes nothing; rejects when nothing can be written. Left out where writing cannot fail. */
   probe?(): Promise<void>;
   /** Finishes what is under way, then lets go of everything. Later use rejects. */

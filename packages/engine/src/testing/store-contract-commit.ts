@@ -17,6 +17,7 @@ import {
   sampleCapabilityGrant,
   sampleClosing,
   sampleIntent,
+  sampleRecord,
   sampleRevocation,
   sampleStandingGrant,
   sampleTool,
@@ -194,6 +195,7 @@ export function commitContract(it: StoreTest): void {
       grants: grants.map((record) => ({ record })),
       revocations,
       callbacks: [{ callback }],
+      records: [sampleRecord({ id: "a" })],
       tools: tools.map((record) => ({ record })),
       ...(state && { state }),
     });
@@ -208,6 +210,7 @@ export function commitContract(it: StoreTest): void {
       grants,
       revocations,
       callbacks: [callback],
+      records: [{ ...sampleRecord({ id: "a" }), revision: 1 }],
       tools,
     });
     expect(orders).toEqual([ODD_TEXT, ODD_TEXT]);

@@ -18,6 +18,7 @@ import {
   sampleCallback,
   sampleClosing,
   sampleIntent,
+  sampleRecord,
   sampleRevocation,
   sampleStandingGrant,
   sampleTool,
@@ -53,6 +54,12 @@ const part = fc.oneof(
   fc.record({ is: fc.constant("return"), which }),
   fc.record({ is: fc.constant("revocation"), which }),
   fc.record({ is: fc.constant("callback"), which, to: fc.constantFrom(...CALLBACK_STATES), isLate }),
+  fc.record({
+    is: fc.constant("record"),
+    which,
+    expect: fc.option(fc.nat(3), { nil: undefined }),
+    isGone: isLate,
+  }),
   fc.record({ is: fc.constant("tool"), which, isHeld: fc.boolean() }),
   fc.record({ is: fc.constant("state"), slot, writes }),
   fc.record({ is: fc.constant("event") }),
@@ -247,6 +254,11 @@ class Pair {
         const callback = sampleCallback({ callId: name, tenant, state: one.to, attempts, dueAt: attempts });
         const write = { callback, ...(expected !== undefined && { expect: expected - 1 }) };
         return { callbacks: [...(unit.callbacks ?? []), write] };
+      }
+      case "record": {
+        const write = sampleRecord({ id: name, body: one.isGone ? null : `{"n":${this.#units}}` });
+        const expected = one.expect === undefined ? write : { ...write, expect: one.expect };
+        return { records: [...(unit.records ?? []), expected] };
       }
       case "tool": {
         const quarantine = one.isHeld && { quarantine: { at: 5, reason: "It reached outside.", by: "ada" } };

@@ -12,6 +12,7 @@ import {
   outboxContract,
   toolsContract,
 } from "./store-contract-reads.ts";
+import { recordsContract } from "./store-contract-records.ts";
 import { stateContract } from "./store-contract-state.ts";
 import { queueContract, suspendedContract } from "./store-contract-suspended.ts";
 import { type StoreFixture, type StoreTest, storeTest } from "./store-samples.ts";
@@ -24,6 +25,7 @@ const PARTS: Record<string, (it: StoreTest) => void> = {
   "a call that is queued": (it) => suspendedContract(it, "queued"),
   "the queue": queueContract,
   "a callback": callbacksContract,
+  records: recordsContract,
   approvals: approvalsContract,
   "a call and its approval": consentContract,
   grants: grantsContract,

@@ -4,6 +4,7 @@ import { test } from "vitest";
 import type { ApprovalRecord, ApprovalStanding, ApprovalState } from "../ports/approvals.ts";
 import type { Callback, CallPhase, CallRecord, ClosedWith, QueuedCall } from "../ports/calls.ts";
 import type { CapabilityGrant, Revocation, StandingGrant } from "../ports/grants.ts";
+import type { RecordWrite } from "../ports/records.ts";
 import type { StateScope, StateSnapshot } from "../ports/state.ts";
 import type { CommitResult, Conflict, Store, UnitOfWork } from "../ports/store.ts";
 import type { ToolRecord } from "../ports/tools.ts";
@@ -144,6 +145,11 @@ export function sampleCallback(fields: Partial<Callback> = {}): Callback {
     dueAt: STARTED_AT,
     ...fields,
   };
+}
+
+/** A write of a record of the kind that `contentsOf` shows. */
+export function sampleRecord(fields: Partial<RecordWrite> = {}): RecordWrite {
+  return { kind: "sample", id: newCallId(), body: '{"n":1}', ...fields };
 }
 
 /** Commits what is expected to go through; throws otherwise. */
@@ -378,6 +384,7 @@ export async function contentsOf(store: Store, tenant?: string) {
     calls: await store.calls.list(filter),
     queue: (await store.queue.list({ limit: ALL })).filter(({ callId }) => isMeant(callId)),
     callbacks: (await store.callbacks.due(Infinity, ALL)).filter(({ callId }) => isMeant(callId)),
+    records: (await store.records.list("sample", { limit: ALL })).filter(({ id }) => isMeant(id)),
     events: await store.audit.read(tenant ?? "acme", { after: 0, limit: ALL }),
     messages: await store.outbox.pending(ALL),
     tools: (await store.tools.all()).filter(({ manifest }) => isMeant(manifest.id)),
