@@ -20,12 +20,19 @@ import {
   wholeNumberText,
 } from "../fields.ts";
 
-export const healthResponseField = named("Health", record({ status: oneOf(["ok"]), version: anyText }));
+/** Which store a server uses: its own file, or a database that others share. */
+const storeField = oneOf(["embedded", "postgres"]);
+
+export const healthResponseField = named(
+  "Health",
+  record({ status: oneOf(["ok"]), version: anyText, store: storeField }),
+);
 
 export const readinessResponseField = named(
   "Readiness",
   record({
     status: oneOf(["ready", "not_ready"]),
+    store: storeField,
     checks: listOf(record({ name: anyText, ok: flag, problem: absentOr(anyText, "What is missing.") })),
   }),
 );

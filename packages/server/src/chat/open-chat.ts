@@ -89,6 +89,8 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
   const runtime = await openRuntime({
     config: withRoomForArguments(config),
     project: cwd,
+    // Conversations are on this machine, and one process at a time goes on with them.
+    needsStateFolder: true,
     grants: [chatGrant(caller, faced)],
     policies: [
       asEnginePolicy(

@@ -31,6 +31,8 @@ interface InRuntimeOptions {
   grants?: readonly ConfiguredGrant[];
   /** For a command that stays a while: it also does the background work of a server. */
   services?: boolean;
+  /** E3915 when another process has the state folder, also where the store is shared. */
+  needsStateFolder?: boolean;
 }
 
 /** What a command works with. */
@@ -48,9 +50,13 @@ export class Session {
   /** Opens the server for the time of `use`. Tells on stderr what a crash left behind. */
   async inRuntime<Result>(
     use: (runtime: Runtime) => Promise<Result>,
-    { grants, services = false }: InRuntimeOptions = {},
+    { grants, services = false, needsStateFolder = false }: InRuntimeOptions = {},
   ): Promise<Result> {
-    const runtime = await openRuntime({ config: this.config, ...(grants && { grants }) });
+    const runtime = await openRuntime({
+      config: this.config,
+      needsStateFolder,
+      ...(grants && { grants }),
+    });
     try {
       this.#tellRecovered(runtime);
       this.#tellProblems(runtime.problems);
@@ -62,7 +68,10 @@ export class Session {
     }
   }
 
-  /** Asks the process that has the server open, if one has; otherwise opens it for the time of `use`. */
+  /**
+   * Asks the process that has the state folder, if one has: it also has undo data and staged files. Otherwise opens the
+   * server for the time of `use`, on a shared store beside those of other machines.
+   */
   async withEngine<Result>(use: (desk: EngineAccess) => Promise<Result>): Promise<Result> {
     const desk = await reachDesk(this.config.stateFolder);
     if (!desk) return await this.inRuntime(({ engine }) => use(engine));

@@ -4,6 +4,7 @@ import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
 import { loopKeys } from "./loop-schema.ts";
 import { modelKeys } from "./models-schema.ts";
+import { storeKeys } from "./store-schema.ts";
 
 const positive = z.int().positive();
 
@@ -84,6 +85,7 @@ export const configSchema = z.strictObject({
     .enum(["power", "process"])
     .default("power")
     .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
+  ...storeKeys,
   tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
   schemas: z
     .strictObject({

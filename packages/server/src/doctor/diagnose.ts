@@ -14,7 +14,7 @@ import { configuredKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
 import { tryIsolation } from "../runtime/isolation.ts";
-import { hasStore, openStoreToRead } from "../runtime/store.ts";
+import { hasStore, openStoreToRead, storeName } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 
 /** One thing looked at. `note` is worth knowing, `problem` stops calls. */
@@ -101,7 +101,7 @@ async function store(config: LoadedConfig): Promise<Finding> {
   const opened = await openStoreToRead(config);
   try {
     const { events, broken } = await verifyAll(opened);
-    const detail = `${events} audit events, durability ${config.durability}`;
+    const detail = `${storeName(config)}, ${events} audit events`;
     if (broken.length === 0) return { what, verdict: "good", detail: `${detail}, chains intact` };
     const advice = "Run: sallyport audit verify";
     return {

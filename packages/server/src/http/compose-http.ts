@@ -137,6 +137,7 @@ function partsOf(runtime: Runtime, { guard, telemetry, switchedOff }: Collaborat
     ids: uuidV7(() => clock.now()),
     epoch: randomUUID().slice(0, 8),
     version: VERSION,
+    store: config.store.postgres ? "postgres" : "embedded",
     checks: readinessOf(runtime),
     ...(telemetry && {
       metrics: {

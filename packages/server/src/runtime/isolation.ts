@@ -20,14 +20,14 @@ export interface OpenIsolation {
 
 const DAY_MS = 86_400_000;
 
-/** Makes ready; whether a sandbox is available is found out when the first one is needed. */
-export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation> {
-  const { sandbox: settings, effects, stateFolder } = config;
+/** Makes ready, in a folder of this process alone; whether a sandbox is available is found out when the first one is needed. */
+export async function openIsolation(config: LoadedConfig, ownFolder: string): Promise<OpenIsolation> {
+  const { sandbox: settings, effects } = config;
   const root = workspaceRoot(config);
   const hidden = hiddenPaths(config);
-  const sandbox = openSandbox(config);
+  const sandbox = openSandbox(config, ownFolder);
   const workspaces = await openWorkspaces({
-    folder: join(stateFolder, "files"),
+    folder: join(ownFolder, "files"),
     keepMs: effects.undoDays * DAY_MS,
     keepBytes: effects.undoBytes,
     copyLimitBytes: effects.copyBytes,
@@ -56,11 +56,11 @@ export async function openIsolation(config: LoadedConfig): Promise<OpenIsolation
   return { rules, runners, close: () => sandbox.close() };
 }
 
-/** The sandbox that the configuration asks for, with what it keeps in `stateFolder`. */
-export function openSandbox(config: LoadedConfig): Sandbox {
-  const { sandbox: settings, stateFolder } = config;
+/** The sandbox that the configuration asks for, with what it keeps in a folder of this process alone. */
+export function openSandbox(config: LoadedConfig, ownFolder: string): Sandbox {
+  const { sandbox: settings } = config;
   return createSandbox({
-    runtimeFolder: join(stateFolder, "run"),
+    runtimeFolder: join(ownFolder, "run"),
     backends: settings.backends,
     ociRuntime: settings.ociRuntime,
     hidden: hiddenPaths(config),
@@ -77,7 +77,7 @@ export async function tryIsolation<Result>(
 ): Promise<Result> {
   const stateFolder = mkdtempSync(join(tmpdir(), "sallyport-try-"));
   try {
-    const isolation = await openIsolation({ ...config, stateFolder });
+    const isolation = await openIsolation({ ...config, stateFolder }, stateFolder);
     try {
       return await use(isolation);
     } finally {

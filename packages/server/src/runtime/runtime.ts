@@ -35,6 +35,8 @@ export interface Runtime {
   readonly engine: Engine;
   readonly store: Store;
   readonly bus: Bus;
+  /** For files of this process alone; the state folder, unless another process has it. */
+  readonly ownFolder: string;
   /** What can be exchanged without a restart. */
   readonly live: LiveRuntime;
   /** Checks tokens; undefined where none could ever be checked. */
@@ -68,13 +70,23 @@ interface OpenOptions {
   tracer?: Tracer;
   /** Names this process in measurements. */
   instance?: string;
+  /** It needs the state folder itself, also on a store that others share: E3915 when another process has it. */
+  needsStateFolder?: boolean;
 }
 
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it fails. */
 export async function openRuntime({ config, ...options }: OpenOptions): Promise<Runtime> {
-  const { grants, policies, project, hooks, errors, meter, tracer, instance } = options;
-  const persistence = await openPersistence(config);
-  const { store, bus } = persistence;
+  const { grants, policies, project, hooks, errors, meter, tracer, instance, needsStateFolder } = options;
+  const persistence = await openPersistence(config, {
+    needsStateFolder,
+    onBusProblem: (reason) =>
+      errors?.report({
+        error: new Error(`The bus is not connected: ${reason}`),
+        code: "E3914",
+        stage: "bus",
+      }),
+  });
+  const { store, bus, ownFolder } = persistence;
   // Closed again, the last one first, when a later step fails.
   const opened: (() => Promise<unknown>)[] = [() => persistence.close()];
   try {
@@ -90,7 +102,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       policies,
       project,
     });
-    const isolation = await openIsolation(config);
+    const isolation = await openIsolation(config, ownFolder);
     opened.push(() => isolation.close());
     const engine = await createEngine({
       store,
@@ -129,6 +141,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       engine,
       store,
       bus,
+      ownFolder,
       live,
       tokens,
       recovered,

@@ -106,7 +106,9 @@ async function whileOpen(serving: Serving, onOpen: ServeOptions["onOpen"]): Prom
 }
 
 /** Without a desk the door is as good as with one; only the command line has to wait until this process has stopped. */
-async function deskOf({ engine, config }: Runtime, log: Logger): Promise<OpenDesk | undefined> {
+async function deskOf({ engine, config, ownFolder }: Runtime, log: Logger): Promise<OpenDesk | undefined> {
+  // Another process has the state folder, and its desk.
+  if (ownFolder !== config.stateFolder) return undefined;
   try {
     const desk = await openDesk(engine, config.stateFolder);
     if (!desk) {

@@ -8,6 +8,7 @@ import { keyFolder } from "../keys/index.ts";
 import { KEY_FILES } from "../keys/key-files.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { storeName } from "../runtime/store.ts";
 import { VERSION } from "../version.ts";
 import { curlLine } from "./curl-line.ts";
 import { sampleCall } from "./sample-call.ts";
@@ -21,6 +22,8 @@ export interface StartReport {
   /** Null when everything is a default. */
   configFile: string | null;
   stateFolder: string;
+  /** Which store is used. */
+  store: string;
   /** The strongest this host offers, with what holds it. */
   isolation: { level: string; backend: string } | null;
   operatorKeyFile: string | null;
@@ -53,6 +56,7 @@ export async function startReport(runtime: Runtime, { url }: { url: string }): P
     openapi: `${url}/openapi.json`,
     configFile: config.file ?? null,
     stateFolder: config.stateFolder,
+    store: storeName(config),
     isolation,
     operatorKeyFile: isFailure(operator) ? null : operator.file,
     tools: engine.tools.definitions().map(({ id }) => id),

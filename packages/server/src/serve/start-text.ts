@@ -5,7 +5,7 @@ const MAX_TOOLS = 8;
 
 /** The report for a person: where everything is, and a line to paste. */
 export function startText(report: StartReport, output: Output): string {
-  const { url, docs, configFile, stateFolder, isolation, operatorKeyFile, mint, curl } = report;
+  const { url, docs, configFile, stateFolder, store, isolation, operatorKeyFile, mint, curl } = report;
   const facts: [string, string][] = [
     ["API", url],
     ["docs", docs],
@@ -13,6 +13,7 @@ export function startText(report: StartReport, output: Output): string {
     ["run in", runnersText(report.runners)],
     ["sandbox", isolation ? `${isolation.level} (${isolation.backend})` : "none"],
     ["state", stateFolder],
+    ["store", store],
     ["configuration", configFile ?? "defaults only"],
     ["operator key", operatorKeyFile ?? "none"],
   ];

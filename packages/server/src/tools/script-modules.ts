@@ -108,7 +108,7 @@ export class ScriptModules {
 
   #openOwn(): Sandbox {
     this.#ownFolder = mkdtempSync(join(tmpdir(), "sallyport-read-"));
-    this.#sandbox = openSandbox({ ...this.#config, stateFolder: this.#ownFolder });
+    this.#sandbox = openSandbox({ ...this.#config, stateFolder: this.#ownFolder }, this.#ownFolder);
     return this.#sandbox;
   }
 

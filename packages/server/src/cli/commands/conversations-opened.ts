@@ -27,7 +27,7 @@ export async function holdingFolder<Result>(
   { config }: Session,
   use: () => Promise<Result>,
 ): Promise<Result> {
-  const persistence = await openPersistence(config).catch(advised);
+  const persistence = await openPersistence(config, { needsStateFolder: true }).catch(advised);
   try {
     return await use();
   } finally {
@@ -40,7 +40,7 @@ export async function holdingRuntime<Result>(
   session: Session,
   use: (engine: Engine) => Promise<Result>,
 ): Promise<Result> {
-  return await session.inRuntime(({ engine }) => use(engine)).catch(advised);
+  return await session.inRuntime(({ engine }) => use(engine), { needsStateFolder: true }).catch(advised);
 }
 
 function advised(error: unknown): never {

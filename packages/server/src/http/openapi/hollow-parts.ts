@@ -32,6 +32,7 @@ export const HOLLOW_PARTS: RouteContext = {
   ids: { next: notHere },
   epoch: "",
   version: "",
+  store: "embedded",
   checks: [],
   metrics: { render: notHere, access: "public" },
 };

@@ -19,7 +19,7 @@ export function healthRoutes(
   return [healthRoute(parts), readyRoute(parts, checkMs), ...metricsRoutes(parts)];
 }
 
-function healthRoute({ version }: RouteContext): Route {
+function healthRoute({ version, store }: RouteContext): Route {
   return defineRoute({
     id: "getHealth",
     method: "GET",
@@ -28,11 +28,11 @@ function healthRoute({ version }: RouteContext): Route {
     summary: "Say that the process answers",
     access: "public",
     answers: { 200: { description: "It does.", schema: healthResponseField } },
-    handle: () => ({ status: 200, body: { status: "ok", version } }),
+    handle: () => ({ status: 200, body: { status: "ok", version, store } }),
   });
 }
 
-function readyRoute({ checks }: RouteContext, checkMs: number): Route {
+function readyRoute({ checks, store }: RouteContext, checkMs: number): Route {
   return defineRoute({
     id: "getReadiness",
     method: "GET",
@@ -47,7 +47,7 @@ function readyRoute({ checks }: RouteContext, checkMs: number): Route {
     handle: async () => {
       const findings = await Promise.all(checks.map((check) => examine(check, checkMs)));
       const isReady = findings.every(({ ok }) => ok);
-      const body: ReadinessResponse = { status: isReady ? "ready" : "not_ready", checks: findings };
+      const body: ReadinessResponse = { status: isReady ? "ready" : "not_ready", store, checks: findings };
       return isReady ? { status: 200, body } : { status: 503, headers: { "retry-after": "5" }, body };
     },
   });

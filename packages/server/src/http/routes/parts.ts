@@ -1,6 +1,6 @@
 import type { Approvals, Engine, Grants, LiveFeed, SigningKey, TokenRules, Tools } from "@sallyport/engine";
 import type { AuditReader, Authority, CallReader, Clock, Ids, Tier } from "@sallyport/engine/ports";
-import type { Caller, Failure, JsonObject } from "@sallyport/protocol";
+import type { Caller, Failure, JsonObject, ReadinessResponse } from "@sallyport/protocol";
 import type { OutlineReader } from "../../runtime/store.ts";
 import type { Principal } from "../principal.ts";
 
@@ -69,6 +69,8 @@ export interface RouteContext {
   /** Names this run of the process, so that an event id of another one is not taken for one of this. */
   epoch: string;
   version: string;
+  /** Which store the server uses; the check `store` says whether it answers. */
+  store: ReadinessResponse["store"];
   checks: readonly ReadinessCheck[];
   /** Left out: there are no readings to be had here. */
   metrics?: MetricsPart;

@@ -14,7 +14,10 @@ async function open(parts: Partial<RouteContext> = {}): Promise<FixtureDoor> {
 describe("/healthz and /readyz", () => {
   it("say that the process answers, and that calls can be taken", async () => {
     const { ask } = await open({ checks: [{ name: "store", check: () => undefined }] });
-    expect(await ask("getHealth")).toMatchObject({ status: 200, json: { status: "ok", version: "0.0.0" } });
+    expect(await ask("getHealth")).toMatchObject({
+      status: 200,
+      json: { status: "ok", version: "0.0.0", store: "embedded" },
+    });
     expect(await ask("getReadiness")).toMatchObject({
       status: 200,
       json: { status: "ready", checks: [{ name: "store", ok: true }] },

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { secretReference } from "./secret-schema.ts";
+
+const positive = z.int().positive();
+
+/** A password in a configuration file is read by everybody who reads the file, and ends up in version control. */
+function hasNoPassword(url: string): boolean {
+  return URL.canParse(url) && new URL(url).password === "";
+}
+
+const url = z.union([
+  z
+    .string()
+    .regex(/^postgres(ql)?:\/\//)
+    .refine(hasNoPassword)
+    .meta({ title: "an address postgres://user@host/database without a password, or a reference to one" }),
+  secretReference,
+]);
+
+const postgres = z.strictObject({
+  url: url.describe(
+    "Address of the database: postgres://user@host/database. One with a password stands in a variable or a file: { env: NAME } or { file: path }.",
+  ),
+  schema: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+    .meta({ title: "lower-case letters, digits and _ (63 characters at most)" })
+    .default("sallyport")
+    .describe("Schema that the tables are in; it is made when it is missing."),
+  poolSize: positive.max(1_000).default(10).describe("Connections that one process opens at most."),
+  statementTimeoutMs: positive.default(30_000).describe("How long one statement may take."),
+  lockTimeoutMs: positive.default(10_000).describe("How long one statement may wait for a lock."),
+});
+
+/** Where everything is kept that has to survive. */
+export const storeKeys = {
+  store: z
+    .strictObject({
+      postgres: postgres
+        .optional()
+        .describe(
+          "Keep everything in PostgreSQL, which several processes may share. Left out: a file in the state folder.",
+        ),
+    })
+    .prefault({})
+    .describe("Where calls, state, approvals, grants and the audit chain are kept."),
+};
