@@ -1,5 +1,5 @@
 /** The arrows between packages and modules (docs/decisions/0002-packages-and-arrows.md). A wrong one, or a cycle, fails the check. */
-const MODULES = "admit|audit|authorise|effects|execute|registry|telemetry|validate";
+const MODULES = "admit|audit|authorise|effects|execute|publish|registry|telemetry|validate";
 
 export default {
   forbidden: [

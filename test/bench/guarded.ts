@@ -33,6 +33,8 @@ export interface GuardedOptions {
   runner: "inline" | "thread";
   tool?: DefinedTool;
   calls?: Contender["calls"];
+  /** Where its calls are published. */
+  sinks?: string[];
 }
 
 /** The whole passage: validated, authorised, journaled, audited. */
@@ -42,9 +44,10 @@ export async function guardedContender({
   runner,
   tool = pure,
   calls,
+  sinks = [],
 }: GuardedOptions): Promise<Contender> {
   const runners = [createThreadRunner({ maxThreads: 16 })];
-  const engine = await createEngine({ store, authority, admission: LIMITS, runners });
+  const engine = await createEngine({ store, authority, admission: LIMITS, runners, sinks });
   const implementation: Implementation =
     runner === "inline"
       ? { kind: "inline", operations: tool.operations }

@@ -1,4 +1,4 @@
-import { relayOutbox } from "@sallyport/engine";
+import { publishPending } from "@sallyport/engine";
 import { countOf } from "../counts.ts";
 import { guardedContender, inMemory } from "./guarded.ts";
 import { MANY_CALLERS, measure } from "./measure.ts";
@@ -10,13 +10,14 @@ const STEPS = 10;
 const MIB = 2 ** 20;
 
 const store = inMemory();
-const contender = await guardedContender({ name: "memory", store, runner: "inline" });
+const publication = { name: "bench", instance: "bench", sink: { send: async () => undefined } };
+const contender = await guardedContender({ name: "memory", store, runner: "inline", sinks: ["bench"] });
 await measure(contender, MANY_CALLERS, 30_000);
 const readings: number[] = [];
 for (let step = 0; step < STEPS; step += 1) {
   await measure(contender, MANY_CALLERS, CALLS / STEPS);
-  // Messages wait for their sink, as they must; here they have one.
-  await relayOutbox(store, { send: async () => undefined });
+  // Events wait for their sink, as they must; here they have one.
+  await publishPending(store.outbox, publication);
   await new Promise((resolve) => setTimeout(resolve, 300));
   globalThis.gc?.();
   readings.push(process.memoryUsage().heapUsed / MIB);

@@ -11,6 +11,7 @@ import type { Implementation, OutputListener } from "./ports/runner.ts";
 import type { IsolationRules } from "./ports/sandbox.ts";
 import type { Store } from "./ports/store.ts";
 import type { Quarantine, ToolRecord } from "./ports/tools.ts";
+import type { EventBuilder } from "./publish/index.ts";
 import type { ToolRegistry } from "./registry/index.ts";
 import type { LiveFeeds } from "./running/live-feed.ts";
 import type { RunningCalls } from "./running/running-calls.ts";
@@ -23,6 +24,8 @@ import type { JsonLimits, ResultStep, SchemaCompiler } from "./validate/index.ts
  */
 export interface EngineContext {
   readonly store: Store;
+  /** The events that units leave for the sinks. */
+  readonly events: EventBuilder;
   readonly registry: ToolRegistry;
   readonly schemas: SchemaCompiler;
   /** Left out of the options: nothing may run. */

@@ -18,7 +18,7 @@ export type { CallPlan, PlanRequest } from "./approvals/evaluate.ts";
 export { type ApprovalRules, DEFAULT_RULES } from "./approvals/record.ts";
 export type { ResumeOptions } from "./approvals/suspended.ts";
 // Defaults in memory, redaction, the record
-export { type ChainReport, relayOutbox, verifyChain } from "./audit/index.ts";
+export { type ChainReport, verifyChain } from "./audit/index.ts";
 export type { AgentProfile } from "./authorise/agent-profile.ts";
 export { type AuthorityOptions, ConfiguredAuthority, grantAuthority } from "./authorise/authority.ts";
 export type { ConfiguredGrant } from "./authorise/configured-rules.ts";
@@ -67,6 +67,7 @@ export type { ManualClose, RecoveryVerdict } from "./journal/recovery.ts";
 export { MemoryMeter } from "./memory/meter.ts";
 export { MemoryBus, systemClock, uuidV7 } from "./memory/platform.ts";
 export { createMemoryStore, type MemoryStoreOptions } from "./memory/store.ts";
+export { EventPublisher, type PublisherOptions, publishPending, type SinkProblem } from "./publish/index.ts";
 export { createRedactor, type Redactor, type RedactorOptions } from "./redact/redact.ts";
 export {
   type DefinedTool,

@@ -4,7 +4,7 @@ import type { Kept } from "./kept-records.ts";
 import type { ServerFolder } from "./server-folder.ts";
 
 /** What a kill can have cut off in the middle, or made the next life send again. */
-const MOST_PER_BATCH = 1_000;
+const MOST_PER_BATCH = 1_200;
 
 /** Every end is published at least once; only what a kill explains is there twice or torn. */
 export function publishedBreaches(server: ServerFolder, { records }: Kept, kills: number): string[] {

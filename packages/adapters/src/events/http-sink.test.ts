@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { json } from "node:stream/consumers";
 import type { CloudEvent } from "@sallyport/engine/ports";
-import { eventSinkContract, sampleEvent } from "@sallyport/engine/testing";
+import { eventSinkContract, outgoing, sampleEvent } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { createHttpSink, type HttpSinkOptions } from "./http-sink.ts";
 
@@ -72,7 +72,7 @@ for (const mode of ["batch", "structured", "binary"] as const) {
 describe("an HTTP sink", () => {
   it("sends what it was given with every request, and 100 events at a time", async () => {
     await using at = await open("batch");
-    await at.sink.send(Array.from({ length: 250 }, (_, n) => sampleEvent(`call-${n}`)));
+    await at.sink.send(Array.from({ length: 250 }, (_, n) => outgoing(sampleEvent(`call-${n}`))));
     expect(at.receiver.requests.map(({ headers }) => headers.authorization)).toEqual(
       Array(3).fill("Bearer t0ken"),
     );
@@ -88,7 +88,7 @@ describe("an HTTP sink", () => {
     async (status, reason) => {
       await using at = await open("batch");
       Object.assign(at.receiver, { status, headers: { location: "http://127.0.0.1:1/" } });
-      const error = await at.sink.send([sampleEvent("call-1")]).catch((thrown: unknown) => thrown);
+      const error = await at.sink.send([outgoing(sampleEvent("call-1"))]).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ failure: { code: "E3304", message: expect.stringContaining(reason) } });
       expect(String(error)).not.toMatch(/t0ken|\/events/);
       expect(at.receiver.requests).toHaveLength(1);

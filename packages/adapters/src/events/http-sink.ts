@@ -1,4 +1,4 @@
-import type { CloudEvent, EventSink } from "@sallyport/engine/ports";
+import type { CloudEvent, EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 
 export interface HttpSinkOptions {
@@ -21,7 +21,7 @@ const MOST_IN_BATCH = 100;
  */
 export function createHttpSink(options: HttpSinkOptions): EventSink {
   let previous: Promise<unknown> = Promise.resolve();
-  const send = async (events: readonly CloudEvent[]): Promise<void> => {
+  const send = async (events: readonly OutgoingEvent[]): Promise<void> => {
     for (const request of requestsFor(events, options.mode ?? "batch")) await post(request, options);
   };
   return {
@@ -39,25 +39,26 @@ interface EventRequest {
 }
 
 function* requestsFor(
-  events: readonly CloudEvent[],
+  events: readonly OutgoingEvent[],
   mode: NonNullable<HttpSinkOptions["mode"]>,
 ): Generator<EventRequest> {
   if (mode !== "batch") {
-    for (const event of events) yield mode === "binary" ? binary(event) : structured(event);
+    for (const { json } of events) yield mode === "binary" ? binary(json) : structured(json);
     return;
   }
   for (let from = 0; from < events.length; from += MOST_IN_BATCH) {
-    const body = JSON.stringify(events.slice(from, from + MOST_IN_BATCH));
+    const texts = events.slice(from, from + MOST_IN_BATCH).map(({ json }) => json);
+    const body = `[${texts.join()}]`;
     yield { headers: { "content-type": "application/cloudevents-batch+json; charset=UTF-8" }, body };
   }
 }
 
-function structured(event: CloudEvent): EventRequest {
-  const headers = { "content-type": "application/cloudevents+json; charset=UTF-8" };
-  return { headers, body: JSON.stringify(event) };
+function structured(json: string): EventRequest {
+  return { headers: { "content-type": "application/cloudevents+json; charset=UTF-8" }, body: json };
 }
 
-function binary({ data, datacontenttype, ...attributes }: CloudEvent): EventRequest {
+function binary(json: string): EventRequest {
+  const { data, datacontenttype, ...attributes }: CloudEvent = JSON.parse(json);
   const named = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, headerValue(String(value))]);
   return {
     headers: { ...Object.fromEntries(named), "content-type": datacontenttype },

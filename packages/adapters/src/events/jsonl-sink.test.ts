@@ -1,7 +1,7 @@
 import { appendFile, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CloudEvent } from "@sallyport/engine/ports";
+import { outgoing, sampleEvent } from "@sallyport/engine/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createJsonlSink } from "./jsonl-sink.ts";
 
@@ -11,18 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-function event(id: string): CloudEvent {
-  return {
-    specversion: "1.0",
-    id,
-    type: "tool.invoked",
-    source: "/sallyport",
-    time: "2026-01-01T00:00:00Z",
-    datacontenttype: "application/json",
-    partitionkey: "tenant",
-    data: { text: "two\nlines" },
-  };
-}
+const event = (id: string) => outgoing(sampleEvent(id, { data: { text: "two\nlines" } }));
 
 async function ids(path: string): Promise<string[]> {
   const lines = (await readFile(path, "utf8")).trimEnd().split("\n");

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import type { CloudEvent, EventSink } from "@sallyport/engine/ports";
+import type { EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 
 const NEWLINE = 0x0a;
 
@@ -19,11 +19,11 @@ export function createJsonlSink(path: string): EventSink {
   };
 }
 
-async function append(path: string, events: CloudEvent[]): Promise<void> {
+async function append(path: string, events: readonly OutgoingEvent[]): Promise<void> {
   if (events.length === 0) return;
   const file = await open(path, "a+", 0o600);
   try {
-    const lines = events.map((event) => `${JSON.stringify(event)}\n`).join("");
+    const lines = events.map(({ json }) => `${json}\n`).join("");
     await file.appendFile((await endsTorn(file)) ? `\n${lines}` : lines);
     await file.datasync();
   } finally {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Admin } from "@platformatic/kafka";
 import type { CloudEvent } from "@sallyport/engine/ports";
-import { eventSinkContract, sampleEvent } from "@sallyport/engine/testing";
+import { eventSinkContract, outgoing, sampleEvent } from "@sallyport/engine/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip, type StartedService, startService } from "../../../../scripts/services.ts";
 import { createKafkaSink } from "./kafka-sink.ts";
@@ -54,7 +54,7 @@ describe.skipIf(reason !== undefined)(`Kafka${reason ? ` (${reason})` : ""}`, ()
   it("keys events by tenant and says what they are, as the CloudEvents binding for Kafka wants [L3-EVT-1]", async () => {
     const topic = await newTopic();
     await using sink = createKafkaSink({ brokers: [broker()], topic, compression: "zstd" });
-    await sink.send([sampleEvent("call-1", { tenant: "acme" })]);
+    await sink.send([outgoing(sampleEvent("call-1", { tenant: "acme" }))]);
     expect(await read(topic, "%k|%h|%p\\n")).toEqual([
       expect.stringMatching(/^acme\|content-type=application\/cloudevents\+json; charset=UTF-8\|\d$/),
     ]);
@@ -62,11 +62,11 @@ describe.skipIf(reason !== undefined)(`Kafka${reason ? ` (${reason})` : ""}`, ()
 
   it("says so where the topic does not exist, and works once it does", async () => {
     await using sink = createKafkaSink({ brokers: [broker()], topic: "events-later", timeoutMs: 2_000 });
-    await expect(sink.send([sampleEvent("call-1")])).rejects.toThrow(/did not take the events/);
+    await expect(sink.send([outgoing(sampleEvent("call-1"))])).rejects.toThrow(/did not take the events/);
     const admin = new Admin({ clientId: "test", bootstrapBrokers: [broker()] });
     await admin.createTopics({ topics: ["events-later"], partitions: 1, replicas: 1 });
     await admin.close();
-    await sink.send([sampleEvent("call-1")]);
+    await sink.send([outgoing(sampleEvent("call-1"))]);
     expect(await read("events-later")).toHaveLength(1);
   });
 
@@ -78,7 +78,7 @@ describe.skipIf(reason !== undefined)(`Kafka${reason ? ` (${reason})` : ""}`, ()
       sasl,
       timeoutMs: 2_000,
     });
-    const error = await sink.send([sampleEvent("call-1")]).catch((thrown: unknown) => thrown);
+    const error = await sink.send([outgoing(sampleEvent("call-1"))]).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ failure: { code: "E3304" } });
     expect(JSON.stringify(error) + String((error as Error).stack)).not.toContain("hunter2");
   });

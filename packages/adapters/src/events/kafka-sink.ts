@@ -1,4 +1,4 @@
-import type { CloudEvent, EventSink } from "@sallyport/engine/ports";
+import type { EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 
 type Driver = typeof import("@platformatic/kafka");
@@ -31,7 +31,7 @@ export function createKafkaSink(options: KafkaSinkOptions): EventSink & AsyncDis
   let opened: Promise<Producer> | undefined;
   let previous: Promise<unknown> = Promise.resolve();
 
-  const send = async (events: readonly CloudEvent[]): Promise<void> => {
+  const send = async (events: readonly OutgoingEvent[]): Promise<void> => {
     if (events.length === 0) return;
     opened ??= openProducer(options);
     try {
@@ -109,11 +109,11 @@ function topicOf({ topic = DEFAULT_TOPIC }: KafkaSinkOptions): string {
   return topic;
 }
 
-function messageOf(event: CloudEvent, topic: string) {
+function messageOf({ tenant, json }: OutgoingEvent, topic: string) {
   return {
     topic,
-    key: Buffer.from(event.partitionkey),
-    value: Buffer.from(JSON.stringify(event)),
+    key: Buffer.from(tenant),
+    value: Buffer.from(json),
     headers: new Map([
       [Buffer.from("content-type"), Buffer.from("application/cloudevents+json; charset=UTF-8")],
     ]),

@@ -22,6 +22,7 @@ import {
   openConflict,
   writeCalls,
 } from "./write-calls.ts";
+import { OutboxWriter } from "./write-outbox.ts";
 import { permitConflict, writePermits } from "./write-permits.ts";
 import { recordConflict, writeRecords } from "./write-records.ts";
 import { stateConflicts, writeState } from "./write-state.ts";
@@ -103,55 +104,6 @@ class GrantCounts {
 }
 
 /**
- * Gives out positions in the outbox; those of a rolled-back transaction are given again. Messages that are committed
- * together stand in one row.
- */
-class OutboxPositions {
-  #committed: number;
-  #last: number;
-  #lines: string[] = [];
-  readonly #sql: Statements;
-
-  constructor(sql: Statements) {
-    this.#sql = sql;
-    this.#committed = Number(sql.lastPosition.get()?.position ?? 0);
-    this.#last = this.#committed;
-  }
-
-  append(lines: readonly string[]): void {
-    this.#last += lines.length;
-    this.#lines.push(...lines);
-  }
-
-  write(): void {
-    if (this.#lines.length === 0) return;
-    this.#sql.insertOutbox.run(this.#last, this.#lines.join("\n"));
-    this.#lines = [];
-  }
-
-  /** Forgets whole rows up to the position, and the beginning of the row it falls into. */
-  delivered(position: number): void {
-    this.write();
-    this.#sql.deleteDelivered.run(position);
-    const row = this.#sql.firstOutbox.get();
-    if (!row) return;
-    const lines = String(row.lines).split("\n");
-    const last = Number(row.last_position);
-    const left = Math.min(lines.length, Math.max(0, last - position));
-    if (left < lines.length) this.#sql.shortenOutbox.run(lines.slice(lines.length - left).join("\n"), last);
-  }
-
-  committed(): void {
-    this.#committed = this.#last;
-  }
-
-  rolledBack(): void {
-    this.#lines = [];
-    this.#last = this.#committed;
-  }
-}
-
-/**
  * The outcomes of the units applied last, by their ids: one that is sent again gets the same. They are not kept on disk:
  * only this thread's own callers send a unit again, and none of them outlives it.
  */
@@ -192,7 +144,7 @@ export class BatchWriter {
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #heads: ChainHeads;
-  readonly #outbox: OutboxPositions;
+  readonly #outbox: OutboxWriter;
   readonly #counts: GrantCounts;
   readonly #applied = new AppliedUnits();
 
@@ -200,7 +152,7 @@ export class BatchWriter {
     this.#database = database;
     this.#sql = prepareStatements(database);
     this.#heads = new ChainHeads(this.#sql);
-    this.#outbox = new OutboxPositions(this.#sql);
+    this.#outbox = new OutboxWriter(this.#sql);
     this.#counts = new GrantCounts(this.#sql);
   }
 
@@ -246,7 +198,7 @@ export class BatchWriter {
       this.#sql.probe.run();
       return WITHOUT_EVENTS;
     }
-    this.#outbox.delivered(job[1]);
+    this.#outbox.delivered(job[1], job[2]);
     return WITHOUT_EVENTS;
   }
 
@@ -298,7 +250,7 @@ export class BatchWriter {
     if (records) writeRecords(this.#sql, records);
     if (tools) for (const tool of tools) this.#putTool(tool);
     if (events.length > 0) this.#heads.add(tenant, run);
-    this.#outbox.append(outbox);
+    if (outbox) this.#outbox.append(outbox);
     return events.length > 0 ? ["applied", run.last.sequence, run.last.hash] : WITHOUT_EVENTS;
   }
 

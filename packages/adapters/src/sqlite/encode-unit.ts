@@ -31,6 +31,7 @@ import type {
   ToolRow,
   UnitJob,
 } from "./messages.ts";
+import { encodeBatch, sinkList } from "./outbox-text.ts";
 import { wellFormedOrder } from "./well-formed-order.ts";
 
 /** Flattens a unit for the writer thread. Throws when something in it is not JSON; nothing is written then. */
@@ -43,7 +44,7 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.state ? stateJob(unit.state, pins) : null,
     unit.tools ? unit.tools.map(toolRow) : null,
     unit.events.map(onOneLine),
-    unit.outbox.map(({ type, callId }) => onOneLine(`${type} ${callId}`)),
+    unit.outbox ? [sinkList(unit.outbox.sinks), encodeBatch(unit.tenant, unit.outbox.events)] : null,
     unit.begin ? begunCall(unit.begin) : null,
     encodePermits(unit),
     unit.grantUses?.length ? unit.grantUses.map(useCells) : null,
@@ -63,9 +64,10 @@ function useCells({ grantId, at, callId, ...limit }: GrantUse): GrantUseCells {
 
 /** Roughly how many bytes a job takes while it waits. */
 export function jobBytes(job: UnitJob): number {
-  const [, , open, close, state, tools, events, , begin, permits, uses, enqueue, callbacks] = job;
+  const [, , open, close, state, tools, events, outbox, begin, permits, uses, enqueue, callbacks] = job;
   let bytes = 512;
   for (const event of events) bytes += event.length;
+  bytes += outbox?.[1].length ?? 0;
   for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of close ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of begin ?? []) bytes += typeof cell === "string" ? cell.length : 8;
@@ -154,10 +156,10 @@ function toolRow({ record }: ToolWrite): ToolRow {
   };
 }
 
-/** Runs of events and messages are kept as lines; JSON text and ids never hold a line break of their own. */
+/** Runs of events are kept as lines; canonical JSON never holds a line break of its own. */
 function onOneLine(text: string): string {
   if (!text.includes("\n")) return text;
-  throw lost("An audit event or an outbox message holds a line break, so it is not canonical JSON.");
+  throw lost("An audit event holds a line break, so it is not canonical JSON.");
 }
 
 /** Flattens the callbacks of a unit; null when it has none. Throws when one counts backwards: a mistake, never a race. */

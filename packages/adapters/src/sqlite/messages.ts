@@ -15,8 +15,7 @@ export type UnitJob = [
   state: StateJob | null,
   tools: ToolRow[] | null,
   events: string[],
-  /** Lines "type callId". */
-  outbox: string[],
+  outbox: OutboxJob | null,
   begin: BegunCall | null,
   permits: PermitJob | null,
   uses: GrantUse[] | null,
@@ -131,7 +130,10 @@ export interface RecordRow {
   expect: number | null;
 }
 
-export type DeliveredJob = [kind: "delivered", position: number];
+/** A unit's batch as text, and the list of the sinks it is for. */
+export type OutboxJob = [sinks: string, batch: string];
+
+export type DeliveredJob = [kind: "delivered", sink: string, ids: readonly string[]];
 
 /** Writes the schema's version anew, to see whether anything can be written. */
 export type ProbeJob = [kind: "probe"];

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { carryOutbox } from "./carry-outbox.ts";
 import { lost } from "./failures.ts";
 import { FIRST_SCHEMA } from "./schema-1.ts";
 import { SECOND_SCHEMA } from "./schema-2.ts";
@@ -6,13 +7,16 @@ import { THIRD_SCHEMA } from "./schema-3.ts";
 import { FOURTH_SCHEMA } from "./schema-4.ts";
 import { FIFTH_SCHEMA } from "./schema-5.ts";
 
+/** A step to the next version: what changes in the tables, then what it takes to fill them from the former ones. */
+type Migration = string | { sql: string; carry(database: DatabaseSync): void };
+
 /** Migration n takes a database of version n - 1 to n. Never edit one that has been released; add the next. */
-const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly Migration[] = [
   FIRST_SCHEMA,
   SECOND_SCHEMA,
   THIRD_SCHEMA,
   FOURTH_SCHEMA,
-  FIFTH_SCHEMA,
+  { sql: FIFTH_SCHEMA, carry: carryOutbox },
 ];
 
 /** The schema version this code reads and writes. */
@@ -22,10 +26,11 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
  * Brings a database up to this code's version, each step in one transaction together with its number: an
  * interrupted step leaves the older version whole. Throws E3914 for a database from newer code.
  */
-export function migrate(database: DatabaseSync, migrations: readonly string[] = MIGRATIONS): void {
+export function migrate(database: DatabaseSync, migrations: readonly Migration[] = MIGRATIONS): void {
   refuseNewer(schemaVersion(database), migrations.length);
-  for (let version = schemaVersion(database); version < migrations.length; version += 1) {
-    step(database, { sql: migrations[version] ?? "", version: version + 1 });
+  const found = schemaVersion(database);
+  for (const [index, migration] of migrations.slice(found).entries()) {
+    step(database, migration, found + index + 1);
   }
 }
 
@@ -46,10 +51,12 @@ function refuseNewer(found: number, known: number): void {
   });
 }
 
-function step(database: DatabaseSync, { sql, version }: { sql: string; version: number }): void {
+function step(database: DatabaseSync, migration: Migration, version: number): void {
   database.exec("BEGIN IMMEDIATE");
   try {
-    database.exec(`${sql}; PRAGMA user_version = ${version}; COMMIT`);
+    database.exec(typeof migration === "string" ? migration : migration.sql);
+    if (typeof migration !== "string") migration.carry(database);
+    database.exec(`PRAGMA user_version = ${version}; COMMIT`);
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     throw error;

@@ -18,7 +18,7 @@ const POLL_MS = 25;
  * nothing is left open then.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { folder, durability = "power", waitForLockMs = 5_000, readOnly = false } = options;
+  const { folder, durability = "power", waitForLockMs = 5_000, readOnly = false, now } = options;
   if (readOnly) {
     await tablesMade(folder, { giveUpAt: Date.now() + waitForLockMs });
     return new SqliteStore(openForReading(folder), undefined);
@@ -26,7 +26,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   await prepareFolder(folder);
   const writer = await Writer.start({ folder, durability, waitForLockMs });
   try {
-    return new SqliteStore(openForReading(folder), writer);
+    return new SqliteStore(openForReading(folder), writer, now);
   } catch (error) {
     await writer.close();
     throw error;

@@ -13,6 +13,8 @@ export interface SqliteStoreOptions {
   waitForLockMs?: number;
   /** Opens without the lock, beside a process that writes; every write then rejects with E3914. */
   readOnly?: boolean;
+  /** The clock that leases are measured by, in Unix milliseconds. Default `Date.now`. */
+  now?: () => number;
 }
 
 /** What the writer thread is started with. */

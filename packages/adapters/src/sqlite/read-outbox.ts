@@ -1,33 +1,49 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { OutboxType, PendingMessage } from "@sallyport/engine/ports";
+import type { Backlog, PendingBatch } from "@sallyport/engine/ports";
+import { firstBatches, PartitionLeases } from "@sallyport/engine/publish";
+import { batchId, decodeBatch, splitBatches } from "./outbox-text.ts";
+import { placesLeft } from "./write-outbox.ts";
 
-const LIST_PENDING =
-  "SELECT last_position, lines FROM outbox WHERE lines <> '' ORDER BY last_position LIMIT ?";
+const LIST_DUE = `SELECT position, due.batches, places, outbox.batches AS text
+  FROM outbox_due AS due JOIN outbox USING (position) WHERE sink = ? ORDER BY position`;
 
-/** Reads the outbox. A row holds the messages of one unit. */
+const LIST_BACKLOGS = `SELECT sink, sum(batches) AS batches, min(written_at) AS oldest_at
+  FROM outbox_due GROUP BY sink ORDER BY sink`;
+
+/**
+ * Reads the outbox. Partitions are leased in memory: only the process that holds the folder publishes, and its leases end
+ * with it.
+ */
 export class OutboxReads {
-  readonly #pending: StatementSync;
+  readonly #due: StatementSync;
+  readonly #backlogs: StatementSync;
+  readonly #leases: PartitionLeases;
 
-  constructor(database: DatabaseSync) {
-    this.#pending = database.prepare(LIST_PENDING);
+  constructor(database: DatabaseSync, now: () => number) {
+    this.#due = database.prepare(LIST_DUE);
+    this.#backlogs = database.prepare(LIST_BACKLOGS);
+    this.#leases = new PartitionLeases(now);
   }
 
-  pending(limit: number): PendingMessage[] {
-    const messages: PendingMessage[] = [];
-    if (limit < 1) return messages;
-    for (const row of this.#pending.iterate(limit)) {
-      messages.push(...expand(Number(row.last_position), String(row.lines)));
-      if (messages.length >= limit) break;
+  pending({ sink, instance, limit }: { sink: string; instance: string; limit: number }): PendingBatch[] {
+    return firstBatches(this.#batches(sink), { held: this.#leases.hold(sink, instance), limit });
+  }
+
+  backlogs(): Backlog[] {
+    return this.#backlogs.all().map(({ sink, batches, oldest_at }) => ({
+      sink: String(sink),
+      batches: Number(batches),
+      oldestAt: Number(oldest_at),
+    }));
+  }
+
+  *#batches(sink: string): Generator<PendingBatch> {
+    for (const row of this.#due.iterate(sink)) {
+      const batches = splitBatches(String(row.text));
+      const position = Number(row.position);
+      for (const place of placesLeft(row)) {
+        yield { id: batchId(position, place), ...decodeBatch(batches[place] ?? "") };
+      }
     }
-    return messages.slice(0, limit);
   }
-}
-
-function expand(last: number, text: string): PendingMessage[] {
-  const lines = text.split("\n");
-  return lines.map((line, index) => {
-    const space = line.indexOf(" ");
-    const type = line.slice(0, space) as OutboxType;
-    return { callId: line.slice(space + 1), type, position: last - lines.length + 1 + index };
-  });
 }

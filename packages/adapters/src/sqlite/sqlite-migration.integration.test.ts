@@ -43,10 +43,16 @@ describe("a folder written by the first version", () => {
       const snapshot = await store.state.open({ tenant: "acme", tool: "calc" });
       expect(await store.state.get(snapshot, "n")).toEqual({ value: 41, version: 3 });
       expect(await store.audit.read("acme", { after: 0, limit: 9 })).toEqual(events);
-      expect(await store.outbox.pending(9)).toEqual([
-        { callId: "c", type: "tool.invoked", position: 3 },
-        { callId: "c", type: "tool.succeeded", position: 4 },
+      // Messages named calls; they are the events themselves now, for the one sink there was.
+      const batches = await store.outbox.pending({ sink: "file", instance: "i", limit: 9 });
+      expect(batches.flatMap((batch) => batch.events).map((json) => JSON.parse(json))).toMatchObject([
+        { id: closed.callId, type: "ai.agent.tool.invoked", data: { parameters: { a: 1 } } },
+        {
+          id: `${closed.callId}:tool.succeeded`,
+          time: new Date(closed.closing?.closedAt ?? 0).toISOString(),
+        },
       ]);
+      expect(batches.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
       expect(await store.approvals.list({ limit: 9 })).toEqual([]);
       expect(await store.grants.all()).toEqual([]);
       expect(await store.revocations.all()).toEqual([]);

@@ -75,9 +75,11 @@ describe("one process at a time writes in a folder", () => {
       const [first = ""] = await writer.said("ack");
       const reader = await openSqliteStore({ folder, readOnly: true });
       expect(await reader.calls.get(first.slice(4))).toMatchObject({ phase: "closed" });
-      const write = reader.commit({ tenant: "acme", events: [], outbox: [] });
+      const write = reader.commit({ tenant: "acme", events: [] });
       await expect(write).rejects.toMatchObject({ failure: { code: "E3914" } });
-      await expect(reader.outbox.delivered(1)).rejects.toMatchObject({ failure: { code: "E3914" } });
+      await expect(reader.outbox.delivered({ sink: "s", ids: ["1.0"] })).rejects.toMatchObject({
+        failure: { code: "E3914" },
+      });
       await reader.close();
       await writer.kill();
       const after = await openSqliteStore({ folder, readOnly: true });

@@ -6,13 +6,18 @@ import { openSqliteStore } from "./index.ts";
 
 storeContract("the SQLite store", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-store-"));
-  let store = await openSqliteStore({ folder });
+  let now = 1_767_225_600_000;
+  const options = { folder, now: () => now };
+  let store = await openSqliteStore(options);
   return {
     store,
     async reopen() {
       await store.close();
-      store = await openSqliteStore({ folder });
+      store = await openSqliteStore(options);
       return store;
+    },
+    advance(ms) {
+      now += ms;
     },
     async dispose() {
       await store.close();

@@ -128,6 +128,7 @@ function nameOf({ tenant, tool }: StateScope): string {
 export class SqliteStore implements Store {
   readonly #database: DatabaseSync;
   readonly #writer: Writer | undefined;
+  readonly #now: () => number;
   readonly #pins = new Pins();
   readonly #journal: CallReads;
   #closing: Promise<void> | undefined;
@@ -144,7 +145,8 @@ export class SqliteStore implements Store {
   readonly callbacks: Store["callbacks"];
   readonly records: Store["records"];
 
-  constructor(database: DatabaseSync, writer: Writer | undefined) {
+  constructor(database: DatabaseSync, writer: Writer | undefined, now: () => number = Date.now) {
+    this.#now = now;
     this.#database = database;
     this.#writer = writer;
     this.#journal = new CallReads(database);
@@ -322,13 +324,18 @@ export class SqliteStore implements Store {
   }
 
   #outboxReader(): Store["outbox"] {
-    const reads = new OutboxReads(this.#database);
+    const reads = new OutboxReads(this.#database, this.#now);
     return {
-      pending: (limit) => this.#read(() => reads.pending(limit)),
-      delivered: async (position) => {
-        const outcome = await this.#requireWriter().submit(["delivered", position], 64);
+      // Only who may write may publish: what nobody notes as delivered would be sent for ever.
+      pending: async (order) => {
+        this.#requireWriter();
+        return await this.#read(() => reads.pending(order));
+      },
+      delivered: async ({ sink, ids }) => {
+        const outcome = await this.#requireWriter().submit(["delivered", sink, ids], 64 + 24 * ids.length);
         if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
       },
+      backlogs: () => this.#read(() => reads.backlogs()),
     };
   }
 }

@@ -176,17 +176,23 @@ const PUT_HEAD = `INSERT INTO audit_heads (tenant_id, sequence, hash) VALUES (?1
 const INSERT_AUDIT = `INSERT INTO audit (tenant_id, first_sequence, last_sequence, lines)
   VALUES (?, ?, ?, ?)`;
 
-const LAST_POSITION = "SELECT max(last_position) AS position FROM outbox";
-
-const INSERT_OUTBOX = "INSERT INTO outbox (last_position, lines) VALUES (?, ?)";
-
-/** The newest row stays, emptied, so that a position is never given twice. */
-const DELETE_DELIVERED = `DELETE FROM outbox
-  WHERE last_position <= ?1 AND last_position < (SELECT max(last_position) FROM outbox)`;
-
-const FIRST_OUTBOX = "SELECT last_position, lines FROM outbox ORDER BY last_position LIMIT 1";
-
-const SHORTEN_OUTBOX = "UPDATE outbox SET lines = ? WHERE last_position = ?";
+/** The statements that write the outbox, and those its upkeep needs. */
+function prepareOutboxStatements(database: DatabaseSync) {
+  return {
+    lastPosition: database.prepare("SELECT max(position) AS position FROM outbox"),
+    insertOutbox: database.prepare("INSERT INTO outbox (position, sinks, batches) VALUES (?, ?, ?)"),
+    findSinks: database.prepare("SELECT sinks FROM outbox WHERE position = ?"),
+    deleteOutbox: database.prepare("DELETE FROM outbox WHERE position = ?"),
+    insertDue: database.prepare(
+      "INSERT INTO outbox_due (sink, position, written_at, batches) VALUES (?, ?, ?, ?)",
+    ),
+    findDue: database.prepare("SELECT batches, places FROM outbox_due WHERE sink = ? AND position = ?"),
+    shortenDue: database.prepare(
+      "UPDATE outbox_due SET batches = ?, places = ? WHERE sink = ? AND position = ?",
+    ),
+    deleteDue: database.prepare("DELETE FROM outbox_due WHERE sink = ? AND position = ?"),
+  };
+}
 
 /** Every statement that writes, and those its checks need, prepared on the writer's connection. */
 export function prepareStatements(database: DatabaseSync) {
@@ -211,11 +217,7 @@ export function prepareStatements(database: DatabaseSync) {
     findHead: database.prepare(FIND_HEAD),
     putHead: database.prepare(PUT_HEAD),
     insertAudit: database.prepare(INSERT_AUDIT),
-    lastPosition: database.prepare(LAST_POSITION),
-    insertOutbox: database.prepare(INSERT_OUTBOX),
-    deleteDelivered: database.prepare(DELETE_DELIVERED),
-    firstOutbox: database.prepare(FIRST_OUTBOX),
-    shortenOutbox: database.prepare(SHORTEN_OUTBOX),
+    ...prepareOutboxStatements(database),
     ...preparePermitStatements(database),
     ...prepareCallbackStatements(database),
     ...prepareRecordStatements(database),

@@ -21,6 +21,7 @@ import { OutputComparison } from "../passage/validate.ts";
 import type { ErrorHandler, Meter, Tracer } from "../ports/platform.ts";
 import type { Hook, Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
+import { EventBuilder } from "../publish/index.ts";
 import { CallQueue } from "../queue/queue.ts";
 import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
 import { LiveFeeds } from "../running/live-feed.ts";
@@ -68,8 +69,10 @@ export interface EngineOptions extends Partial<Brought>, Adjustments {
   registry?: RegistryOptions;
   /** Bounds for schemas, and documents that their references may name. */
   schemas?: SchemaCompilerOptions;
-  /** False when nobody relays the outbox: then no messages are kept for it. */
-  publish?: boolean;
+  /** The names of the sinks that calls are published to. Left out: no events are built or kept. */
+  sinks?: readonly string[];
+  /** Told after each commit that left events for the sinks, so that they need not be looked for. */
+  onEvents?: () => void;
 }
 
 /** What can be changed while the engine is open. */
@@ -97,10 +100,11 @@ export function composeEngine(options: EngineOptions): Composed {
   const inFlight = new RunningCalls();
   let toolRules = options.toolRules;
   const admission = new Admission(options.admission, () => clock.now());
-  const { hooks = [], publish = true } = options;
+  const { hooks = [], sinks = [], onEvents } = options;
   const owner = ids.next();
   const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner });
-  const store = publish ? bounded : withoutMessages(bounded);
+  const store = onEvents ? withHints(bounded, onEvents) : bounded;
+  const events = new EventBuilder(sinks);
   const available = [createInlineRunner(), createThreadRunner(), ...(options.runners ?? [])];
   const runners: Runners = new Map(available.map((runner) => [runner.kind, runner]));
   const registry = new ToolRegistry({
@@ -112,11 +116,12 @@ export function composeEngine(options: EngineOptions): Composed {
   const feeds = new LiveFeeds();
   const tools = new Tools({ registry, schemas, runners, store, clock, ids });
   const queue = new CallQueue(
-    { store, clock, authority, feeds, admission, limits, errors },
+    { store, clock, authority, feeds, events, admission, limits, errors },
     (callId, resume) => resumeCall(callId, resume, context),
   );
   const context: EngineContext = {
     store,
+    events,
     queue,
     unknownCallers: new UnknownCallers({ store, clock, ids, errors }),
     registry,
@@ -157,8 +162,13 @@ export function composeEngine(options: EngineOptions): Composed {
   return { context, tools, queue, adjust };
 }
 
-function withoutMessages(store: Store): Store {
-  return { ...store, commit: (unit) => store.commit({ ...unit, outbox: [] }) };
+function withHints(store: Store, onEvents: () => void): Store {
+  const commit: Store["commit"] = async (unit) => {
+    const result = await store.commit(unit);
+    if (unit.outbox && result.ok) onEvents();
+    return result;
+  };
+  return { ...store, commit };
 }
 
 /** Reporting an error must never become one (R1-4.4). */

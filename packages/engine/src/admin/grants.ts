@@ -148,7 +148,6 @@ export class Grants {
         ...(record.revision > 1 && { expect: record.revision - 1 }),
       })),
       events: records.map((record) => grantEventBody(kind, record, { eventId: ids.next(), timestamp })),
-      outbox: [],
     });
     if (!result.ok) return false;
     const named = records.map(({ grantId }) => grantId);

@@ -28,7 +28,7 @@ export async function revokeToken(
     tenant: SYSTEM_TENANT,
     timestamp: revocation.revokedAt,
   });
-  const unit = { tenant: SYSTEM_TENANT, revocations: [revocation], events: [event], outbox: [] };
+  const unit = { tenant: SYSTEM_TENANT, revocations: [revocation], events: [event] };
   const result = await context.store.commit(unit);
   if (!result.ok) {
     return failure("E3914", { message: `The revocation could not be kept (${result.conflict.kind}).` });

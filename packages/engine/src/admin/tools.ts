@@ -228,7 +228,6 @@ export class Tools {
       events: due.map(({ change, record, actor }) =>
         toolEventBody(change, record, { eventId: this.#context.ids.next(), timestamp, actor }),
       ),
-      outbox: [],
     });
     if (!result.ok) {
       const message = `The tool could not be kept (${result.conflict.kind}).`;

@@ -79,6 +79,6 @@ function undoFacts(record: CallRecord, by: string, context: UndoContext): EventF
 async function note(kind: EventKind, facts: EventFacts, context: UndoContext): Promise<void> {
   const at = { ordinal: kind === "UNDO_REQUESTED" ? 1 : 2, at: context.clock.now() };
   const events = [eventOf(kind, facts, at)];
-  const result = await context.store.commit({ tenant: facts.call.tenant, events, outbox: [] });
+  const result = await context.store.commit({ tenant: facts.call.tenant, events });
   if (!result.ok) throw new Error(`the record refused the undo (${result.conflict.kind})`);
 }

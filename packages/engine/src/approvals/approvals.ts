@@ -162,7 +162,6 @@ export class Approvals {
         approvals: [{ record: after, expect: before.revision, ...defined({ order }) }],
         ...(grant && { grants: [{ record: grant }] }),
         events,
-        outbox: [],
       });
       if (!result.ok) return undefined;
       bus.publish("approvals:updates", { approvalId, state: after.standing.state });

@@ -100,7 +100,7 @@ async function spend(
   const reserved = reserve(record, { owner, at: clock.now(), leaseMs, digest: digestOf(at) });
   if (isFailure(reserved)) return new ApprovalPending(record, at.progress);
   const writes = [{ record: reserved, expect: record.revision }];
-  const result = await store.commit({ tenant: record.tenant, approvals: writes, events: [], outbox: [] });
+  const result = await store.commit({ tenant: record.tenant, approvals: writes, events: [] });
   if (!result.ok) return undefined;
   return allow({ ...at, progress: { ...at.progress, question: reserved, approval: spokenBy(reserved) } });
 }
@@ -170,7 +170,7 @@ async function putOnRecord(
   const asked = { record: question, order };
   const progress = { ...at.progress, approval: spokenBy(question), ...(replaces && { question }) };
   const events = attempt.log.bodies({ kind: "APPROVAL_REQUESTED", at: now, progress });
-  const unit: UnitOfWork = { tenant: attempt.call.tenant, approvals: [asked], events, outbox: [] };
+  const unit: UnitOfWork = { tenant: attempt.call.tenant, approvals: [asked], events };
   if (replaces) {
     const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
     const past = end(replaces, { state: "void", at: now, reason });

@@ -17,5 +17,4 @@ export {
   type ExportReport,
   exportEntry,
 } from "./export.ts";
-export { relayOutbox } from "./relay.ts";
 export { auditEntries, type ChainReport, verifyChain } from "./verify.ts";

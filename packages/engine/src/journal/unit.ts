@@ -14,10 +14,10 @@ import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import type { Attempt } from "../passage/attempt.ts";
 import type { ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
-import type { CallIntent, CallPhase, CallRecord, ClosedWith } from "../ports/calls.ts";
+import type { CallIdentity, CallIntent, CallPhase, CallRecord, ClosedWith } from "../ports/calls.ts";
 import type { GrantUse } from "../ports/grants.ts";
 import type { StateWrites } from "../ports/state.ts";
-import type { OutboxMessage, UnitOfWork } from "../ports/store.ts";
+import type { UnitOfWork } from "../ports/store.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
 import { isTransient } from "./conflicts.ts";
@@ -81,17 +81,19 @@ interface Closing {
 
 /** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
 function closeUnit(
-  { callId, tenant }: Pick<CallIntent, "callId" | "tenant">,
-  callbackUrl: string | undefined,
+  { call, callbackUrl }: { call: CallIdentity; callbackUrl: string | undefined },
   { answer, events, outputHash, state, approvals, opens, began, returned = [], from, isTold }: Closing,
+  context: Pick<EngineContext, "events">,
 ): UnitOfWork {
+  const { callId, tenant } = call;
   const { status, completedAt: closedAt } = answer;
   const closing: ClosedWith = { status, closedAt, answer };
   if (outputHash !== undefined) closing.outputHash = outputHash;
-  const unit: UnitOfWork = { tenant, events, outbox: endMessages(callId, status) };
+  const unit: UnitOfWork = { tenant, events };
+  const outbox = context.events.batch({ call, began: began && opens, answer });
+  if (outbox) unit.outbox = outbox;
   if (opens) unit.open = { ...opens, phase: "closed", closing };
   else unit.close = { callId, phase: "closed", closing, ...(from && { from }) };
-  if (began) unit.outbox.unshift({ callId, type: "tool.invoked" });
   if (began && began.length > 0) unit.grantUses = [...began];
   if (state) unit.state = state;
   if (approvals) unit.approvals = approvals;
@@ -110,12 +112,6 @@ function closeUnit(
   return unit;
 }
 
-function endMessages(callId: string, status: CallAnswer["status"]): OutboxMessage[] {
-  if (status === "success") return [{ callId, type: "tool.succeeded" }];
-  const failed: OutboxMessage = { callId, type: "tool.failed" };
-  return status === "timeout" ? [failed, { callId, type: "tool.timeout" }] : [failed];
-}
-
 /** The end of an attempt whose tool is known. Where the journal does not hold the call yet, it is opened as closed. */
 export function closeAttempt(
   attempt: Attempt,
@@ -128,12 +124,16 @@ export function closeAttempt(
   const opens = attempt.journaled || !tool ? undefined : intentOf(attempt, tool, context);
   if (opens && ran && request.idempotencyKey !== undefined) opens.idempotencyKey = request.idempotencyKey;
   const began = opens && ran ? usesOf(attempt, progress.startedAt) : undefined;
-  return closeUnit(call, request.callbackUrl, { ...closing, opens, began, returned, isTold });
+  return closeUnit(
+    { call, callbackUrl: request.callbackUrl },
+    { ...closing, opens, began, returned, isTold },
+    context,
+  );
 }
 
 /** Events of a call that the journal does not hold, or holds as it did before. */
 export function eventsUnit({ chain }: Attempt, events: string[]): UnitOfWork {
-  return { tenant: chain, events, outbox: [] };
+  return { tenant: chain, events };
 }
 
 interface Suspended {
@@ -155,11 +155,11 @@ export function suspendedUnit(
   context: EngineContext,
 ): UnitOfWork {
   const unchanged = eventsUnit(attempt, events);
-  const { callbackUrl } = attempt.request;
+  const of = { call: attempt.call, callbackUrl: attempt.request.callbackUrl };
   const mayTryAgain = isTransient(error) || context.inFlight.closing;
   if (attempt.waits?.for === "room") {
     if (mayTryAgain || error.code === "E3216") return unchanged;
-    return closeUnit(attempt.call, callbackUrl, { answer, events, from: "queued" });
+    return closeUnit(of, { answer, events, from: "queued" }, context);
   }
   if (!question) return unchanged;
   const at = context.clock.now();
@@ -171,11 +171,7 @@ export function suspendedUnit(
   const reason = `the call ended without running (${error.code})`;
   const record = end(question, { state: "void", at, reason });
   if (isFailure(record)) return unchanged;
-  return closeUnit(attempt.call, callbackUrl, {
-    answer,
-    events,
-    approvals: [{ record, expect, order: null }],
-  });
+  return closeUnit(of, { answer, events, approvals: [{ record, expect, order: null }] }, context);
 }
 
 /** Event numbers after any that the execution itself can have written, so that event ids stay unique. */
@@ -190,7 +186,7 @@ function approvalOrdinal({ round, revision }: ApprovalRecord): number {
 }
 
 /** What it takes to close a call that no attempt is running. */
-export type ClosingContext = Pick<EngineContext, "store" | "clock" | "authority" | "feeds">;
+export type ClosingContext = Pick<EngineContext, "store" | "clock" | "authority" | "feeds" | "events">;
 
 /** How a call is closed that nobody is running. */
 export interface RecordedEnding {
@@ -228,15 +224,19 @@ export async function closeRecorded(
   ];
   const ordinal = question ? approvalOrdinal(question) : CLOSING_ORDINAL;
   const returned = (neverStarted && record.grants) || [];
-  const unit = closeUnit(record, record.callbackUrl, {
-    answer,
-    events: kinds.map((kind, index) => eventOf(kind, facts, { ordinal: ordinal + index, at })),
-    from: record.phase,
-    returned,
-    ...(approval && {
-      approvals: [{ record: approval.after, expect: approval.before.revision, order: null }],
-    }),
-  });
+  const unit = closeUnit(
+    { call: record, callbackUrl: record.callbackUrl },
+    {
+      answer,
+      events: kinds.map((kind, index) => eventOf(kind, facts, { ordinal: ordinal + index, at })),
+      from: record.phase,
+      returned,
+      ...(approval && {
+        approvals: [{ record: approval.after, expect: approval.before.revision, order: null }],
+      }),
+    },
+    context,
+  );
   if (!(await context.store.commit(unit)).ok) return undefined;
   if (returned.length > 0) context.authority.release?.(returned, record.callId);
   context.feeds.ended(record.callId, { status: answer.status, at });
@@ -258,7 +258,6 @@ export async function markUnknown(
     tenant: record.tenant,
     close: { callId: record.callId, phase: "unknown" },
     events: [eventOf("OUTCOME_UNKNOWN", facts, { ordinal: UNKNOWN_ORDINAL, at: context.clock.now() })],
-    outbox: [],
   });
   if (!result.ok) throw new SallyportError(notClosed(result.conflict.kind));
 }

@@ -14,8 +14,12 @@ import {
 import { createMemoryStore } from "./store.ts";
 
 storeContract("the memory store", async () => {
-  const store = createMemoryStore();
-  return { store, dispose: () => store.close() };
+  let now = 1_767_225_600_000;
+  const store = createMemoryStore({ clock: { now: () => now } });
+  const advance = (ms: number) => {
+    now += ms;
+  };
+  return { store, advance, dispose: () => store.close() };
 });
 
 describe("a bounded memory store", () => {

@@ -4,21 +4,22 @@ import { LruMap } from "../lru-map.ts";
 import { mapMethods } from "../map-methods.ts";
 import type { Callback, CallbackReader } from "../ports/calls.ts";
 import type { Revocation, RevocationReader } from "../ports/grants.ts";
+import type { Clock } from "../ports/platform.ts";
 import {
   type AuditEntry,
   type AuditLink,
   type AuditReader,
   type CommitResult,
   type Conflict,
-  type OutboxReader,
-  type PendingMessage,
   REMEMBERED_UNITS,
   type Store,
   type UnitOfWork,
 } from "../ports/store.ts";
 import type { ToolReader, ToolRecord } from "../ports/tools.ts";
 import { MemoryCalls } from "./calls.ts";
+import { MemoryOutbox } from "./outbox.ts";
 import { MemoryApprovals, MemoryGrants } from "./permits.ts";
+import { systemClock } from "./platform.ts";
 import { MemoryRecords } from "./records.ts";
 import { MemoryState } from "./state.ts";
 
@@ -27,6 +28,8 @@ export interface MemoryStoreOptions {
   maxClosedCalls?: number;
   /** Beyond about this many audit entries a tenant's oldest are forgotten. Default: none are. */
   maxAuditEntries?: number;
+  /** What leases are measured by. Default: the system's. */
+  clock?: Pick<Clock, "now">;
 }
 
 /**
@@ -39,6 +42,7 @@ export interface MemoryStoreOptions {
 export function createMemoryStore({
   maxClosedCalls = Infinity,
   maxAuditEntries = Infinity,
+  clock = systemClock,
 }: MemoryStoreOptions = {}): Store {
   const approvals = new MemoryApprovals();
   const callbacks = new MemoryCallbacks();
@@ -51,7 +55,7 @@ export function createMemoryStore({
   const state = new MemoryState();
   const tools = new MemoryTools();
   const revocations = new MemoryRevocations();
-  const outbox = new MemoryOutbox();
+  const outbox = new MemoryOutbox(() => clock.now());
   const audit = new MemoryAudit(maxAuditEntries);
   // Conflicts are found in this order. The calls are written first: only their answers can still turn out not to be JSON.
   const parts = [calls, approvals, grants, callbacks, records, state, tools, revocations, outbox];
@@ -177,26 +181,6 @@ class MemoryRevocations implements Part {
   write({ revocations = [] }: UnitOfWork): void {
     for (const revocation of revocations)
       if (!this.#revoked.has(revocation.jti)) this.#revoked.set(revocation.jti, revocation);
-  }
-}
-
-/** Messages in the order they came; a position is never given twice. */
-class MemoryOutbox implements Part {
-  #last = 0;
-  #waiting: PendingMessage[] = [];
-
-  readonly reader: OutboxReader = {
-    pending: async (limit) => this.#waiting.slice(0, limit).map((message) => ({ ...message })),
-    delivered: async (position) => {
-      this.#waiting = this.#waiting.filter((message) => message.position > position);
-    },
-  };
-
-  write({ outbox }: UnitOfWork): void {
-    for (const { callId, type } of outbox) {
-      this.#last += 1;
-      this.#waiting.push({ callId, type, position: this.#last });
-    }
   }
 }
 

@@ -218,7 +218,7 @@ describe("capability tokens", () => {
       revokedAt: 1,
       forgetAt: Date.now() + 60_000,
     };
-    await store.commit({ tenant: "system", revocations: [revocation], events: [], outbox: [] });
+    await store.commit({ tenant: "system", revocations: [revocation], events: [] });
     bus.publish("token:revocations", {});
     await vi.waitFor(async () => {
       expect(errorOf(await call("echo", {}, { token })).code).toBe("E3208");

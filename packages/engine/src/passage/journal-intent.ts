@@ -139,13 +139,15 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
   const grantUses = usesOf(attempt, now);
   const begun = isFirst ? beginning(at, grantUses, context) : {};
   if (isFailure(begun)) return await rollBack(at, begun);
+  const began = begun.open ?? begun.begin;
+  const outbox = began && context.events.batch({ call: began, began });
   try {
     const result = await context.store.commit({
       tenant: call.tenant,
       ...begun,
       ...(grantUses.length > 0 && { grantUses }),
       events,
-      outbox: isFirst ? [{ callId, type: "tool.invoked" }] : [],
+      ...(outbox && { outbox }),
     });
     if (!result.ok)
       return await rollBack(at, conflictFailure(result.conflict, { callId, what: "intent", at: now }));

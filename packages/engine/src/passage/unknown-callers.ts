@@ -72,7 +72,7 @@ export class UnknownCallers {
     };
     try {
       const event = canonicalJson({ ...facts, ...fixed });
-      await store.commit({ tenant: SYSTEM_TENANT, events: [event], outbox: [] });
+      await store.commit({ tenant: SYSTEM_TENANT, events: [event] });
     } catch (error) {
       errors.report({ error, code: "E3801", stage: "record refusal" });
     }

@@ -2,6 +2,7 @@ export * from "./approvals.ts";
 export * from "./authority.ts";
 export * from "./calls.ts";
 export * from "./grants.ts";
+export * from "./outbox.ts";
 export * from "./platform.ts";
 export * from "./records.ts";
 export * from "./runner.ts";

@@ -1,4 +1,3 @@
-import type { JsonObject } from "@sallyport/protocol";
 import type { ApprovalReader, ApprovalWrite } from "./approvals.ts";
 import type {
   CallbackReader,
@@ -11,6 +10,7 @@ import type {
   QueueReader,
 } from "./calls.ts";
 import type { GrantReader, GrantUse, GrantWrite, Revocation, RevocationReader } from "./grants.ts";
+import type { EventBatch, OutboxReader } from "./outbox.ts";
 import type { RecordReader, RecordWrite } from "./records.ts";
 import type { StateReader, StateWrites } from "./state.ts";
 import type { ToolReader, ToolWrite } from "./tools.ts";
@@ -40,7 +40,8 @@ export interface UnitOfWork {
   records?: RecordWrite[];
   /** Bodies of audit events in canonical JSON, to be linked to the tenant's chain in this order. */
   events: string[];
-  outbox: OutboxMessage[];
+  /** Events for the sinks, in order. */
+  outbox?: EventBatch;
 }
 
 /**
@@ -112,41 +113,4 @@ export interface AuditReader {
   head(tenant: string): Promise<AuditLink | undefined>;
   /** In sequence order, after the given sequence, at most `limit`. */
   read(tenant: string, page: { after: number; limit: number }): Promise<AuditEntry[]>;
-}
-
-/** A message that must reach the event sink at least once; built from the journal when it is sent. */
-export interface OutboxMessage {
-  callId: string;
-  type: OutboxType;
-}
-
-export type OutboxType = "tool.invoked" | "tool.succeeded" | "tool.failed" | "tool.timeout";
-
-export interface PendingMessage extends OutboxMessage {
-  position: number;
-}
-
-export interface OutboxReader {
-  /** Oldest first. */
-  pending(limit: number): Promise<PendingMessage[]>;
-  /** Forgets every message up to and including this position; they have been delivered. */
-  delivered(position: number): Promise<void>;
-}
-
-/** A CloudEvents 1.0 event. */
-export interface CloudEvent {
-  specversion: "1.0";
-  id: string;
-  type: string;
-  source: string;
-  time: string;
-  datacontenttype: "application/json";
-  /** Partition: events of a tenant stay in order. */
-  partitionkey: string;
-  data: JsonObject;
-}
-
-/** Where published events go. `send` resolves once they are kept there; a rejection keeps them in the outbox. */
-export interface EventSink {
-  send(events: CloudEvent[]): Promise<void>;
 }

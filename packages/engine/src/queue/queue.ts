@@ -255,7 +255,6 @@ async function putOnRecord(
       open: { ...intentOf(attempt, tool, context), ...defined({ idempotencyKey }), phase: "queued" },
       enqueue: { ...call, order: encodeOrder(attempt, { progress, tool, input, attempts: 0 }) },
       events,
-      outbox: [],
     });
     if (!result.ok) return conflictFailure(result.conflict, { callId, what: "call", at: queuedAt });
     attempt.log.stored(events.length);

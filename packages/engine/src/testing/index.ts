@@ -1,5 +1,5 @@
 export { busContract, type OpenBuses } from "./bus-contract.ts";
-export { eventSinkContract, type OpenSink, sampleEvent } from "./event-sink-contract.ts";
+export { eventSinkContract, type OpenSink, outgoing, sampleEvent } from "./event-sink-contract.ts";
 export { type FaultAction, FaultPlan, type FaultPoint, type FaultRule, withFaults } from "./faults.ts";
 export { type FixtureTool, fixtureEngine } from "./fixture-engine.ts";
 export { storeContract } from "./store-contract.ts";

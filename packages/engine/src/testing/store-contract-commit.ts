@@ -3,10 +3,12 @@ import { expect } from "vitest";
 import type { Store } from "../ports/store.ts";
 import {
   applied,
+  batchOf,
   contentsOf,
   failedClosing,
   ODD_TEXT,
   opening,
+  pendingOf,
   placeOf,
   queueing,
   refusal,
@@ -41,8 +43,7 @@ export function commitContract(it: StoreTest): void {
 
   it("with an id is applied once, and answered the same when it is sent again", async ({ store }) => {
     const call = sampleCall();
-    const outbox = [{ callId: call.callId, type: "tool.invoked" as const }];
-    const unit = { ...opening(call), id: "u-1", outbox };
+    const unit = { ...opening(call), id: "u-1", outbox: batchOf([call.callId]) };
     const first = await applied(store, unit);
     expect(first.link).toMatchObject({ sequence: 1 });
     const others = await Promise.all([applied(store, unit), applied(store, unit)]);
@@ -258,7 +259,7 @@ async function counts(store: Store) {
   return {
     calls: (await store.calls.list({ limit: 100 })).length,
     events: (await store.audit.read("acme", { after: 0, limit: 100 })).length,
-    messages: (await store.outbox.pending(100)).length,
+    messages: (await pendingOf(store)).length,
   };
 }
 

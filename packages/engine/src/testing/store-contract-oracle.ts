@@ -8,9 +8,11 @@ import type { UseLimit } from "../ports/grants.ts";
 import type { StateSnapshot } from "../ports/state.ts";
 import type { CommitResult, Store, UnitOfWork } from "../ports/store.ts";
 import {
+  batchOf,
   contentsOf,
   moved,
   newCallId,
+  pendingOf,
   queueing,
   type StoreTest,
   sampleApproval,
@@ -165,8 +167,11 @@ class Pair {
   }
 
   async #deliver(count: number): Promise<void> {
-    const position = (await this.#oracle.outbox.pending(9))[count]?.position ?? 0;
-    for (const each of [this.#oracle, this.#store]) await each.outbox.delivered(position);
+    for (const each of [this.#oracle, this.#store]) {
+      const own = (await pendingOf(each)).filter(({ tenant }) => tenant === this.#tenant);
+      const ids = own.slice(count, count + 2).map(({ id }) => id);
+      await each.outbox.delivered({ sink: "s", ids });
+    }
   }
 
   /** Goes on behind the last call that was seen, wherever that is by now; starts again at the end. */
@@ -274,7 +279,9 @@ class Pair {
       case "event":
         return { events: [...unit.events, `{"n":${this.#units}}`] };
       case "message":
-        return { outbox: [...unit.outbox, { callId: name, type: "tool.invoked" }] };
+        return {
+          outbox: { sinks: ["s"], events: [...(unit.outbox?.events ?? []), ...batchOf([name]).events] },
+        };
     }
   }
 }

@@ -11,6 +11,7 @@ import {
   failedClosing,
   moved,
   opening,
+  pendingOf,
   placeOf,
   queueing,
   type StoreTest,
@@ -67,7 +68,7 @@ const RACES: Record<string, (store: Store) => Promise<Race>> = {
         expect(await store.approvals.get(approved.approvalId)).toEqual(moved(approved, "consumed"));
         const events = await store.audit.read("acme", { after: 2, limit: 99 });
         expect(events.map(({ body }) => body)).toEqual([`{"by":"racer-${index}"}`]);
-        expect(await store.outbox.pending(99)).toHaveLength(1);
+        expect(await pendingOf(store)).toHaveLength(1);
       },
     };
   },

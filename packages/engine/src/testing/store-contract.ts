@@ -4,14 +4,9 @@ import { commitContract } from "./store-contract-commit.ts";
 import { grantsContract, revisionContract, revocationsContract } from "./store-contract-grants.ts";
 import { lifetimeContract } from "./store-contract-lifetime.ts";
 import { oracleContract } from "./store-contract-oracle.ts";
+import { outboxContract, partitionsContract } from "./store-contract-outbox.ts";
 import { raceContract } from "./store-contract-races.ts";
-import {
-  auditContract,
-  callbacksContract,
-  callsContract,
-  outboxContract,
-  toolsContract,
-} from "./store-contract-reads.ts";
+import { auditContract, callbacksContract, callsContract, toolsContract } from "./store-contract-reads.ts";
 import { recordsContract } from "./store-contract-records.ts";
 import { stateContract } from "./store-contract-state.ts";
 import { queueContract, suspendedContract } from "./store-contract-suspended.ts";
@@ -34,6 +29,7 @@ const PARTS: Record<string, (it: StoreTest) => void> = {
   "transactional state": stateContract,
   "the audit record": auditContract,
   "the outbox": outboxContract,
+  "partitions of tenants": partitionsContract,
   "tool versions": toolsContract,
   "closing and opening again": lifetimeContract,
   "a store beside the oracle": oracleContract,

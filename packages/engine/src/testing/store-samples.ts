@@ -4,6 +4,7 @@ import { test } from "vitest";
 import type { ApprovalRecord, ApprovalStanding, ApprovalState } from "../ports/approvals.ts";
 import type { Callback, CallPhase, CallRecord, ClosedWith, QueuedCall } from "../ports/calls.ts";
 import type { CapabilityGrant, Revocation, StandingGrant } from "../ports/grants.ts";
+import type { EventBatch, PendingBatch } from "../ports/outbox.ts";
 import type { RecordWrite } from "../ports/records.ts";
 import type { StateScope, StateSnapshot } from "../ports/state.ts";
 import type { CommitResult, Conflict, Store, UnitOfWork } from "../ports/store.ts";
@@ -13,6 +14,8 @@ import type { ToolRecord } from "../ports/tools.ts";
 export interface StoreFixture {
   store: Store;
   reopen?: () => Promise<Store>;
+  /** Moves the clock that leases are measured by; left out where it cannot be moved. */
+  advance?(ms: number): void | Promise<void>;
   /** Closes the store, also one reopened, and removes every trace. */
   dispose(): Promise<void>;
 }
@@ -38,6 +41,8 @@ const USUAL_RUNS = 300;
 export function scaledRuns(usual: number): number {
   return Math.ceil((usual * (fc.readConfigureGlobal().numRuns ?? USUAL_RUNS)) / USUAL_RUNS);
 }
+
+const ALL = 9_999;
 
 const STARTED_AT = 1_767_225_600_000;
 const CLOSED_AT = 1_767_225_600_123;
@@ -120,7 +125,20 @@ export function sampleCall(fields: Partial<CallRecord> = {}): CallRecord {
 
 /** A unit of which every part that is not given is empty. */
 export function unitOf(parts: Partial<UnitOfWork>): UnitOfWork {
-  return { tenant: parts.open?.tenant ?? "acme", events: [], outbox: [], ...parts };
+  return { tenant: parts.open?.tenant ?? "acme", events: [], ...parts };
+}
+
+/** Events that each name something, for the sink `s` when none is named. */
+export function batchOf(names: readonly string[], sinks: readonly string[] = ["s"]): EventBatch {
+  return { sinks, events: names.map((name) => JSON.stringify({ name })) };
+}
+
+/** What waits for the sink `s`, as the instance `i` sees it, unless others are named. */
+export function pendingOf(
+  { outbox }: Pick<Store, "outbox">,
+  order: { sink?: string; instance?: string; limit?: number } = {},
+): Promise<PendingBatch[]> {
+  return outbox.pending({ sink: "s", instance: "i", limit: ALL, ...order });
 }
 
 /** Opens the call, with one event. */
@@ -344,7 +362,7 @@ export function consuming(
     begin: { ...call, owner },
     approvals: [{ record, expect: approved.revision, order: null }],
     events: [`{"by":"${owner}"}`],
-    outbox: [{ callId: call.callId, type: "tool.invoked" }],
+    outbox: batchOf([call.callId]),
   });
 }
 
@@ -359,8 +377,6 @@ export const ODD_TEXT = 'a\u0000b "\\ \uffff \u{1f600} \u2028';
 export function crowd<Item>(size: number, make: (index: number) => Item): Item[] {
   return Array.from({ length: size }, (_, index) => make(index));
 }
-
-const ALL = 9_999;
 
 /** What a snapshot shows: keys with their entries. */
 export async function seenBy({ state }: Store, snapshot: StateSnapshot) {
@@ -386,7 +402,9 @@ export async function contentsOf(store: Store, tenant?: string) {
     callbacks: (await store.callbacks.due(Infinity, ALL)).filter(({ callId }) => isMeant(callId)),
     records: (await store.records.list("sample", { limit: ALL })).filter(({ id }) => isMeant(id)),
     events: await store.audit.read(tenant ?? "acme", { after: 0, limit: ALL }),
-    messages: await store.outbox.pending(ALL),
+    messages: (await pendingOf(store))
+      .filter((batch) => isMeant(batch.tenant))
+      .map(({ tenant: of, events }) => ({ tenant: of, events })),
     tools: (await store.tools.all()).filter(({ manifest }) => isMeant(manifest.id)),
     state,
   };

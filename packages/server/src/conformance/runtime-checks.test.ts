@@ -49,7 +49,7 @@ const leaky = engineWithRunners(async (job, inner, store) => {
   const { tenant, callId } = job.facts;
   const writes = [{ key: "left", value: true }];
   const state = { scope: { tenant, tool: job.tool }, callId, snapshotVersion: 99, writes };
-  await store.commit({ tenant, events: [], outbox: [], state });
+  await store.commit({ tenant, events: [], state });
   return result;
 });
 const blind = engineWithUnits((unit) =>

@@ -1,1 +1,2 @@
-export { EventPublisher } from "./event-publisher.ts";
+export { openSinks } from "./open-sinks.ts";
+export { EventPublishers, type SinkStatus } from "./publishers.ts";

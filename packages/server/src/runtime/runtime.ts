@@ -10,14 +10,14 @@ import {
 import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sallyport/engine/ports";
 import type { Failure } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import type { EventPublisher } from "../events/index.ts";
+import { EventPublishers, openSinks } from "../events/index.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { LiveRuntime } from "../reload/live-runtime.ts";
 import { approvalRulesOf, openAuthority } from "./authority.ts";
 import { type OpenIsolation, openIsolation } from "./isolation.ts";
 import { operatorLimitsOf } from "./operator-limits.ts";
 
-import { publisherOf, type RunningServices, type ServiceOptions, startServices } from "./services.ts";
+import { type RunningServices, type ServiceOptions, startServices } from "./services.ts";
 import { openPersistence, type Persistence } from "./store.ts";
 import { registerTools, registryRulesOf } from "./tools.ts";
 
@@ -52,7 +52,7 @@ export interface Runtime {
    * does without. Throws E3227 when there is no secret to sign webhooks with.
    */
   startServices(options: ServiceOptions): Promise<void>;
-  /** Stops the services, publishes what waits in the outbox and closes everything; resolves with why messages still wait, if they do. */
+  /** Stops the services, publishes what waits in the outbox and closes everything; resolves with why events still wait, if they do. */
   close(): Promise<string | undefined>;
 }
 
@@ -104,6 +104,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
     });
     const isolation = await openIsolation(config, ownFolder);
     opened.push(() => isolation.close());
+    const events = new EventPublishers(store.outbox, openSinks(config));
     const engine = await createEngine({
       store,
       bus,
@@ -112,7 +113,8 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       ...operatorLimitsOf(config),
       runners: [createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners],
       isolation: isolation.rules,
-      publish: config.events,
+      sinks: events.names,
+      onEvents: () => events.wake(),
       registry: registryRulesOf(config),
       limits: {
         input: { ...DEFAULT_LIMITS.input, maxBytes: config.limits.inputBytes },
@@ -130,7 +132,6 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
     await isolation.rules.workspaces.expire();
     await engine.approvals.expireDue();
     const problems = await registerTools(engine, config, { keep: true, sandbox: isolation.rules.sandbox });
-    const events = publisherOf(store, config);
     const { workspaces } = isolation.rules;
     let services: RunningServices | undefined;
     const live = new LiveRuntime({
@@ -164,7 +165,7 @@ interface Closing {
   engine: Engine;
   persistence: Persistence;
   isolation: OpenIsolation;
-  events: EventPublisher | undefined;
+  events: EventPublishers;
   services: RunningServices | undefined;
 }
 
@@ -184,11 +185,8 @@ async function closeRuntime({
   await engine.close();
   await isolation.close();
   try {
-    await events?.close();
-    return undefined;
-  } catch (error) {
-    // The messages are safe in the outbox and go out next time; the calls themselves are done and on record.
-    return error instanceof Error ? error.message : String(error);
+    // What cannot be sent is safe in the outbox and goes out next time; the calls themselves are done and on record.
+    return await events.close();
   } finally {
     await persistence.close();
   }

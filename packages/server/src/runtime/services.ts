@@ -1,8 +1,7 @@
-import { resolve } from "node:path";
 import type { Engine } from "@sallyport/engine";
 import type { Store, Workspaces } from "@sallyport/engine/ports";
 import type { LoadedConfig } from "../config/load.ts";
-import { EventPublisher } from "../events/index.ts";
+import type { EventPublishers } from "../events/index.ts";
 import { openWebhooks } from "../webhooks/open-webhooks.ts";
 import type { WebhookLog } from "../webhooks/webhook-log.ts";
 import { type PeriodicTask, startTasks } from "./periodic-tasks.ts";
@@ -27,12 +26,10 @@ interface Collaborators {
   store: Store;
   bus: Parameters<typeof openWebhooks>[0]["bus"];
   workspaces: Pick<Workspaces, "expire">;
-  /** Absent where nothing is published. */
-  events: EventPublisher | undefined;
+  events: EventPublishers;
 }
 
 const EVERY_MS = {
-  "publish events": 1_000,
   "expire approvals": 15_000,
   "claim queued calls": 15_000,
   "expire undo data": 60_000,
@@ -50,8 +47,7 @@ export async function startServices(
   { log, publicUrl, everyMs }: ServiceOptions,
 ): Promise<RunningServices> {
   const webhooks = openWebhooks({ config, engine, store, bus }, { log, publicUrl });
-  const runs: Record<TaskName, (() => Promise<unknown>) | undefined> = {
-    "publish events": events && (() => events.publish()),
+  const runs: Record<TaskName, () => Promise<unknown>> = {
     "expire approvals": () => engine.approvals.expireDue(),
     "claim queued calls": () => engine.claimQueued(),
     "expire undo data": () => workspaces.expire(),
@@ -64,23 +60,17 @@ export async function startServices(
     throw error;
   }
   const periods = { ...EVERY_MS, ...everyMs };
-  const tasks = (Object.keys(EVERY_MS) as TaskName[]).flatMap((name): PeriodicTask[] => {
-    const run = runs[name];
-    return run ? [{ name, everyMs: periods[name], run }] : [];
-  });
+  const tasks = (Object.keys(EVERY_MS) as TaskName[]).map(
+    (name): PeriodicTask => ({ name, everyMs: periods[name], run: runs[name] }),
+  );
   const running = startTasks(tasks, (task, error) =>
     log.warn({ task, err: error }, "A periodic task failed"),
   );
+  events.start(log);
   return {
     stop: async () => {
       await running.stop();
       await webhooks.close();
     },
   };
-}
-
-/** Publishes to a file in the state folder, where the configuration wants events at all. */
-export function publisherOf(store: Store, { events, stateFolder }: LoadedConfig): EventPublisher | undefined {
-  if (!events) return undefined;
-  return new EventPublisher(store, { stateFolder, file: resolve(stateFolder, "events.jsonl") });
 }

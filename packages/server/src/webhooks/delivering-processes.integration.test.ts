@@ -54,7 +54,6 @@ describe("processes that deliver", () => {
       tenant: due.tenant,
       callbacks: [{ callback: taken, expect: 0 }],
       events: [],
-      outbox: [],
     });
     const callbacks = rig.start();
     rig.clock.forward(39_000);
@@ -80,7 +79,6 @@ describe("processes that deliver", () => {
         tenant: taken.tenant,
         callbacks: [{ callback: delivered, expect: 1 }],
         events: [],
-        outbox: [],
       });
     };
     const callbacks = rig.start();

@@ -18,7 +18,7 @@ beforeEach(async () => {
       ...{ tenant: "local", timestamp: n },
     }),
   );
-  await store.commit({ tenant: "local", events, outbox: [] });
+  await store.commit({ tenant: "local", events });
   await store.close();
 });
 afterEach(() => rmSync(cwd, { recursive: true }));

@@ -57,7 +57,6 @@ async function store(...records: GrantRecord[]): Promise<void> {
     tenant: "local",
     grants: records.map((record) => ({ record })),
     events: [],
-    outbox: [],
   });
   await opened.close();
 }

@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import { EventPublisher } from "@sallyport/engine";
+import type { Backlog, EventSink, OutboxReader } from "@sallyport/engine/ports";
+
+/** Where problems of sinks are logged. */
+export interface SinkLog {
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+/** What waits for a sink, and why it gets nothing at present, if it does not. */
+export interface SinkStatus extends Omit<Backlog, "oldestAt"> {
+  oldestAt?: number;
+  problem?: string;
+}
+
+/**
+ * Publishes to every configured sink, each by itself: one that is down holds up neither the others nor the calls. A
+ * one-shot command starts none of them, and sends its events when it closes.
+ */
+export class EventPublishers {
+  readonly #outbox: OutboxReader;
+  readonly #publishers: readonly EventPublisher[];
+  #log: SinkLog | undefined;
+
+  constructor(outbox: OutboxReader, sinks: ReadonlyMap<string, EventSink>) {
+    this.#outbox = outbox;
+    const instance = randomUUID();
+    const onChange = (sink: string, error: unknown) =>
+      error === undefined
+        ? this.#log?.info({ sink }, "Events are published again")
+        : this.#log?.warn({ sink, err: error }, "Events wait: their sink does not take them");
+    this.#publishers = Array.from(
+      sinks,
+      ([name, sink]) =>
+        new EventPublisher(
+          outbox,
+          { name, sink, instance },
+          { onChange: (problem) => onChange(name, problem?.error) },
+        ),
+    );
+  }
+
+  /** The names that units write their events under. */
+  get names(): string[] {
+    return this.#publishers.map(({ name }) => name);
+  }
+
+  start(log: SinkLog): void {
+    this.#log = log;
+    for (const publisher of this.#publishers) publisher.start();
+  }
+
+  /** A hint that something was committed. */
+  wake(): void {
+    for (const publisher of this.#publishers) publisher.wake();
+  }
+
+  /** Of every configured sink, and of others that something still waits for. */
+  async status(): Promise<SinkStatus[]> {
+    const backlogs = await this.#outbox.backlogs();
+    const configured = this.#publishers.map(({ name, problem }): SinkStatus => {
+      const backlog = backlogs.find(({ sink }) => sink === name);
+      return { sink: name, batches: 0, ...backlog, ...(problem && { problem: messageOf(problem.error) }) };
+    });
+    return [...configured, ...backlogs.filter(({ sink }) => !this.names.includes(sink))];
+  }
+
+  /** Publishes what is left and lets go of the sinks; resolves with why events still wait, if they do. */
+  async close(): Promise<string | undefined> {
+    const ends = await Promise.allSettled(this.#publishers.map((publisher) => publisher.close()));
+    const reasons = ends.flatMap((end) => (end.status === "rejected" ? [messageOf(end.reason)] : []));
+    return reasons.length === 0 ? undefined : reasons.join(" ");
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
