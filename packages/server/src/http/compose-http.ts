@@ -82,13 +82,13 @@ function noteAnswer(answer: SeenAnswer, { log, engine, budget }: Noting): void {
     log.info({ route: route?.id, status, requestId }, "An operator's request");
 }
 
-function guardOf({ config, tokens }: Runtime) {
+function guardOf({ config, tokens, store }: Runtime) {
   const folder = keyFolder(config.stateFolder);
-  const sessions = new SessionBook();
+  const sessions = new SessionBook(store);
   const ownKeys = freshKeys(() => loadKeys(folder), keyFilesIn(folder));
   const guard = createGuard({
     callers: config.http.callers,
-    operator: new OperatorKeyCheck(must(ensureOperatorKey(folder)).key),
+    operator: new OperatorKeyCheck(must(ensureOperatorKey(folder)).key, store),
     sessions,
     tokens: new TokenReader({
       checker: tokens,

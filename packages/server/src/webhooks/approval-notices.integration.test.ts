@@ -112,15 +112,17 @@ describe("approvers are told", () => {
       .toEqual({ [first(before, receiver)]: 1, [first("unheard", receiver)]: 1 });
   });
 
-  it("again by the next process, under the same id", async () => {
+  it("by one of several processes, and by none that starts later [L3P2-2]", async () => {
     await using receiver = await Receiver.start();
     await using rig = new NoticeRig();
-    const earlier = rig.start();
-    const approvalId = rig.ask([[receiver.url]]);
-    await expect.poll(() => receiver.told.length, WAIT).toBe(1);
-    await earlier.close();
+    const urls = ["a", "b", "c", "d"].map((path) => `${receiver.url}/${path}`);
+    for (const _ of [1, 2, 3]) rig.start();
+    rig.ask([urls]);
+    await expect.poll(() => receiver.told.length, WAIT).toBe(urls.length);
     rig.start();
-    await expect.poll(() => receiver.counts(), WAIT).toEqual({ [first(approvalId, receiver)]: 2 });
+    const other = rig.ask([[receiver.url]], { approvalId: "other" });
+    await expect.poll(() => receiver.counts()[first(other, receiver)], WAIT).toBe(1);
+    expect(Object.values(receiver.counts())).toEqual([1, 1, 1, 1, 1]);
   });
 
   it("again later when it failed, until it is taken", async () => {

@@ -1,9 +1,11 @@
 import type { WebhookSender } from "@sallyport/adapters/webhook";
 import { type ApprovalPass, timerMs } from "@sallyport/engine/host";
 import type { Bus, Clock, Random } from "@sallyport/engine/ports";
+import type { DocumentStore } from "../runtime/documents.ts";
 import { NOTICE_WAITS_MS } from "./backoff.ts";
 import { isWebChannel } from "./notice.ts";
 import { NoticeBox, type WaitingNotice } from "./notice-box.ts";
+import { NoticeClaims } from "./notice-claims.ts";
 import { type Approvals, OpenQuestions } from "./open-questions.ts";
 import { Rounds } from "./rounds.ts";
 import type { WebhookLog } from "./webhook-log.ts";
@@ -74,6 +76,8 @@ class Watch {
 
 export interface ApprovalNoticeOptions {
   approvals: Approvals;
+  /** Where processes agree who tells what. */
+  store: DocumentStore;
   bus: Bus;
   sender: Pick<WebhookSender, "send">;
   clock: Clock;
@@ -106,13 +110,15 @@ const DEFAULTS = { concurrent: 4, perHost: 2, pollMs: 60_000, graceMs: 2_000 };
 const DEFAULT_ATTEMPTS = 6;
 
 /**
- * Posts a signed notice to every http(s) channel of a level when an approval reaches that level. At least once: what was
- * told is remembered in memory only, and the id of a notice stays the same, so that receivers can drop what they have.
+ * Posts a signed notice to every http(s) channel of a level when an approval reaches that level. One process on the store
+ * does. At least once: one that dies between the answer and its record leaves the notice to be told again, under the same
+ * id, so that receivers can drop what they have.
  */
 export function openApprovalNotices(options: ApprovalNoticeOptions): ApprovalNotices {
   const { bus, clock, log, random = Math.random, waitsMs = NOTICE_WAITS_MS } = options;
   const attempts = options.attempts ?? DEFAULT_ATTEMPTS;
-  const box = new NoticeBox({ ...options, style: options, attempts, backoff: { waitsMs, random } });
+  const claims = new NoticeClaims(options.store, clock);
+  const box = new NoticeBox({ ...options, claims, style: options, attempts, backoff: { waitsMs, random } });
   const onTrouble = (error: unknown) => log.warn({ err: error }, "approvals cannot be read");
   const rounds = new Rounds<WaitingNotice>({
     ...DEFAULTS,

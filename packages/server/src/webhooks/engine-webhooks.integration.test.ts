@@ -49,6 +49,7 @@ async function openRuntime(channel: string) {
   const callbacks = openCallbacks({ store, sender, clock, log, pollMs: 50 });
   const notices = openApprovalNotices({
     approvals: engine.approvals,
+    store,
     bus,
     sender,
     clock,

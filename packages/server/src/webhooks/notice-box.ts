@@ -2,16 +2,17 @@ import type { Delivery, WebhookSender } from "@sallyport/adapters/webhook";
 import type { ApprovalRecord, Clock } from "@sallyport/engine/ports";
 import { type Backoff, waitAfter } from "./backoff.ts";
 import { type Notice, type NoticeStyle, noticeBody, noticeId } from "./notice.ts";
+import type { NoticeClaims } from "./notice-claims.ts";
 import type { Due } from "./rounds.ts";
 import { hostOf, type WebhookLog } from "./webhook-log.ts";
 
 /** A notice that has not been delivered yet. */
-export interface WaitingNotice extends Notice, Due {
-  tries: number;
-}
+export interface WaitingNotice extends Notice, Due {}
 
 export interface NoticeBoxOptions {
   approvals: { get(approvalId: string): Promise<ApprovalRecord | undefined> };
+  /** Agrees with the other processes on the store who tells what. */
+  claims: NoticeClaims;
   sender: Pick<WebhookSender, "send">;
   style: NoticeStyle;
   clock: Clock;
@@ -23,10 +24,23 @@ export interface NoticeBoxOptions {
   most?: number;
 }
 
+/** One try, and how it went. */
+interface Tried {
+  delivery: Delivery;
+  tries: number;
+  expiresAt: number;
+}
+
+/** After so long an approval that could not be read is looked at again. */
+const UNREADABLE_MS = 1_000;
+
 /** More than this do not wait here at a time; the others come when there is room. */
 const MOST_WAITING = 1_000;
 
-/** Notices on their way, in memory: a restart begins with those of the approvals that are still open. */
+/**
+ * Notices on their way. Every process has those of all open approvals; the store says whose turn it is and what was told,
+ * so that a restart tells nothing twice.
+ */
 export class NoticeBox {
   readonly #options: NoticeBoxOptions;
   readonly #waiting = new Map<string, WaitingNotice>();
@@ -49,7 +63,7 @@ export class NoticeBox {
       return false;
     }
     for (const notice of notices) {
-      this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, tries: 0, dueAt: clock.now() });
+      this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, dueAt: clock.now() });
     }
     return true;
   }
@@ -62,9 +76,14 @@ export class NoticeBox {
   /** One try, as long as the question is open. */
   async deliver(notice: WaitingNotice, signal: AbortSignal): Promise<void> {
     const record = await this.#read(notice);
-    if (record === "unreadable") return this.#later(notice, "the approval cannot be read");
+    if (record === "unreadable") return this.#wait(notice, this.#options.clock.now() + UNREADABLE_MS);
     if (record?.standing.state !== "pending") return this.#forget(notice);
-    this.#settle(notice, await this.#send(record, notice, signal));
+    const { expiresAt } = record;
+    const turn = await this.#options.claims.take(noticeId(notice), expiresAt);
+    if (turn.kind === "over") return this.#forget(notice);
+    if (turn.kind === "later") return this.#wait(notice, turn.at);
+    const delivery = await this.#send(record, notice, signal);
+    await this.#settle(notice, { delivery, tries: turn.tries, expiresAt });
   }
 
   async #read({ approvalId }: Notice): Promise<ApprovalRecord | undefined | "unreadable"> {
@@ -84,24 +103,23 @@ export class NoticeBox {
     return await sender.send({ id: noticeId(notice), url, body, signal });
   }
 
-  #settle(notice: WaitingNotice, delivery: Delivery): void {
-    if (delivery.ok) {
-      this.#forget(notice);
-      this.#options.log.info(factsOf(notice), "approvers were told");
-    } else if (delivery.retryable && notice.tries + 1 < this.#options.attempts)
-      this.#later(notice, delivery.problem, delivery.retryAfterMs);
-    else {
-      this.#forget(notice);
-      this.#options.log.warn(factsOf(notice, delivery.problem), "approvers could not be told");
+  async #settle(notice: WaitingNotice, { delivery, tries, expiresAt }: Tried): Promise<void> {
+    const { claims, clock, backoff, log, attempts } = this.#options;
+    if (!delivery.ok && delivery.retryable && tries < attempts) {
+      const at = clock.now() + waitAfter(tries, backoff, delivery.retryAfterMs);
+      this.#wait(notice, at);
+      log.info(factsOf(notice, delivery.problem), "approvers are told again later");
+      await claims.retryAt(noticeId(notice), { tries, at, expiresAt });
+      return;
     }
+    await claims.end(noticeId(notice), expiresAt);
+    this.#forget(notice);
+    if (delivery.ok) log.info(factsOf(notice), "approvers were told");
+    else log.warn(factsOf(notice, delivery.problem), "approvers could not be told");
   }
 
-  #later(notice: WaitingNotice, problem: string, retryAfterMs?: number): void {
-    const { clock, backoff, log } = this.#options;
-    const tries = notice.tries + 1;
-    const dueAt = clock.now() + waitAfter(tries, backoff, retryAfterMs);
-    this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, tries, dueAt });
-    log.info(factsOf(notice, problem), "approvers are told again later");
+  #wait(notice: Notice, dueAt: number): void {
+    this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, dueAt });
   }
 
   #forget(notice: Notice): void {

@@ -16,7 +16,7 @@ const POLL_MS = 1_000;
 interface Collaborators {
   config: LoadedConfig;
   engine: Pick<ApprovalNoticeOptions, "approvals">;
-  store: CallbackOptions["store"];
+  store: CallbackOptions["store"] & ApprovalNoticeOptions["store"];
   bus: ApprovalNoticeOptions["bus"];
 }
 
@@ -43,7 +43,7 @@ export function openWebhooks(
   const notices =
     publicUrl === undefined
       ? undefined
-      : openApprovalNotices({ approvals, bus, sender, clock, log, publicUrl, ...(mint && { mint }) });
+      : openApprovalNotices({ approvals, store, bus, sender, clock, log, publicUrl, ...(mint && { mint }) });
   return {
     close: async () => {
       await Promise.all([callbacks.close(), notices?.close()]);

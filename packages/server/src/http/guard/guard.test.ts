@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
-import { keySetOf, type MintClaims, mintToken, TokenChecker } from "@sallyport/engine";
+import { createMemoryStore, keySetOf, type MintClaims, mintToken, TokenChecker } from "@sallyport/engine";
 import { mintApprovalToken } from "@sallyport/engine/host";
+import type { Store } from "@sallyport/engine/ports";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Principal } from "../principal.ts";
@@ -46,20 +47,27 @@ const passWith = (expiresAt: number, privateKey = runtime.privateKey) =>
   mintApprovalToken({ ...PASS, expiresAt, issuedAt: NOW - 1_000 }, { kid: "runtime", privateKey });
 
 let now: number;
+let store: Store;
 let sessions: SessionBook;
 let checker: TokenChecker;
 let guard: Guard;
 
 beforeEach(() => {
   now = NOW;
-  sessions = new SessionBook({ now: () => now });
+  store = createMemoryStore();
+  sessions = new SessionBook(store, { now: () => now });
   checker = new TokenChecker({ keys });
   guard = guardFor("token");
 });
 
 function guardFor(callers: "open" | "token"): Guard {
   const tokens = new TokenReader({ checker, approvalKeys: () => keys, now: () => now });
-  return createGuard({ callers, operator: new OperatorKeyCheck(KEY, { now: () => now }), sessions, tokens });
+  return createGuard({
+    callers,
+    operator: new OperatorKeyCheck(KEY, store, { now: () => now }),
+    sessions,
+    tokens,
+  });
 }
 
 const bearer = (text: string, shown: Partial<Shown> = {}) =>
@@ -68,54 +76,57 @@ const cookie = (text: string, shown: Partial<Shown> = {}) =>
   guard.identify({ ...SHOWN, cookie: text, ...shown });
 
 describe("who asks", () => {
-  it("is anyone who shows nothing", () => {
-    expect(guard.identify(SHOWN)).toEqual({ kind: "anyone" });
-    expect(cookie("theme=dark; lang=en")).toEqual({ kind: "anyone" });
+  it("is anyone who shows nothing", async () => {
+    expect(await guard.identify(SHOWN)).toEqual({ kind: "anyone" });
+    expect(await cookie("theme=dark; lang=en")).toEqual({ kind: "anyone" });
   });
 
-  it("is an operator by the key or a session of it", () => {
-    expect(bearer(KEY)).toEqual({ kind: "operator", name: "operator" });
-    const { token, session } = sessions.open("ana");
+  it("is an operator by the key or a session of it", async () => {
+    expect(await bearer(KEY)).toEqual({ kind: "operator", name: "operator" });
+    const { token, session } = await sessions.open("ana");
     const ana = { kind: "operator", name: "ana", session: session.id };
-    expect(bearer(token)).toEqual(ana);
-    expect(cookie(`a=b; sallyport_session=${token}`)).toEqual(ana);
+    expect(await bearer(token)).toEqual(ana);
+    expect(await cookie(`a=b; sallyport_session=${token}`)).toEqual(ana);
   });
 
-  it("is an agent by a token, whatever that is good for [L3-PRM-1]", () => {
+  it("is an agent by a token, whatever that is good for [L3-PRM-1]", async () => {
     const token = tokenWith();
     for (const again of [1, 2]) {
-      const found = bearer(token);
+      const found = await bearer(token);
       expect(found, `try ${again}`).toMatchObject({ kind: "agent", token });
       expect(found).toMatchObject({ claims: { agent: "did:agent:7", tenant: "acme", tool: "math.*" } });
     }
     expect(guard.recognise(token)).toMatchObject({ kind: "agent" });
   });
 
-  it("is an approver by the token for an approval [L3-APR]", () => {
+  it("is an approver by the token for an approval [L3-APR]", async () => {
     const pass = { ...PASS, expiresAt: NOW + 60_000 };
-    expect(bearer(passWith(NOW + 60_000))).toEqual({ kind: "approver", pass });
+    expect(await bearer(passWith(NOW + 60_000))).toEqual({ kind: "approver", pass });
   });
 });
 
 describe("what somebody showed earlier", () => {
-  const shownBy = (text: string) => must(bearer(text));
+  const shownBy = async (text: string) => must(await bearer(text));
 
-  it("holds no longer once its token is revoked, or expired [L3-PRM-1]", () => {
-    const [bob, eve] = [shownBy(tokenWith()), shownBy(tokenWith({ jti: "j-2" }))];
-    expect([guard.holds(bob), guard.holds(eve)]).toEqual([true, true]);
+  it("holds no longer once its token is revoked, or expired [L3-PRM-1]", async () => {
+    const [bob, eve] = [await shownBy(tokenWith()), await shownBy(tokenWith({ jti: "j-2" }))];
+    expect(await Promise.all([guard.holds(bob), guard.holds(eve)])).toEqual([true, true]);
     checker.revoke("j-1");
-    expect([guard.holds(bob), guard.holds(eve)]).toEqual([false, true]);
+    expect(await Promise.all([guard.holds(bob), guard.holds(eve)])).toEqual([false, true]);
     now += 10 * 60_000;
-    expect(guard.holds(eve)).toBe(false);
+    expect(await guard.holds(eve)).toBe(false);
   });
 
-  it("holds no longer once its session has ended", () => {
-    const { token, session } = sessions.open("ana");
-    const ana = shownBy(token);
-    expect(guard.holds(ana)).toBe(true);
-    sessions.end(session.id);
-    expect(guard.holds(ana)).toBe(false);
-    expect([guard.holds(shownBy(KEY)), guard.holds({ kind: "anyone" })]).toEqual([true, true]);
+  it("holds no longer once its session has ended", async () => {
+    const { token, session } = await sessions.open("ana");
+    const ana = await shownBy(token);
+    expect(await guard.holds(ana)).toBe(true);
+    await sessions.end(session.id);
+    expect(await guard.holds(ana)).toBe(false);
+    expect(await Promise.all([guard.holds(await shownBy(KEY)), guard.holds({ kind: "anyone" })])).toEqual([
+      true,
+      true,
+    ]);
   });
 });
 
@@ -130,25 +141,28 @@ describe("a credential that is no good is refused, never passed over", () => {
     ["an issuer that is not trusted", tokenWith({ issuer: "evil" }), "E3201"],
     ["a stranger's approval token", passWith(NOW + 60_000, stranger.privateKey), "E3201"],
     ["an expired approval token", passWith(NOW - 1), "E3202"],
-  ])("%s", (_, text, code) => {
-    expect(bearer(text)).toMatchObject({ code });
+  ])("%s", async (_, text, code) => {
+    expect(await bearer(text)).toMatchObject({ code });
   });
 
-  it.each(["Basic YTpi", "Bearer", "Bearer  ", "Bearer a b", "", "Negotiate"])("%j", (authorization) => {
-    expect(guard.identify({ ...SHOWN, authorization })).toMatchObject({ code: "E3939" });
-  });
+  it.each(["Basic YTpi", "Bearer", "Bearer  ", "Bearer a b", "", "Negotiate"])(
+    "%j",
+    async (authorization) => {
+      expect(await guard.identify({ ...SHOWN, authorization })).toMatchObject({ code: "E3939" });
+    },
+  );
 
-  it("a token once it is revoked, or over", () => {
+  it("a token once it is revoked, or over", async () => {
     const token = tokenWith();
-    expect(bearer(token)).toMatchObject({ kind: "agent" });
+    expect(await bearer(token)).toMatchObject({ kind: "agent" });
     now = NOW + 100_000;
-    expect(bearer(token)).toMatchObject({ code: "E3202" });
+    expect(await bearer(token)).toMatchObject({ code: "E3202" });
     now = NOW;
     checker.revoke("j-1");
-    expect(bearer(token)).toMatchObject({ code: "E3208" });
+    expect(await bearer(token)).toMatchObject({ code: "E3208" });
   });
 
-  it("a token where there are no keys to check it with", () => {
+  it("a token where there are no keys to check it with", async () => {
     const tokens = new TokenReader({});
     for (const token of [tokenWith(), passWith(NOW + 60_000)])
       expect(tokens.read(token)).toMatchObject({
@@ -157,35 +171,34 @@ describe("a credential that is no good is refused, never passed over", () => {
       });
   });
 
-  it("a session once it is over", () => {
-    const { token, session } = sessions.open("ana");
+  it("a session once it is over", async () => {
+    const { token, session } = await sessions.open("ana");
     now += sessions.lifeMs;
-    expect(bearer(token)).toMatchObject({ code: "E3939" });
+    expect(await bearer(token)).toMatchObject({ code: "E3939" });
     now = NOW;
-    expect(bearer(token)).toMatchObject({ code: "E3939" });
-    const second = sessions.open("ana");
-    sessions.end(session.id);
-    expect(bearer(second.token)).toMatchObject({ kind: "operator" });
-    sessions.end(second.session.id);
-    expect(bearer(second.token)).toMatchObject({ code: "E3939" });
+    const second = await sessions.open("ana");
+    await sessions.end(session.id);
+    expect(await bearer(second.token)).toMatchObject({ kind: "operator" });
+    await sessions.end(second.session.id);
+    expect(await bearer(second.token)).toMatchObject({ code: "E3939" });
   });
 
-  it("two session cookies", () => {
-    const { token } = sessions.open("ana");
-    expect(cookie(`sallyport_session=x; sallyport_session=${token}`)).toMatchObject({ code: "E3939" });
+  it("two session cookies", async () => {
+    const { token } = await sessions.open("ana");
+    expect(await cookie(`sallyport_session=x; sallyport_session=${token}`)).toMatchObject({ code: "E3939" });
   });
 });
 
 describe("a session cookie", () => {
-  it("changes something only from the door's own pages", () => {
-    const text = `sallyport_session=${sessions.open("ana").token}`;
-    expect(cookie(text, { mayChange: true })).toMatchObject({ code: "E3937" });
-    expect(cookie(text, { mayChange: true, fromOwnPage: true })).toMatchObject({ kind: "operator" });
+  it("changes something only from the door's own pages", async () => {
+    const text = `sallyport_session=${(await sessions.open("ana")).token}`;
+    expect(await cookie(text, { mayChange: true })).toMatchObject({ code: "E3937" });
+    expect(await cookie(text, { mayChange: true, fromOwnPage: true })).toMatchObject({ kind: "operator" });
   });
 
-  it("stands behind a header", () => {
-    const text = `sallyport_session=${sessions.open("ana").token}`;
-    expect(bearer(tokenWith(), { cookie: text })).toMatchObject({ kind: "agent" });
+  it("stands behind a header", async () => {
+    const text = `sallyport_session=${(await sessions.open("ana")).token}`;
+    expect(await bearer(tokenWith(), { cookie: text })).toMatchObject({ kind: "agent" });
   });
 });
 
@@ -193,31 +206,33 @@ describe("wrong operator keys", () => {
   const wrong = `spo_${"x".repeat(43)}`;
   const tryFrom = (address: string, key = wrong) => bearer(key, { address });
 
-  it("are heard ten times, then one every six seconds, and the right one always", () => {
-    for (let count = 0; count < 10; count += 1) expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
-    expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3941", details: { retryAfterMs: 6_000 } });
-    expect(tryFrom("10.0.0.1", KEY)).toMatchObject({ kind: "operator" });
-    expect(tryFrom("10.0.0.2", KEY)).toMatchObject({ kind: "operator" });
+  it("are heard ten times, then one every six seconds, and the right one always", async () => {
+    for (let count = 0; count < 10; count += 1)
+      expect(await tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
+    expect(await tryFrom("10.0.0.1")).toMatchObject({ code: "E3941", details: { retryAfterMs: 6_000 } });
+    expect(await tryFrom("10.0.0.1", KEY)).toMatchObject({ kind: "operator" });
+    expect(await tryFrom("10.0.0.2", KEY)).toMatchObject({ kind: "operator" });
     now += 6_000;
-    expect(tryFrom("10.0.0.1", KEY)).toMatchObject({ kind: "operator" });
-    expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
-    expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3941" });
+    expect(await tryFrom("10.0.0.1", KEY)).toMatchObject({ kind: "operator" });
+    expect(await tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
+    expect(await tryFrom("10.0.0.1")).toMatchObject({ code: "E3941" });
     now += 60_000;
-    for (let count = 0; count < 10; count += 1) expect(tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
+    for (let count = 0; count < 10; count += 1)
+      expect(await tryFrom("10.0.0.1")).toMatchObject({ code: "E3939" });
   });
 
-  it("from one network of IPv6 count as one sender's", () => {
-    for (let count = 0; count < 10; count += 1) tryFrom(`2001:db8:1:2::${count}`);
-    expect(tryFrom("2001:db8:1:2::ffff")).toMatchObject({ code: "E3941" });
-    expect(tryFrom("2001:db8:1:3::1")).toMatchObject({ code: "E3939" });
-    for (let count = 0; count < 10; count += 1) tryFrom(`2001:db8::${count}`);
-    expect(tryFrom("2001:db8::ffff:1")).toMatchObject({ code: "E3941" });
-    expect(tryFrom("::1")).toMatchObject({ code: "E3939" });
+  it("from one network of IPv6 count as one sender's", async () => {
+    for (let count = 0; count < 10; count += 1) await tryFrom(`2001:db8:1:2::${count}`);
+    expect(await tryFrom("2001:db8:1:2::ffff")).toMatchObject({ code: "E3941" });
+    expect(await tryFrom("2001:db8:1:3::1")).toMatchObject({ code: "E3939" });
+    for (let count = 0; count < 10; count += 1) await tryFrom(`2001:db8::${count}`);
+    expect(await tryFrom("2001:db8::ffff:1")).toMatchObject({ code: "E3941" });
+    expect(await tryFrom("::1")).toMatchObject({ code: "E3939" });
   });
 });
 
 describe("who may use which route", () => {
-  const agent = (): Principal => must(bearer(tokenWith()));
+  const agent = async (): Promise<Principal> => must(await bearer(tokenWith()));
   const approver: Principal = { kind: "approver", pass: { ...PASS, expiresAt: NOW } };
   const operator: Principal = { kind: "operator", name: "operator" };
   const anyone: Principal = { kind: "anyone" };
@@ -226,16 +241,16 @@ describe("who may use which route", () => {
       (access) => guardFor(callers).refuse(principal, access)?.code,
     );
 
-  it("where each call needs a token", () => {
+  it("where each call needs a token", async () => {
     expect(codes("token", anyone)).toEqual([undefined, "E3938", "E3938", "E3938"]);
-    expect(codes("token", agent())).toEqual([undefined, undefined, "E3940", "E3940"]);
+    expect(codes("token", await agent())).toEqual([undefined, undefined, "E3940", "E3940"]);
     expect(codes("token", approver)).toEqual([undefined, "E3940", "E3940", undefined]);
     expect(codes("token", operator)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  it("where whoever reaches the door may call", () => {
+  it("where whoever reaches the door may call", async () => {
     expect(codes("open", anyone)).toEqual([undefined, undefined, "E3938", "E3938"]);
-    expect(codes("open", agent())).toEqual([undefined, undefined, "E3940", "E3940"]);
+    expect(codes("open", await agent())).toEqual([undefined, undefined, "E3940", "E3940"]);
     expect(codes("open", approver)).toEqual([undefined, undefined, "E3940", undefined]);
     expect(codes("open", operator)).toEqual([undefined, undefined, undefined, undefined]);
   });

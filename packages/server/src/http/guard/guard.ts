@@ -60,14 +60,20 @@ export interface Shown {
   fromOwnPage: boolean;
 }
 
+/** At once where nothing has to be read from the store: for tokens, the right operator key, and nothing at all. */
+type Soon<Value> = Value | Promise<Value>;
+
 /** Finds out who asks, and says who may use which route. */
 export interface Guard {
-  /** Who sent the request. What cannot be accepted is a failure everywhere; only showing nothing makes one anyone. */
-  identify(shown: Shown): Principal | Failure;
+  /**
+   * Who sent the request. What cannot be accepted is a failure everywhere; only showing nothing makes one anyone. Rejects
+   * when the store cannot be asked.
+   */
+  identify(shown: Shown): Soon<Principal | Failure>;
   /** Who a token from a body speaks for. */
   recognise(token: string): Principal | Failure;
   /** Whether what somebody showed earlier would be accepted now too. */
-  holds(principal: Principal): boolean;
+  holds(principal: Principal): Soon<boolean>;
   /** Why somebody may not use a route of this access. */
   refuse(principal: Principal, access: Access): Failure | undefined;
 }
@@ -81,16 +87,16 @@ export interface GuardParts {
 
 const ANYONE: Principal = { kind: "anyone" };
 
-/** The guard of a door. Nothing it does waits. */
+/** The guard of a door. Sessions and wrong operator keys are looked up in the store; nothing else waits. */
 export function createGuard({ callers, operator, sessions, tokens }: GuardParts): Guard {
-  const bySession = ({ text }: { text: string }): Principal | Failure => {
-    const session = sessions.find(text);
+  const bySession = async ({ text }: { text: string }): Promise<Principal | Failure> => {
+    const session = await sessions.find(text);
     if (!session) return failure("E3939", { message: "The session is over, or never was." });
     return { kind: "operator", name: session.name, session: session.id };
   };
-  const byCookie = (credential: { text: string }, shown: Shown): Principal | Failure =>
+  const byCookie = (credential: { text: string }, shown: Shown): Soon<Principal | Failure> =>
     shown.mayChange && !shown.fromOwnPage ? unseenPage() : bySession(credential);
-  const identify = (credential: Credential, shown: Shown): Principal | Failure => {
+  const identify = (credential: Credential, shown: Shown): Soon<Principal | Failure> => {
     switch (credential.kind) {
       case "none":
         return ANYONE;

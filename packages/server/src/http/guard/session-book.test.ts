@@ -1,38 +1,62 @@
+import { createMemoryStore } from "@sallyport/engine";
 import { describe, expect, it } from "vitest";
+import { OperatorKeyCheck } from "./operator-key-check.ts";
 import { SessionBook } from "./session-book.ts";
 
 describe("sessions", () => {
-  it("cannot be guessed, nor told from what names them", () => {
-    const book = new SessionBook();
-    const { token, session } = book.open("ana");
+  it("cannot be guessed, nor told from what names them", async () => {
+    const book = new SessionBook(createMemoryStore());
+    const { token, session } = await book.open("ana");
     expect(token).toMatch(/^sps_[\w-]{43}$/);
-    expect(book.find(token)).toEqual(session);
-    expect(book.find(session.id)).toBeUndefined();
+    expect(await book.find(token)).toEqual(session);
+    expect(await book.find(session.id)).toBeUndefined();
     expect(JSON.stringify(session)).not.toContain(token.slice(4));
   });
 
-  it("are so many at most; with one more the oldest ends", () => {
-    const book = new SessionBook({ most: 3 });
-    const tokens = ["a", "b", "c", "d"].map((name) => book.open(name).token);
-    expect(tokens.map((token) => book.find(token)?.name)).toEqual([undefined, "b", "c", "d"]);
-    expect(book.size).toBe(3);
+  it("are known to every process on the store, which has no secret of theirs, and end for all", async () => {
+    const store = createMemoryStore();
+    const [here, there] = [new SessionBook(store), new SessionBook(store)];
+    const { token, session } = await here.open("ana");
+    expect(await there.find(token)).toEqual(session);
+    expect(JSON.stringify(await store.records.list("session", { limit: 10 }))).not.toContain(token);
+    await there.end(session.id);
+    expect([await here.find(token), await here.has(session.id)]).toEqual([undefined, false]);
   });
 
-  it("are forgotten once they are over", () => {
-    let now = 0;
-    const book = new SessionBook({ lifeMs: 1_000, now: () => now });
-    const first = book.open("a");
-    now = 999;
-    expect(book.find(first.token)).toBeDefined();
-    now = 1_000;
-    expect(book.find(first.token)).toBeUndefined();
-    book.open("b");
-    now = 2_500;
-    book.open("c");
-    expect(book.size).toBe(1);
+  it("are so many at most; with one more the oldest ends", async () => {
+    let now = Date.now();
+    const book = new SessionBook(createMemoryStore(), { most: 3, now: () => now });
+    const names: (string | undefined)[] = [];
+    const tokens: string[] = [];
+    for (const name of ["a", "b", "c", "d"]) {
+      tokens.push((await book.open(name)).token);
+      now += 1;
+    }
+    for (const token of tokens) names.push((await book.find(token))?.name);
+    expect(names).toEqual([undefined, "b", "c", "d"]);
   });
 
-  it("last eight hours", () => {
-    expect(new SessionBook().lifeMs).toBe(8 * 60 * 60 * 1_000);
+  it("last eight hours", async () => {
+    let now = Date.now();
+    const book = new SessionBook(createMemoryStore(), { now: () => now });
+    expect(book.lifeMs).toBe(8 * 60 * 60 * 1_000);
+    const { token } = await book.open("a");
+    now += book.lifeMs - 1;
+    expect(await book.find(token)).toBeDefined();
+    now += 1;
+    expect(await book.find(token)).toBeUndefined();
+  });
+});
+
+describe("wrong operator keys", () => {
+  it("are counted by all processes on the store together", async () => {
+    const store = createMemoryStore();
+    const key = `spo_${"k".repeat(43)}`;
+    const processes = [1, 2, 3].map(() => new OperatorKeyCheck(key, store));
+    const tries = Array.from({ length: 30 }, (_, n) => processes[n % 3]?.check("spo_wrong", "10.0.0.1"));
+    const codes = (await Promise.all(tries)).map((refused) => refused?.code);
+    expect(codes.filter((code) => code === "E3939").length).toBeLessThanOrEqual(10);
+    expect(codes.filter((code) => code === "E3941").length).toBeGreaterThanOrEqual(20);
+    expect(processes.map((each) => each.check(key, "10.0.0.1"))).toEqual([undefined, undefined, undefined]);
   });
 });

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
+import { type DocumentStore, Documents } from "../../runtime/documents.ts";
 
 /** Tells a session from other credentials at sight. */
 export const SESSION_PREFIX = "sps_";
@@ -22,58 +23,57 @@ export interface SessionBookOptions {
   now?: () => number;
 }
 
-/** The sessions of this process, in memory alone: a restart ends them. Secrets are kept as hashes. */
+/** The sessions, in the store: every process on it knows them, and a restart ends none. Secrets are kept as hashes. */
 export class SessionBook {
   readonly lifeMs: number;
   readonly #most: number;
   readonly #now: () => number;
-  /** Oldest first. */
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions: Documents<Omit<Session, "id">>;
 
-  constructor({ lifeMs = EIGHT_HOURS, most = MOST, now = Date.now }: SessionBookOptions = {}) {
+  constructor(
+    store: DocumentStore,
+    { lifeMs = EIGHT_HOURS, most = MOST, now = Date.now }: SessionBookOptions = {},
+  ) {
+    this.#sessions = new Documents(store, "session");
     this.lifeMs = lifeMs;
     this.#most = most;
     this.#now = now;
   }
 
   /** A new session; its secret is given out here and never again. */
-  open(name: string): { token: string; session: Session } {
+  async open(name: string): Promise<{ token: string; session: Session }> {
     const token = `${SESSION_PREFIX}${randomBytes(SECRET_BYTES).toString("base64url")}`;
     const session = { id: hash("sha256", token), name, expiresAt: this.#now() + this.lifeMs };
-    this.#sessions.set(session.id, session);
-    this.#clean();
+    const { id, expiresAt } = session;
+    await this.#sessions.put(id, { name, expiresAt }, { expiresAt });
+    await this.#endOldest();
     return { token, session };
   }
 
   /** The session of a secret; undefined once it is over. */
-  find(token: string): Session | undefined {
-    const session = this.#sessions.get(hash("sha256", token));
-    return session && this.has(session.id) ? session : undefined;
+  async find(token: string): Promise<Session | undefined> {
+    return await this.#get(hash("sha256", token));
   }
 
   /** Whether that session goes on. */
-  has(id: string): boolean {
-    const session = this.#sessions.get(id);
-    if (!session) return false;
-    if (this.#now() < session.expiresAt) return true;
-    this.#sessions.delete(id);
-    return false;
+  async has(id: string): Promise<boolean> {
+    return (await this.#get(id)) !== undefined;
   }
 
   /** Ends a session at once; nothing happens if it is over. */
-  end(id: string): void {
-    this.#sessions.delete(id);
+  async end(id: string): Promise<void> {
+    await this.#sessions.delete([id]);
   }
 
-  get size(): number {
-    return this.#sessions.size;
+  async #get(id: string): Promise<Session | undefined> {
+    const found = await this.#sessions.get(id);
+    return found && this.#now() < found.body.expiresAt ? { id, ...found.body } : undefined;
   }
 
-  /** All live equally long, so the oldest are the first to be over. */
-  #clean(): void {
-    for (const [id, { expiresAt }] of this.#sessions) {
-      if (this.#sessions.size <= this.#most && this.#now() < expiresAt) return;
-      this.#sessions.delete(id);
-    }
+  /** All live equally long, so the first to be over are the oldest. */
+  async #endOldest(): Promise<void> {
+    const all = await this.#sessions.list(2 * this.#most);
+    const oldest = all.toSorted((one, other) => one.body.expiresAt - other.body.expiresAt);
+    await this.#sessions.delete(oldest.slice(0, Math.max(0, all.length - this.#most)).map(({ id }) => id));
   }
 }

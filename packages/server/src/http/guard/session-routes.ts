@@ -52,7 +52,7 @@ export function sessionRoutes({ sessions, tls }: { sessions: SessionBook; tls: b
       path: "/v1/sessions",
       tag: "Sessions",
       summary: "Exchange the operator key for a session",
-      description: "A session lasts eight hours at most, and ends with the server.",
+      description: "A session lasts eight hours at most. Every process on the same store knows it.",
       access: "operator",
       body: requestField,
       answers: { 201: { description: "The session is open.", schema: grantedField } },
@@ -66,22 +66,23 @@ export function sessionRoutes({ sessions, tls }: { sessions: SessionBook; tls: b
       summary: "End the session this request came by",
       access: "operator",
       answers: { 204: { description: "The session is over." } },
-      handle: ({ principal }) => {
-        if (principal.kind === "operator" && principal.session !== undefined) sessions.end(principal.session);
+      handle: async ({ principal }) => {
+        if (principal.kind === "operator" && principal.session !== undefined)
+          await sessions.end(principal.session);
         return { status: 204, headers: forgetCookie({ tls: tls || undefined }) };
       },
     }),
   ];
 }
 
-function openSession(
+async function openSession(
   { principal, body }: RouteRequest<unknown, unknown, SessionRequest | null | undefined>,
   { sessions, tls }: { sessions: SessionBook; tls: boolean },
-): Reply {
+): Promise<Reply> {
   // Else a session could be made to last for ever.
   if (principal.kind !== "operator" || principal.session !== undefined)
     throw new SallyportError(failure("E3940", { message: "Only the operator key itself opens a session." }));
-  const { token, session } = sessions.open(body?.name ?? principal.name);
+  const { token, session } = await sessions.open(body?.name ?? principal.name);
   const { name, expiresAt } = session;
   const granted: SessionGranted = { name, expires_at: new Date(expiresAt).toISOString() };
   if (body?.as === "cookie") {

@@ -135,7 +135,7 @@ function mountRoutes(
 ): void {
   app.decorateRequest("exchange", null);
   app.addHook("onRequest", (request, reply, done) => {
-    if (request.is404) entrance.enter(arrivalOf(request, reply), undefined);
+    if (request.is404) void entrance.enter(arrivalOf(request, reply), undefined);
     else done();
   });
   app.setErrorHandler((error, request, reply) => {
@@ -155,10 +155,14 @@ function mountRoutes(
       method: withHead(route.method),
       url: routerPath(route.path),
       onRequest(request, reply, done) {
-        const exchange = entrance.enter(arrivalOf(request, reply), route);
-        if (!exchange) return;
-        request.exchange = exchange;
-        done();
+        const goOn = (exchange: Exchange | undefined) => {
+          if (!exchange) return;
+          request.exchange = exchange;
+          done();
+        };
+        const entered = entrance.enter(arrivalOf(request, reply), route);
+        if (entered instanceof Promise) void entered.then(goOn);
+        else goOn(entered);
       },
       handler(request) {
         // Fastify comes here by the hook above alone; whoever was not let in has no exchange and no answer.

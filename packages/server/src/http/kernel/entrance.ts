@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { type Failure, failure, isFailure } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { forgetCookie, type Guard } from "../guard/index.ts";
+import type { Principal } from "../principal.ts";
 import type { Route } from "../route.ts";
 import type { Answering } from "./answering.ts";
 import type { Connections } from "./connections.ts";
@@ -115,8 +116,8 @@ export class Entrance {
     this.#origins = new Origins(parts.settings);
   }
 
-  /** The exchange when it goes on; undefined when it has its answer. */
-  enter(arrival: Arrival, route: Route | undefined): Exchange | undefined {
+  /** The exchange when it goes on, at once unless the guard has to ask the store; undefined when it has its answer. Never rejects. */
+  enter(arrival: Arrival, route: Route | undefined): Exchange | undefined | Promise<Exchange | undefined> {
     const exchange = this.begin(arrival, route);
     const page = this.#pageOf(exchange);
     if (isFailure(page)) return this.#refuse(exchange, page);
@@ -152,17 +153,32 @@ export class Entrance {
     );
   }
 
-  #admit(exchange: Exchange, { route, page }: { route: Route; page: Page }): Exchange | undefined {
-    const { guard } = this.#parts;
+  #admit(
+    exchange: Exchange,
+    { route, page }: { route: Route; page: Page },
+  ): Exchange | undefined | Promise<Exchange | undefined> {
     const { request } = exchange;
-    const { authorization, cookie, expect } = request.headers;
-    const principal = guard.identify({
+    const { authorization, cookie } = request.headers;
+    const principal = this.#parts.guard.identify({
       authorization,
       cookie,
       address: request.socket.remoteAddress ?? "",
       mayChange: !isSafe(request),
       fromOwnPage: page.kind === "own",
     });
+    if (!(principal instanceof Promise)) return this.#letIn(exchange, { route, principal });
+    return principal.then(
+      (found) => this.#letIn(exchange, { route, principal: found }),
+      (error: unknown) => this.#fail(exchange, error),
+    );
+  }
+
+  #letIn(
+    exchange: Exchange,
+    { route, principal }: { route: Route; principal: Principal | Failure },
+  ): Exchange | undefined {
+    const { guard } = this.#parts;
+    const { authorization, expect } = exchange.request.headers;
     if (isFailure(principal))
       return this.#refuse(exchange, principal, { byCookie: authorization === undefined });
     exchange.principal = principal;
@@ -172,6 +188,12 @@ export class Entrance {
     exchange.withhold();
     if (expect !== undefined) exchange.response.writeContinue();
     return exchange;
+  }
+
+  /** The store could not be asked who it is. */
+  #fail(exchange: Exchange, error: unknown): undefined {
+    if (error instanceof SallyportError) return this.#refuse(exchange, error.failure);
+    this.#parts.answering.defect(exchange, error);
   }
 
   #missing(exchange: Exchange): undefined {

@@ -1,3 +1,4 @@
+import { createMemoryStore } from "@sallyport/engine";
 import { reloadRoutes } from "../../reload/reload-routes.ts";
 import { VERSION } from "../../version.ts";
 import { SessionBook, sessionRoutes } from "../guard/index.ts";
@@ -9,7 +10,7 @@ import { HOLLOW_PARTS } from "./hollow-parts.ts";
 /** Every route the door has, those of other modules included; only for describing them. */
 export function describedRoutes(): Route[] {
   return doorRoutes(HOLLOW_PARTS, [
-    ...sessionRoutes({ sessions: new SessionBook(), tls: false }),
+    ...sessionRoutes({ sessions: new SessionBook(createMemoryStore()), tls: false }),
     ...reloadRoutes(() => Promise.reject(new Error("These routes are only for describing."))),
   ]);
 }

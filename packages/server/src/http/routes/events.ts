@@ -96,16 +96,24 @@ async function watch(
   return { status: 200, headers: HEADERS, content };
 }
 
+/** An answer that had to be read from the store is good for so long. */
+const TRUSTED_MS = 1_000;
+
 /**
  * Passes frames on for as long as whoever reads them may. It is asked before each one, so that nothing more is sent once a
  * token is revoked or a session over; a heartbeat is a frame too, so that a quiet stream ends soon as well.
  */
 export async function* whileItHolds(
   frames: AsyncGenerator<string, void>,
-  holds: () => boolean,
+  holds: () => boolean | Promise<boolean>,
 ): AsyncGenerator<string, void> {
+  let trustedUntil = 0;
   for await (const frame of frames) {
-    if (!holds()) return;
+    if (performance.now() >= trustedUntil) {
+      const answer = holds();
+      if (!(await answer)) return;
+      if (answer instanceof Promise) trustedUntil = performance.now() + TRUSTED_MS;
+    }
     yield frame;
   }
 }

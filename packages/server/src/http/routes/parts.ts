@@ -56,7 +56,7 @@ export interface RouteContext {
   /** Who a token from a message speaks for. */
   recognise(token: string): Principal | Failure;
   /** Whether what somebody showed still holds, for answers that go on for long. Left out: it does. */
-  holds?(principal: Principal): boolean;
+  holds?(principal: Principal): boolean | Promise<boolean>;
   /** Why nobody can be told of a call's end at this address. Left out: nobody is ever told. */
   refuseCallback?(url: string): Failure | undefined;
   /** Whose word an "always" is that an operator gives. */
