@@ -217,17 +217,19 @@ export class BatchWriter {
    * it is looked for here only beside parts whose conflicts come after it.
    */
   #conflict(job: UnitJob, { begun, closed }: Found): Outcome | undefined {
-    const [, , open, close, state, , , , begin, permits, uses, , callbacks, closeFrom, , , records] = job;
+    const [, , open, close, state, tools, , , begin, permits, uses, , callbacks, closeFrom, , , records] =
+      job;
     const limited = uses?.some(([, , , limit]) => limit !== null) || null;
     const refused =
       (open &&
-        (begin ?? close ?? permits ?? limited ?? callbacks ?? records ?? state) &&
+        (begin ?? close ?? permits ?? limited ?? callbacks ?? tools ?? records ?? state) &&
         openConflict(this.#sql, open)) ??
       (begin && beginConflict(this.#sql, begin, begun)) ??
       (close && closeConflict(close, { found: closed, from: closeFrom })) ??
       (permits && permitConflict(this.#sql, permits)) ??
       (uses && this.#counts.conflict(uses)) ??
       (callbacks && callbackConflict(this.#sql, callbacks)) ??
+      (tools && toolConflict(this.#sql, tools)) ??
       (records && recordConflict(this.#sql, records));
     if (refused) return refused;
     const keys = state ? stateConflicts(this.#sql, state) : [];
@@ -286,4 +288,17 @@ function writeCallbacks(sql: Statements, rows: readonly CallbackRow[]): void {
     if (expect === null) sql.insertCallback.run(...cells);
     else sql.updateCallback.run(...cells);
   }
+}
+
+/** The first version that was written to meanwhile; each write is taken to follow those before it. */
+function toolConflict(sql: Statements, rows: readonly ToolRow[]): Outcome | undefined {
+  const written = new Map<string, number>();
+  for (const { version: cells, revision, expect } of rows) {
+    const [tool, version] = cells;
+    const name = JSON.stringify([tool, version]);
+    if ((written.get(name) ?? sql.findVersion.get(tool, version)?.revision ?? null) !== expect)
+      return ["tool", tool, version];
+    written.set(name, revision);
+  }
+  return undefined;
 }

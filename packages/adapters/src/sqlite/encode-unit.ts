@@ -138,8 +138,9 @@ function stateJob({ scope, callId, snapshotVersion, writes }: StateWrites, pins:
   return { tenant, tool, callId, snapshotVersion, pins, writes: [...lastOfEach], existed };
 }
 
-function toolRow({ record }: ToolWrite): ToolRow {
-  const { manifest, registeredAt } = record;
+/** Throws when the version does not follow the revision it expects. */
+function toolRow({ record, expect }: ToolWrite): ToolRow {
+  const { manifest, registeredAt, revision } = record;
   const { id, name, description, category, tags, version, source } = manifest;
   return {
     definition: [id, name, description, category, JSON.stringify(tags), version, source.type, registeredAt],
@@ -152,7 +153,10 @@ function toolRow({ record }: ToolWrite): ToolRow {
       record.module ?? null,
       registeredAt,
       record.quarantine ? JSON.stringify(record.quarantine) : null,
+      revision,
     ],
+    revision,
+    expect: revised(`${id} ${version}`, { revision, expect }).expect,
   };
 }
 

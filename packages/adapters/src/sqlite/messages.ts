@@ -68,9 +68,12 @@ export interface StateJob {
   existed: string[];
 }
 
+/** A write of a version; `expect` is null for a new one. */
 export interface ToolRow {
   definition: Cell[];
-  version: Cell[];
+  version: [tool: string, version: string, ...rest: Cell[]];
+  revision: number;
+  expect: number | null;
 }
 
 /** What a unit decides about permission: one slot, empty in most units. */
@@ -152,6 +155,7 @@ export type Outcome =
   | [kind: "grant", grantId: string]
   | [kind: "grant_spent", grantId: string, freeAt: number | null]
   | [kind: "callback", callId: string]
+  | [kind: "tool", tool: string, version: string]
   | [kind: "record", of: string, id: string]
   | [kind: "state", keys: string[]]
   | [kind: "failed", failure: Failure];

@@ -1,18 +1,20 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { GrantRecord } from "@sallyport/engine/ports";
+import type { Changes, GrantRecord } from "@sallyport/engine/ports";
+import { changesOf } from "./changes.ts";
 
 const GET_GRANT = "SELECT record, uses, last_used_at FROM grants WHERE grant_id = ?";
 
-const LIST_GRANTS = "SELECT record, uses, last_used_at FROM grants ORDER BY position";
+const LIST_CHANGED = `SELECT record, uses, last_used_at, change FROM grants
+  WHERE change > ? ORDER BY position`;
 
 /** Reads grants with their counts, synchronously. */
 export class GrantReads {
   readonly #get: StatementSync;
-  readonly #all: StatementSync;
+  readonly #changed: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#get = database.prepare(GET_GRANT);
-    this.#all = database.prepare(LIST_GRANTS);
+    this.#changed = database.prepare(LIST_CHANGED);
   }
 
   get(grantId: string): GrantRecord | undefined {
@@ -20,8 +22,8 @@ export class GrantReads {
     return row && recordOf(row);
   }
 
-  all(): GrantRecord[] {
-    return this.#all.all().map(recordOf);
+  changedSince(cursor: string | undefined): Changes<GrantRecord> {
+    return changesOf(this.#changed, cursor, recordOf);
   }
 }
 

@@ -1,20 +1,21 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { Quarantine, Retirement, ToolRecord } from "@sallyport/engine/ports";
+import type { Changes, Quarantine, Retirement, ToolRecord } from "@sallyport/engine/ports";
 import type { ToolManifest } from "@sallyport/protocol";
+import { changesOf } from "./changes.ts";
 
-const LIST_VERSIONS = `SELECT manifest, manifest_hash, retirement, module, created_at, quarantine
-  FROM tool_versions ORDER BY position`;
+const LIST_CHANGED = `SELECT manifest, manifest_hash, retirement, module, created_at, quarantine, revision, change
+  FROM tool_versions WHERE change > ? ORDER BY position`;
 
 /** Reads tool versions in the order they were registered. */
 export class ToolReads {
-  readonly #all: StatementSync;
+  readonly #changed: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#all = database.prepare(LIST_VERSIONS);
+    this.#changed = database.prepare(LIST_CHANGED);
   }
 
-  all(): ToolRecord[] {
-    return this.#all.all().map(recordOf);
+  changedSince(cursor: string | undefined): Changes<ToolRecord> {
+    return changesOf(this.#changed, cursor, recordOf);
   }
 }
 
@@ -26,6 +27,7 @@ function recordOf(row: Record<string, SQLOutputValue>): ToolRecord {
     manifestHash: String(row.manifest_hash),
     registeredAt: Number(row.created_at),
     retirement,
+    revision: Number(row.revision),
   };
   if (typeof row.module === "string") record.module = row.module;
   if (typeof row.quarantine === "string") {

@@ -4,6 +4,9 @@
  *
  * The outbox carries the events themselves, and each sink takes them at its own pace: a row holds the batches of one
  * transaction, and `outbox_due` says which of them a sink has yet to take (`places`; null: all of them).
+ *
+ * Tool versions count their writes, and the newest changes of tools and grants are found by number, so that other
+ * readers take over what they have not seen.
  */
 export const FIFTH_SCHEMA = `
 CREATE TABLE records (
@@ -32,4 +35,13 @@ CREATE TABLE outbox_due (
   places TEXT,
   PRIMARY KEY (sink, position)
 ) WITHOUT ROWID;
+
+ALTER TABLE tool_versions ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE tool_versions ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+UPDATE tool_versions SET change = position;
+CREATE UNIQUE INDEX tool_versions_changed ON tool_versions (change);
+
+ALTER TABLE grants ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+UPDATE grants SET change = position;
+CREATE UNIQUE INDEX grants_changed ON grants (change);
 `;

@@ -39,7 +39,7 @@ describe("a folder written by the first version", () => {
       });
       expect(calls[1]?.closing?.answer.receipt).toMatchObject({ sequence: 2, hash: events[1]?.hash });
       expect(await store.calls.list({ phase: "executing", limit: 9 })).toEqual([running]);
-      expect(await store.tools.all()).toEqual([tool]);
+      expect((await store.tools.changedSince()).changed).toEqual([tool]);
       const snapshot = await store.state.open({ tenant: "acme", tool: "calc" });
       expect(await store.state.get(snapshot, "n")).toEqual({ value: 41, version: 3 });
       expect(await store.audit.read("acme", { after: 0, limit: 9 })).toEqual(events);
@@ -54,8 +54,8 @@ describe("a folder written by the first version", () => {
       ]);
       expect(batches.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
       expect(await store.approvals.list({ limit: 9 })).toEqual([]);
-      expect(await store.grants.all()).toEqual([]);
-      expect(await store.revocations.all()).toEqual([]);
+      expect((await store.grants.changedSince()).changed).toEqual([]);
+      expect((await store.revocations.changedSince()).changed).toEqual([]);
       expect(await store.queue.list({ limit: 9 })).toEqual([]);
       expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
       await store.close();
@@ -75,12 +75,12 @@ describe("a folder written by the first version", () => {
         unitOf({ begin: call, approvals: [{ record: consumed, expect: 1, order: null }] }),
       );
       const quarantine = { at: 5, reason: "It reached outside.", by: "sallyport" };
-      await applied(store, unitOf({ tools: [{ record: { ...tool, quarantine } }] }));
+      await applied(store, unitOf({ tools: [{ record: { ...tool, quarantine, revision: 2 }, expect: 1 }] }));
       await store.close();
       const again = await openSqliteStore({ folder });
       expect(await again.approvals.ofCall(call.callId)).toEqual(consumed);
       expect(await again.calls.get(call.callId)).toEqual({ ...call, phase: "executing" });
-      expect(await again.tools.all()).toEqual([{ ...tool, quarantine }]);
+      expect((await again.tools.changedSince()).changed).toEqual([{ ...tool, quarantine, revision: 2 }]);
       expect((await again.commit(opening(sampleCall({ idempotencyKey: "kept" })))).ok).toBe(false);
       await again.close();
     }));
@@ -104,9 +104,9 @@ describe("a folder written by the second version", () => {
       const store = await openSqliteStore({ folder });
       expect(await store.approvals.list({ limit: 9 })).toEqual([approval]);
       expect(await store.approvals.order(approval.approvalId)).toBe("hunter2");
-      expect(await store.grants.all()).toEqual([{ ...grant, uses: 4, lastUsedAt: 7 }]);
-      expect(await store.revocations.all()).toEqual([revocation]);
-      expect(await store.tools.all()).toEqual([tool]);
+      expect((await store.grants.changedSince()).changed).toEqual([{ ...grant, uses: 4, lastUsedAt: 7 }]);
+      expect((await store.revocations.changedSince()).changed).toEqual([revocation]);
+      expect((await store.tools.changedSince()).changed).toEqual([tool]);
       const { tenant, agent } = waiting;
       const calls = await store.calls.list({ tenant, agent, limit: 9 });
       expect(calls.map(({ callId, phase }) => [callId, phase])).toEqual([

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type {
   AuditEntry,
   AuditLink,
+  Changes,
   CommitResult,
   Revocation,
   StateScope,
@@ -11,6 +12,7 @@ import type {
 } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { OutlineReader } from "./call-outlines.ts";
+import { changesOf } from "./changes.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { Outcome } from "./messages.ts";
@@ -25,16 +27,18 @@ import { StateReads } from "./read-state.ts";
 import { ToolReads } from "./read-tools.ts";
 import type { Writer } from "./writer.ts";
 
-/** Reads the revoked tokens, in the order they were revoked. */
+/** Reads the revoked tokens, in the order they were revoked. They never change, so their position counts their changes. */
 class RevocationReads {
-  readonly #all: StatementSync;
+  readonly #changed: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#all = database.prepare("SELECT record FROM token_revocations ORDER BY position");
+    this.#changed = database.prepare(
+      "SELECT record, position AS change FROM token_revocations WHERE position > ? ORDER BY position",
+    );
   }
 
-  all(): Revocation[] {
-    return this.#all.all().map(({ record }): Revocation => JSON.parse(String(record)));
+  changedSince(cursor: string | undefined): Changes<Revocation> {
+    return changesOf(this.#changed, cursor, ({ record }): Revocation => JSON.parse(String(record)));
   }
 }
 
@@ -155,11 +159,11 @@ export class SqliteStore implements Store {
     this.audit = this.#auditReader();
     this.outbox = this.#outboxReader();
     const tools = new ToolReads(database);
-    this.tools = { all: () => this.#read(() => tools.all()) };
+    this.tools = { changedSince: (cursor) => this.#read(() => tools.changedSince(cursor)) };
     this.approvals = this.#approvalReader();
     this.grants = this.#grantReader();
     const revocations = new RevocationReads(database);
-    this.revocations = { all: () => this.#read(() => revocations.all()) };
+    this.revocations = { changedSince: (cursor) => this.#read(() => revocations.changedSince(cursor)) };
     this.queue = this.#queueReader();
     this.callbacks = this.#callbackReader();
     this.records = this.#recordReader();
@@ -212,6 +216,8 @@ export class SqliteStore implements Store {
       }
       case "callback":
         return { ok: false, conflict: { kind: "callback", callId: outcome[1] } };
+      case "tool":
+        return { ok: false, conflict: { kind: "tool", tool: outcome[1], version: outcome[2] } };
       case "record":
         return { ok: false, conflict: { kind: "record", of: outcome[1], id: outcome[2] } };
       case "failed":
@@ -295,7 +301,7 @@ export class SqliteStore implements Store {
     const reads = new GrantReads(this.#database);
     return {
       get: (grantId) => this.#read(() => reads.get(grantId)),
-      all: () => this.#read(() => reads.all()),
+      changedSince: (cursor) => this.#read(() => reads.changedSince(cursor)),
     };
   }
 

@@ -14,11 +14,14 @@ const PUT_ORDER = "UPDATE approvals SET call_order = ?2 WHERE approval_id = ?1";
 
 const FIND_GRANT = "SELECT revision FROM grants WHERE grant_id = ?";
 
-const INSERT_GRANT = `INSERT INTO grants (grant_id, revision, record, uses, last_used_at)
-  VALUES (?, ?, ?, ?, ?)`;
+const NEXT_GRANT_CHANGE = "(SELECT coalesce(max(change), 0) + 1 FROM grants)";
+
+const INSERT_GRANT = `INSERT INTO grants (grant_id, revision, record, uses, last_used_at, change)
+  VALUES (?, ?, ?, ?, ?, ${NEXT_GRANT_CHANGE})`;
 
 /** The counts belong to the row, not to the record: a writer's are not taken over. */
-const UPDATE_GRANT = "UPDATE grants SET revision = ?2, record = ?3 WHERE grant_id = ?1";
+const UPDATE_GRANT = `UPDATE grants SET revision = ?2, record = ?3, change = ${NEXT_GRANT_CHANGE}
+  WHERE grant_id = ?1`;
 
 const COUNT_USES = `UPDATE grants SET uses = uses + ?2, last_used_at = max(coalesce(last_used_at, ?3), ?3)
   WHERE grant_id = ?1`;
@@ -162,11 +165,13 @@ const PUT_DEFINITION = `INSERT INTO tool_definitions (
   ON CONFLICT DO UPDATE SET tool_name = ?2, description = ?3, category = ?4, tags = ?5, latest_version = ?6,
     source_type = ?7, updated_at = ?8 WHERE ?8 >= updated_at`;
 
+const FIND_VERSION = "SELECT revision FROM tool_versions WHERE tool_id = ? AND version = ?";
+
 const PUT_VERSION = `INSERT INTO tool_versions (
-    tool_id, version, manifest, manifest_hash, retirement, module, created_at, quarantine)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET retirement = excluded.retirement, module = excluded.module,
-    quarantine = excluded.quarantine`;
+    tool_id, version, manifest, manifest_hash, retirement, module, created_at, quarantine, revision, change)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(change), 0) + 1 FROM tool_versions))
+  ON CONFLICT (tool_id, version) DO UPDATE SET retirement = excluded.retirement, module = excluded.module,
+    quarantine = excluded.quarantine, revision = excluded.revision, change = excluded.change`;
 
 const FIND_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
 
@@ -213,6 +218,7 @@ export function prepareStatements(database: DatabaseSync) {
     listDeletions: database.prepare(LIST_DELETIONS),
     deleteUpTo: database.prepare(DELETE_UP_TO),
     putDefinition: database.prepare(PUT_DEFINITION),
+    findVersion: database.prepare(FIND_VERSION),
     putVersion: database.prepare(PUT_VERSION),
     findHead: database.prepare(FIND_HEAD),
     putHead: database.prepare(PUT_HEAD),

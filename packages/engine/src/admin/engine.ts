@@ -227,12 +227,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const composed = composeEngine(options);
   const { context } = composed;
   const report = (error: Failure) => context.errors.report({ error, code: error.code, stage: "load tools" });
-  const refused = context.registry.loadRecords(await context.store.tools.all(), (manifest) => {
-    const bound = bindManifest(manifest, context.runners);
-    if (!bound || !isFailure(bound)) return bound;
-    report(bound);
-    return undefined;
-  });
+  const refused = context.registry.loadRecords(
+    (await context.store.tools.changedSince()).changed,
+    (manifest) => {
+      const bound = bindManifest(manifest, context.runners);
+      if (!bound || !isFailure(bound)) return bound;
+      report(bound);
+      return undefined;
+    },
+  );
   for (const error of refused) report(error);
   const { grants, revocations } = context.store;
   const disconnect = await context.authority.connect?.({ grants, revocations, bus: context.bus });

@@ -63,8 +63,8 @@ export class Grants {
   }
 
   /** All of them, oldest first, the revoked and expired ones included. */
-  list(): Promise<GrantRecord[]> {
-    return this.#context.store.grants.all();
+  async list(): Promise<GrantRecord[]> {
+    return (await this.#context.store.grants.changedSince()).changed;
   }
 
   get(grantId: string): Promise<GrantRecord | undefined> {
@@ -126,7 +126,7 @@ export class Grants {
   ): Promise<Result | Failure> {
     const { store, clock, ids, signer = NO_SIGNER, capabilities: tree } = this.#context;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const held = await store.grants.all();
+      const held = (await store.grants.changedSince()).changed;
       const now = clock.now();
       const change = make({ held, tree, now, ids, signer });
       if (isFailure(change)) return change;

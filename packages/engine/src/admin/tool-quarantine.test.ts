@@ -11,10 +11,10 @@ describe("quarantining a tool", () => {
     await engine.tools.quarantine("tool", "1.0.0", ORDER);
     expect(errorOf(await call("tool", {}))).toMatchObject({ code: "E3219" });
     expect(engine.tools.definitions()).toEqual([]);
-    expect(await store.tools.all()).toMatchObject([{ quarantine: ORDER }]);
+    expect((await store.tools.changedSince()).changed).toMatchObject([{ quarantine: ORDER }]);
     await engine.tools.release("tool", "1.0.0", { by: "olga", note: "harmless" });
     expect(await call("tool", {})).toMatchObject({ status: "success" });
-    expect((await store.tools.all())[0]).not.toHaveProperty("quarantine");
+    expect((await store.tools.changedSince()).changed[0]).not.toHaveProperty("quarantine");
     expect(await auditOf(store, "sallyport")).toMatchObject([
       { change: "registered" },
       {

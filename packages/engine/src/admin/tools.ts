@@ -102,12 +102,13 @@ export class Tools {
       const tried = registry.tryAll(entries);
       const refused = tried.filter(isFailure);
       if (refused.length > 0) return refused;
-      await this.#record(tried.flatMap((one) => (isFailure(one) ? [] : changesOf(one))));
+      const written = await this.#record(tried.flatMap((one) => (isFailure(one) ? [] : changesOf(one))));
       const outdated = new Set(unload.map(({ id }) => id));
       for (const { manifest, options } of entries) {
         const registered = registry.register(manifest, options);
         if (!isFailure(registered) && isOutdating(registered)) outdated.add(manifest.id);
       }
+      for (const record of written) registry.stored(record);
       for (const { id, version } of unload) registry.unload(id, version);
       await this.#retire(outdated);
       return [];
@@ -203,28 +204,37 @@ export class Tools {
 
   /** What cannot be written now is written with the next change. */
   async #write(changes: Change[]): Promise<void> {
-    const { registry } = this.#context;
-    // A later change of the same version may be in memory already; the record must not lose it.
-    const current = changes.map((one) => {
-      const { id, version } = one.record.manifest;
-      return { ...one, record: registry.version(id, version)?.record ?? one.record };
-    });
     try {
-      await this.#record(current);
+      for (const record of await this.#record(changes.map((one) => this.#current(one))))
+        this.#context.registry.stored(record);
     } catch (error) {
-      this.#unwritten.push(...current);
+      this.#unwritten.push(...changes);
       throw error;
     }
   }
 
-  /** One unit for these changes and for those that could not be written before. Rejects with E3914. */
-  async #record(changes: readonly Change[]): Promise<void> {
-    const due = [...this.#unwritten, ...changes];
-    if (due.length === 0) return;
+  /** A later change of the same version may be in memory already; the record must not lose it. */
+  #current(change: Change): Change {
+    const { id, version } = change.record.manifest;
+    return { ...change, record: this.#context.registry.version(id, version)?.record ?? change.record };
+  }
+
+  /**
+   * One unit for these changes and for those that could not be written before. Gives the records as the store has them
+   * then. Rejects with E3914.
+   */
+  async #record(changes: readonly Change[]): Promise<ToolRecord[]> {
+    const due = [...this.#unwritten.map((one) => this.#current(one)), ...changes];
+    if (due.length === 0) return [];
     const timestamp = this.#now();
+    const newest = new Map(due.map(({ record }) => [nameOf(record), record]));
+    const tools = [...newest.values()].map(({ revision, ...record }) => ({
+      record: { ...record, revision: revision + 1 },
+      ...(revision > 0 && { expect: revision }),
+    }));
     const result = await this.#context.store.commit({
       tenant: SYSTEM_TENANT,
-      tools: due.map(({ record }) => ({ record })),
+      tools,
       events: due.map(({ change, record, actor }) =>
         toolEventBody(change, record, { eventId: this.#context.ids.next(), timestamp, actor }),
       ),
@@ -234,6 +244,7 @@ export class Tools {
       throw new SallyportError(failure("E3914", { message }));
     }
     this.#unwritten = [];
+    return tools.map(({ record }) => record);
   }
 
   #now(): number {
@@ -251,4 +262,8 @@ function changesOf({ added, record, retired }: Registered): Change[] {
     ...(added ? [{ change: "registered" as const, record }] : []),
     ...retired.map((each) => ({ change: "removed" as const, record: each })),
   ];
+}
+
+function nameOf({ manifest }: ToolRecord): string {
+  return JSON.stringify([manifest.id, manifest.version]);
 }

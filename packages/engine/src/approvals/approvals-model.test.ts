@@ -101,7 +101,7 @@ async function begin(given: Omit<World, "engine" | "life">): Promise<World> {
 }
 
 async function isGranted({ store, now }: World, input: JsonValue): Promise<boolean> {
-  return (await store.grants.all()).some(
+  return (await store.grants.changedSince()).changed.some(
     (grant) =>
       grant.kind === "standing" &&
       grant.revokedAt === undefined &&
@@ -120,7 +120,7 @@ async function take(world: World, step: Step): Promise<void> {
   } else if ("n" in step) {
     await engine.call({ tool: "pay", input: { n: step.n }, caller: CALLER });
   } else if (step.do === "revoke") {
-    const chosen = pick(await store.grants.all(), step);
+    const chosen = pick((await store.grants.changedSince()).changed, step);
     if (chosen) await engine.grants.revoke(chosen.grantId, { by: "ada", reason: "over" });
   } else {
     const chosen = pick(await store.approvals.list({ limit: 100 }), step);

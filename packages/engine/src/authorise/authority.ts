@@ -63,7 +63,7 @@ export class ConfiguredAuthority implements Authority {
   async connect({ grants, revocations, bus }: AuthoritySources): Promise<() => void> {
     const checker = this.#tokens?.checker;
     const grantIndex = this.#grantIndex;
-    const readRevocations = async () => checker?.revoked(await revocations.all());
+    const readRevocations = async () => checker?.revoked((await revocations.changedSince()).changed);
     // A message that names nothing, as one that was too long for its bus, says that something changed: all is read again.
     const stops = [
       bus.subscribe("token:revocations", ({ jti, forgetAt }) => {
@@ -78,7 +78,7 @@ export class ConfiguredAuthority implements Authority {
       }),
     ];
     await readRevocations();
-    grantIndex?.load(await grants.all());
+    grantIndex?.load((await grants.changedSince()).changed);
     return () => {
       for (const stop of stops) stop();
     };

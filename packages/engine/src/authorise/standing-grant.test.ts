@@ -113,7 +113,8 @@ describe("standing grants", () => {
     const good = sampleStanding();
     grantIndex.load([good, { ...sampleStanding({ grantId: "forged" }), tool: "shell" }]);
     expect(grantIndex.standing()).toEqual([good]);
-    const lost = { get: () => Promise.reject(new Error("lost")), all: async () => [] };
+    const fail = () => Promise.reject(new Error("lost"));
+    const lost = { get: fail, changedSince: fail };
     await grantIndex.refresh([good.grantId], lost);
     expect(grantIndex.standing()).toEqual([]);
     expect(grantIndex.counted([good.grantId])).toEqual([{ grantId: good.grantId }]);

@@ -27,14 +27,14 @@ function usesOf(store: Store): [name: string, use: () => Promise<unknown>][] {
     ["state.get", () => store.state.get(snapshot, "a")],
     ["state.keys", () => store.state.keys(snapshot, { prefix: "", limit: 1 })],
     ["state.writtenBy", () => store.state.writtenBy(scope, "a")],
-    ["tools.all", () => store.tools.all()],
+    ["tools.changedSince", () => store.tools.changedSince()],
     ["approvals.get", () => store.approvals.get("a")],
     ["approvals.ofCall", () => store.approvals.ofCall("a")],
     ["approvals.list", () => store.approvals.list({ limit: 1 })],
     ["approvals.order", () => store.approvals.order("a")],
     ["grants.get", () => store.grants.get("a")],
-    ["grants.all", () => store.grants.all()],
-    ["revocations.all", () => store.revocations.all()],
+    ["grants.changedSince", () => store.grants.changedSince()],
+    ["revocations.changedSince", () => store.revocations.changedSince()],
     ["queue.list", () => store.queue.list({ limit: 1 })],
     ["queue.order", () => store.queue.order("a")],
     ["callbacks.due", () => store.callbacks.due(1, 1)],
@@ -72,8 +72,8 @@ describe("a store with an end to every wait", () => {
     expect(await store.approvals.list({ limit: 9 })).toEqual([record]);
     expect(await store.approvals.order(record.approvalId)).toBe("{}");
     expect(await store.grants.get(grant.grantId)).toEqual(grant);
-    expect(await store.grants.all()).toEqual([grant]);
-    expect(await store.revocations.all()).toEqual([revocation]);
+    expect((await store.grants.changedSince()).changed).toEqual([grant]);
+    expect((await store.revocations.changedSince()).changed).toEqual([revocation]);
   });
 
   it("says what the store says of accepted calls and callbacks", async () => {

@@ -68,7 +68,7 @@ async function engineWithFault(rules: FaultRule[], more: { storeMs?: number } = 
   const limits = { storeMs: more.storeMs ?? 1_000 };
   const { call, engine } = await fixtureEngine({ store: withFaults(store, plan), limits }, []);
   for (const { id, run } of all) {
-    const known = (await store.tools.all()).find(({ manifest }) => manifest.id === id);
+    const known = (await store.tools.changedSince()).changed.find(({ manifest }) => manifest.id === id);
     await engine.tools.register(known?.manifest, { implementation: { kind: "inline", operations: { run } } });
   }
   plan.seen.length = 0;
@@ -340,7 +340,7 @@ describe("a fault at any point of any call", () => {
 });
 
 it("an engine whose store does not answer is not opened, and does not wait for ever", async () => {
-  const plan = new FaultPlan([{ method: "tools.all", when: "before", action: { kind: "hang" } }]);
+  const plan = new FaultPlan([{ method: "tools.changedSince", when: "before", action: { kind: "hang" } }]);
   const store = withFaults(createMemoryStore(), plan);
   await expect(fixtureEngine({ store, limits: { storeMs: 20 } })).rejects.toThrow("E3914");
   plan.release();

@@ -2,12 +2,13 @@ import type { ApprovalReader, ApprovalRecord } from "../ports/approvals.ts";
 import type { GrantReader, GrantRecord, GrantUse } from "../ports/grants.ts";
 import type { Conflict, UnitOfWork } from "../ports/store.ts";
 import { newestFirst } from "./calls.ts";
+import { ChangeLog } from "./change-log.ts";
 
 /**
  * The first id whose write was made on an older revision; each write is taken to follow those before it. Throws when a
  * revision is not the one after what its write expects: a mistake of the writer, never a race.
  */
-function firstStale<Written extends { revision: number }>(
+export function firstStale<Written extends { revision: number }>(
   writes: readonly { record: Written; expect?: number }[],
   idOf: (record: Written) => string,
   stored: ReadonlyMap<string, { record: Written }>,
@@ -80,10 +81,11 @@ interface KeptGrant {
 /** Grants in the order they were issued. A use is counted in the record and is not a write: its revision stays. */
 export class MemoryGrants {
   readonly #grants = new Map<string, KeptGrant>();
+  readonly #changes = new ChangeLog();
 
   readonly reader: GrantReader = {
     get: async (grantId) => structuredClone(this.#grants.get(grantId)?.record),
-    all: async () => [...this.#grants.values()].map(({ record }) => structuredClone(record)),
+    changedSince: async (cursor) => this.#changes.since(cursor, this.#grants, ({ record }) => record),
   };
 
   conflict({ grants = [], grantUses = [] }: UnitOfWork): Conflict | undefined {
@@ -123,6 +125,7 @@ export class MemoryGrants {
     const { uses, lastUsedAt } = before?.record ?? given;
     const counted = { ...record, uses, ...(lastUsedAt !== undefined && { lastUsedAt }) };
     this.#grants.set(record.grantId, { record: counted, recent: before?.recent ?? [] });
+    this.#changes.note(record.grantId);
   }
 
   #count({ grantId, at, callId, rates = [] }: GrantUse): void {

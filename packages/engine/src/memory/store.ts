@@ -17,8 +17,9 @@ import {
 } from "../ports/store.ts";
 import type { ToolReader, ToolRecord } from "../ports/tools.ts";
 import { MemoryCalls } from "./calls.ts";
+import { ChangeLog } from "./change-log.ts";
 import { MemoryOutbox } from "./outbox.ts";
-import { MemoryApprovals, MemoryGrants } from "./permits.ts";
+import { firstStale, MemoryApprovals, MemoryGrants } from "./permits.ts";
 import { systemClock } from "./platform.ts";
 import { MemoryRecords } from "./records.ts";
 import { MemoryState } from "./state.ts";
@@ -58,7 +59,7 @@ export function createMemoryStore({
   const outbox = new MemoryOutbox(() => clock.now());
   const audit = new MemoryAudit(maxAuditEntries);
   // Conflicts are found in this order. The calls are written first: only their answers can still turn out not to be JSON.
-  const parts = [calls, approvals, grants, callbacks, records, state, tools, revocations, outbox];
+  const parts = [calls, approvals, grants, callbacks, tools, records, state, revocations, outbox];
   const units = new LruMap<string, CommitResult>(REMEMBERED_UNITS);
   let isClosed = false;
   const store: Store = {
@@ -161,26 +162,47 @@ class MemoryCallbacks implements Part {
 
 /** Tool versions in the order they were registered. The manifest of a version stays as it first came. */
 class MemoryTools implements Part {
-  readonly #versions = new Map<string, ToolRecord>();
-  readonly reader: ToolReader = { all: async () => structuredClone([...this.#versions.values()]) };
+  readonly #versions = new Map<string, { record: ToolRecord }>();
+  readonly #changes = new ChangeLog();
+  readonly reader: ToolReader = {
+    changedSince: async (cursor) => this.#changes.since(cursor, this.#versions, ({ record }) => record),
+  };
+
+  conflict({ tools = [] }: UnitOfWork): Conflict | undefined {
+    const name = firstStale(tools, nameOf, this.#versions);
+    if (name === undefined) return undefined;
+    const [tool, version]: [string, string] = JSON.parse(name);
+    return { kind: "tool", tool, version };
+  }
 
   write({ tools = [] }: UnitOfWork): void {
     for (const { record } of tools) {
-      const name = JSON.stringify([record.manifest.id, record.manifest.version]);
-      const { manifest, manifestHash, registeredAt } = this.#versions.get(name) ?? record;
-      this.#versions.set(name, { ...record, manifest, manifestHash, registeredAt });
+      const name = nameOf(record);
+      const { manifest, manifestHash, registeredAt } = this.#versions.get(name)?.record ?? record;
+      this.#versions.set(name, { record: { ...record, manifest, manifestHash, registeredAt } });
+      this.#changes.note(name);
     }
   }
+}
+
+function nameOf({ manifest }: ToolRecord): string {
+  return JSON.stringify([manifest.id, manifest.version]);
 }
 
 /** Revoked tokens by name. The first revocation of a token stays as it was. */
 class MemoryRevocations implements Part {
   readonly #revoked = new Map<string, Revocation>();
-  readonly reader: RevocationReader = { all: async () => structuredClone([...this.#revoked.values()]) };
+  readonly #changes = new ChangeLog();
+  readonly reader: RevocationReader = {
+    changedSince: async (cursor) => this.#changes.since(cursor, this.#revoked, (revocation) => revocation),
+  };
 
   write({ revocations = [] }: UnitOfWork): void {
-    for (const revocation of revocations)
-      if (!this.#revoked.has(revocation.jti)) this.#revoked.set(revocation.jti, revocation);
+    for (const revocation of revocations) {
+      if (this.#revoked.has(revocation.jti)) continue;
+      this.#revoked.set(revocation.jti, revocation);
+      this.#changes.note(revocation.jti);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
+import type { Changes } from "./fleet.ts";
 
 export const TIERS = ["user", "project", "operator", "organisation"] as const;
 /** Whose word a rule or a standing grant is, from the weakest to the strongest. */
@@ -114,8 +115,8 @@ export interface GrantUse extends UseLimit {
 
 export interface GrantReader {
   get(grantId: string): Promise<GrantRecord | undefined>;
-  /** All of them, oldest first, the revoked and expired ones included. */
-  all(): Promise<GrantRecord[]>;
+  /** Oldest first, the revoked and expired ones included; all of them without a cursor. A use is not a change. */
+  changedSince(cursor?: string): Promise<Changes<GrantRecord>>;
 }
 
 /** A token that is not accepted any more, whatever it says. */
@@ -129,6 +130,6 @@ export interface Revocation {
 }
 
 export interface RevocationReader {
-  /** Every revocation that has not been forgotten. */
-  all(): Promise<Revocation[]>;
+  /** In the order they were made; every one that has not been forgotten without a cursor. */
+  changedSince(cursor?: string): Promise<Changes<Revocation>>;
 }

@@ -46,7 +46,7 @@ export interface UnitOfWork {
 
 /**
  * Why a unit was not applied. Nothing of it was. Found in this order: open, begin, close, approvals, grants, uses of
- * grants, callbacks, records, state.
+ * grants, callbacks, tools, records, state.
  */
 export type Conflict =
   | { kind: "idempotency"; existing: CallRecord }
@@ -58,6 +58,7 @@ export type Conflict =
   /** A use beyond the grant's limit; `freeAt` is when the next one is possible, absent when none ever will be. */
   | { kind: "grant_spent"; grantId: string; freeAt?: number }
   | { kind: "callback"; callId: string }
+  | { kind: "tool"; tool: string; version: string }
   | { kind: "record"; of: string; id: string }
   | { kind: "state"; keys: string[] };
 

@@ -1,4 +1,5 @@
 import type { ErrorCode, ToolManifest } from "@sallyport/protocol";
+import type { Changes } from "./fleet.ts";
 
 export type ToolLifecycle = "active" | "deprecated" | "sunset" | "removed";
 
@@ -33,15 +34,20 @@ export interface ToolRecord {
   /** The module the implementation is loaded from, when the version was added by the command line. */
   module?: string;
   quarantine?: Quarantine;
+  /** Counts the writes, from 1; 0 while no store has it. */
+  revision: number;
 }
 
 /** Puts a version, or replaces its retirement dates and its quarantine. The manifest of a version never changes. */
 export interface ToolWrite {
   record: ToolRecord;
+  /** The revision the change was made on; undefined for a new version. Otherwise the unit is refused (`tool`). */
+  expect?: number;
 }
 
 export interface ToolReader {
-  all(): Promise<ToolRecord[]>;
+  /** In the order they were registered; all of them without a cursor. */
+  changedSince(cursor?: string): Promise<Changes<ToolRecord>>;
 }
 
 /** What a tool may say went wrong; every other code is the engine's to give. */

@@ -38,7 +38,13 @@ describe("the lifecycle of a version [L3-REG-2]", () => {
 describe("removal is blocked [R1-10]", () => {
   const { removedAt: _removed, ...deprecated } = retirement;
   const blockersOf = (version: string, retirement: Retirement, versions: string[], now = 20) => {
-    const record = { manifest: calculator(version), manifestHash: "", registeredAt: 0, retirement };
+    const record = {
+      manifest: calculator(version),
+      manifestHash: "",
+      registeredAt: 0,
+      retirement,
+      revision: 1,
+    };
     const answer = removeRecord(record, versions, { now });
     return isFailure(answer) ? answer.details?.blockers : [];
   };

@@ -164,6 +164,7 @@ function newRecord(manifest: ToolManifest, { now, module }: Options): ToolRecord
     manifestHash: manifestHash(manifest),
     registeredAt: now,
     retirement: {},
+    revision: 0,
     ...(module !== undefined && { module }),
   });
 }

@@ -322,7 +322,7 @@ describe("starting with a full store [NFR-PERF-01]", () => {
       description: "Does.",
       operations: { run: { description: "Runs.", inputSchema: structuredClone(ADD_INPUT) } },
     });
-    return { manifest, manifestHash: "0".repeat(64), registeredAt: 0, retirement: {} };
+    return { manifest, manifestHash: "0".repeat(64), registeredAt: 0, retirement: {}, revision: 1 };
   });
 
   it("takes ten thousand tools in a moment and finds each at once", () => {

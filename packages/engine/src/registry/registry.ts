@@ -57,6 +57,13 @@ export class ToolRegistry {
     return this.#tools.get(tool)?.get(version);
   }
 
+  /** Notes the revision at which the store has a version now. */
+  stored({ manifest, revision }: ToolRecord): void {
+    const versions = this.#tools.get(manifest.id);
+    const entry = versions?.get(manifest.version);
+    if (entry) versions?.update(entry, { ...entry.record, revision });
+  }
+
   /**
    * Takes what the store holds, for start-up: schemas are not compiled and old versions not judged again. `bind` finds the
    * implementation of a manifest, where it is not loaded later. Answers with the records that are not what a store should

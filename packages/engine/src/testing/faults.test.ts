@@ -54,24 +54,24 @@ describe("a port with faults", () => {
   it("reaches every reader of a store, approvals, grants, revocations, queue, callbacks included", async () => {
     const plan = new FaultPlan([
       { method: "approvals.order", when: "before", action: { kind: "reject", error } },
-      { method: "grants.all", nth: 2, when: "after", action: { kind: "reject", error } },
+      { method: "grants.changedSince", nth: 2, when: "after", action: { kind: "reject", error } },
       { method: "queue.list", when: "before", action: { kind: "reject", error } },
       { method: "callbacks.due", when: "before", action: { kind: "reject", error } },
     ]);
     const store = withFaults(createMemoryStore(), plan);
     await expect(store.approvals.order("a")).rejects.toBe(error);
     expect(await store.approvals.list({ limit: 1 })).toEqual([]);
-    expect(await store.grants.all()).toEqual([]);
-    await expect(store.grants.all()).rejects.toBe(error);
-    expect(await store.revocations.all()).toEqual([]);
+    expect((await store.grants.changedSince()).changed).toEqual([]);
+    await expect(store.grants.changedSince()).rejects.toBe(error);
+    expect((await store.revocations.changedSince()).changed).toEqual([]);
     await expect(store.queue.list({ limit: 1 })).rejects.toBe(error);
     await expect(store.callbacks.due(1, 1)).rejects.toBe(error);
     expect(plan.seen.map(({ method }) => method)).toEqual([
       "approvals.order",
       "approvals.list",
-      "grants.all",
-      "grants.all",
-      "revocations.all",
+      "grants.changedSince",
+      "grants.changedSince",
+      "revocations.changedSince",
       "queue.list",
       "callbacks.due",
     ]);

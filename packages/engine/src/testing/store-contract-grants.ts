@@ -13,6 +13,7 @@ import {
   sampleIntent,
   sampleRevocation,
   sampleStandingGrant,
+  sampleTool,
   unitOf,
 } from "./store-samples.ts";
 
@@ -24,7 +25,7 @@ export function revocationsContract(it: StoreTest): void {
     await applied(store, unitOf({ revocations: [first, again] }));
     const done = await applied(store, unitOf({ revocations: [again], events: ["{}"] }));
     expect(done.link).toMatchObject({ sequence: 1 });
-    expect(await store.revocations.all()).toEqual([first]);
+    expect((await store.revocations.changedSince()).changed).toEqual([first]);
   });
 
   it("are told apart by every character of their names, those no encoding knows included [L3-PRM-1]", async ({
@@ -45,7 +46,7 @@ export function revocationsContract(it: StoreTest): void {
     ];
     const revocations = names.map((jti) => sampleRevocation({ jti }));
     for (const revocation of revocations) await applied(store, unitOf({ revocations: [revocation] }));
-    expect(await store.revocations.all()).toEqual(revocations);
+    expect((await store.revocations.changedSince()).changed).toEqual(revocations);
   });
 }
 
@@ -73,17 +74,17 @@ export function grantsContract(it: StoreTest): void {
       sampleStandingGrant({ session: odd, project: odd, approvalId: "a", uses: 3, lastUsedAt: 7 }),
       sampleCapabilityGrant({ tenant: "other" }),
     ];
-    expect(await store.grants.all()).toEqual([]);
+    expect((await store.grants.changedSince()).changed).toEqual([]);
     await applied(store, granting(...grants.slice(0, 2).map((record) => ({ record }))));
     await applied(store, granting(...grants.slice(2).map((record) => ({ record }))));
-    expect(await store.grants.all()).toEqual(grants);
+    expect((await store.grants.changedSince()).changed).toEqual(grants);
     expect(await store.grants.get(grants[1]?.grantId ?? "")).toEqual(grants[1]);
     expect(await store.grants.get("nobody")).toBeUndefined();
     const [first, ...others] = grants;
     if (!first) return expect.unreachable();
     const gone = revoked(first);
     await applied(store, granting({ record: gone, expect: 1 }));
-    expect(await store.grants.all()).toEqual([gone, ...others]);
+    expect((await store.grants.changedSince()).changed).toEqual([gone, ...others]);
   });
 
   it("count their uses and know the latest, whatever order they come in", async ({ store }) => {
@@ -91,7 +92,7 @@ export function grantsContract(it: StoreTest): void {
     await applied(store, granting({ record: used }, { record: idle }));
     await applied(store, using([used.grantId, 50], [used.grantId, 70], ["nobody", 1]));
     await applied(store, using([used.grantId, 60]));
-    expect(await store.grants.all()).toEqual([{ ...used, uses: 3, lastUsedAt: 70 }, idle]);
+    expect((await store.grants.changedSince()).changed).toEqual([{ ...used, uses: 3, lastUsedAt: 70 }, idle]);
   });
 
   it("count a use in the unit that made them, but none from before", async ({ store }) => {
@@ -174,7 +175,7 @@ export function grantsContract(it: StoreTest): void {
 
 /** A kind of record that changes only by a write made on its newest revision. */
 interface Revised {
-  kind: "approval" | "grant";
+  kind: "approval" | "grant" | "tool";
   /** A unit of writes of one record, one event with it; each has its revision and the one it was made on. */
   writing(id: string, ...writes: [revision: number, expect?: number | undefined][]): UnitOfWork;
   read(store: Store, id: string): Promise<{ revision: number } | undefined>;
@@ -206,6 +207,20 @@ const REVISED: Revised[] = [
       ),
     read: (store, id) => store.grants.get(id),
     conflict: (grantId) => ({ kind: "grant", grantId }),
+  },
+  {
+    kind: "tool",
+    writing: (id, ...writes) =>
+      unitOf({
+        tools: writes.map(([revision, expected]) => ({
+          record: { ...sampleTool(id, "1.0.0"), revision },
+          ...(expected !== undefined && { expect: expected }),
+        })),
+        events: ["{}"],
+      }),
+    read: async (store, id) =>
+      (await store.tools.changedSince()).changed.find(({ manifest }) => manifest.id === id),
+    conflict: (tool) => ({ kind: "tool", tool, version: "1.0.0" }),
   },
 ];
 

@@ -62,7 +62,7 @@ const part = fc.oneof(
     expect: fc.option(fc.nat(3), { nil: undefined }),
     isGone: isLate,
   }),
-  fc.record({ is: fc.constant("tool"), which, isHeld: fc.boolean() }),
+  fc.record({ is: fc.constant("tool"), which, isHeld: fc.boolean(), isLate }),
   fc.record({ is: fc.constant("state"), slot, writes }),
   fc.record({ is: fc.constant("event") }),
   fc.record({ is: fc.constant("message"), which }),
@@ -267,8 +267,14 @@ class Pair {
       }
       case "tool": {
         const quarantine = one.isHeld && { quarantine: { at: 5, reason: "It reached outside.", by: "ada" } };
-        const record = { ...sampleTool(name, "1.0.0"), registeredAt: this.#units, ...quarantine };
-        return { tools: [...(unit.tools ?? []), { record }] };
+        const stored = (await this.#oracle.tools.changedSince()).changed;
+        const versions = [...stored, ...(unit.tools ?? []).map(({ record }) => record)];
+        const kept = versions.findLast(({ manifest }) => manifest.id === name);
+        const expected = baseOf(kept?.revision, one.isLate);
+        const fields = { registeredAt: this.#units, revision: (expected ?? 0) + 1 };
+        const record = { ...sampleTool(name, "1.0.0"), ...fields, ...quarantine };
+        const write = { record, ...(expected !== undefined && { expect: expected }) };
+        return { tools: [...(unit.tools ?? []), write] };
       }
       case "state": {
         const { oracle } = this.#slots.get(one.slot) ?? (await this.#open(one.slot));

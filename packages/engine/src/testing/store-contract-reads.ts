@@ -119,8 +119,11 @@ export function toolsContract(it: StoreTest): void {
     await applied(store, unitOf({ tools: [{ record }] }));
     const retirement = { deprecatedAt: 5, replacement: "2.0.0", guidance: "Use 2.\u0000" };
     const manifest = { ...record.manifest, description: "Rewritten history" };
-    await applied(store, unitOf({ tools: [{ record: { ...record, manifest, retirement } }] }));
-    expect(await store.tools.all()).toEqual([{ ...record, retirement }]);
+    await applied(
+      store,
+      unitOf({ tools: [{ record: { ...record, manifest, retirement, revision: 2 }, expect: 1 }] }),
+    );
+    expect((await store.tools.changedSince()).changed).toEqual([{ ...record, retirement, revision: 2 }]);
   });
 
   it("are put into quarantine and released, together with their retirement dates", async ({ store }) => {
@@ -128,11 +131,12 @@ export function toolsContract(it: StoreTest): void {
     const record = { ...sampleTool("calc", "1.0.0"), retirement: { deprecatedAt: 4 }, module: "/calc.ts" };
     const other = { ...sampleTool("zip", "1.0.0"), quarantine: { at: 1, reason: "No.", by: "ada" } };
     await applied(store, unitOf({ tools: [{ record }, { record: other }] }));
-    const held = { ...record, quarantine, retirement: {} };
-    await applied(store, unitOf({ tools: [{ record: held }] }));
-    expect(await store.tools.all()).toEqual([held, other]);
-    await applied(store, unitOf({ tools: [{ record }] }));
-    expect(await store.tools.all()).toEqual([record, other]);
+    const held = { ...record, quarantine, retirement: {}, revision: 2 };
+    await applied(store, unitOf({ tools: [{ record: held, expect: 1 }] }));
+    expect((await store.tools.changedSince()).changed).toEqual([held, other]);
+    const released = { ...record, revision: 3 };
+    await applied(store, unitOf({ tools: [{ record: released, expect: 2 }] }));
+    expect((await store.tools.changedSince()).changed).toEqual([released, other]);
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { approvalsContract, consentContract } from "./store-contract-approvals.ts";
+import { changesContract } from "./store-contract-changes.ts";
 import { commitContract } from "./store-contract-commit.ts";
 import { grantsContract, revisionContract, revocationsContract } from "./store-contract-grants.ts";
 import { lifetimeContract } from "./store-contract-lifetime.ts";
@@ -26,6 +27,7 @@ const PARTS: Record<string, (it: StoreTest) => void> = {
   grants: grantsContract,
   "revoked tokens": revocationsContract,
   revisions: revisionContract,
+  "changes behind a cursor": changesContract,
   "transactional state": stateContract,
   "the audit record": auditContract,
   "the outbox": outboxContract,

@@ -236,6 +236,7 @@ export function sampleTool(id: string, version: string): ToolRecord {
     manifestHash: `hash of ${id} ${version}`,
     registeredAt: STARTED_AT,
     retirement: {},
+    revision: 1,
   };
 }
 
@@ -395,8 +396,8 @@ export async function contentsOf(store: Store, tenant?: string) {
   return {
     approvals,
     orders: await Promise.all(approvals.map(({ approvalId }) => store.approvals.order(approvalId))),
-    grants: (await store.grants.all()).filter(({ grantId }) => isMeant(grantId)),
-    revocations: (await store.revocations.all()).filter(({ jti }) => isMeant(jti)),
+    grants: (await store.grants.changedSince()).changed.filter(({ grantId }) => isMeant(grantId)),
+    revocations: (await store.revocations.changedSince()).changed.filter(({ jti }) => isMeant(jti)),
     calls: await store.calls.list(filter),
     queue: (await store.queue.list({ limit: ALL })).filter(({ callId }) => isMeant(callId)),
     callbacks: (await store.callbacks.due(Infinity, ALL)).filter(({ callId }) => isMeant(callId)),
@@ -405,7 +406,7 @@ export async function contentsOf(store: Store, tenant?: string) {
     messages: (await pendingOf(store))
       .filter((batch) => isMeant(batch.tenant))
       .map(({ tenant: of, events }) => ({ tenant: of, events })),
-    tools: (await store.tools.all()).filter(({ manifest }) => isMeant(manifest.id)),
+    tools: (await store.tools.changedSince()).changed.filter(({ manifest }) => isMeant(manifest.id)),
     state,
   };
 }

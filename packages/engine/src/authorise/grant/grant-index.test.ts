@@ -153,7 +153,7 @@ describe("the grant index: lines of delegation", () => {
     const index = indexOf(root, child);
     await index.refresh([root.grantId], {
       get: () => Promise.reject(new Error("lost")),
-      all: async () => [],
+      changedSince: async () => ({ changed: [], cursor: "" }),
     });
     expect(ask(index).missing).toMatchObject(NO_VALID);
     const line = [sampleGrant({ delegatable: true, grantee: boss })];
@@ -280,9 +280,12 @@ describe("the grant index: each use while a tool runs", () => {
 describe("the grant index: what happens to grants meanwhile", () => {
   const reader = (...records: GrantRecord[]): GrantReader => ({
     get: async (grantId) => records.find((record) => record.grantId === grantId),
-    all: async () => records,
+    changedSince: async () => ({ changed: records, cursor: "" }),
   });
-  const lost: GrantReader = { get: () => Promise.reject(new Error("lost")), all: async () => [] };
+  const lost: GrantReader = {
+    get: () => Promise.reject(new Error("lost")),
+    changedSince: () => Promise.reject(new Error("lost")),
+  };
 
   it("a revocation is not taken back by an older or a tampered record [R3-2]", () => {
     const grant = sampleGrant();
@@ -325,7 +328,7 @@ describe("the grant index: what happens to grants meanwhile", () => {
     expect(ask(index).held).toEqual([]);
     await reading;
     expect(heldIds(index)).toEqual([added.grantId]);
-    await index.reload({ ...lost, all: () => Promise.reject(new Error("lost")) });
+    await index.reload(lost);
     expect(ask(index).held).toEqual([]);
   });
 

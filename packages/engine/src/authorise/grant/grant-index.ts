@@ -112,8 +112,9 @@ export class GrantIndex {
   async reload(grants: GrantReader): Promise<void> {
     const hint = {};
     for (const grantId of [...this.#grants.keys(), ...this.#standing.keys()]) this.#stale.set(grantId, hint);
-    const records = await grants.all().catch(() => undefined);
-    if (!records) return;
+    const found = await grants.changedSince().catch(() => undefined);
+    if (!found) return;
+    const records = found.changed;
     const stored = new Set(records.map(({ grantId }) => grantId));
     for (const [grantId, latest] of this.#stale) {
       if (latest === hint && !stored.has(grantId)) this.#drop(grantId);

@@ -41,7 +41,7 @@ function listCommand(io: Io): Command {
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
     const now = Date.now();
-    const records = await session.reading((store) => store.grants.all());
+    const { changed: records } = await session.reading((store) => store.grants.changedSince());
     const shown = records.filter(
       (record) =>
         (options.kind === undefined || record.kind === options.kind) &&

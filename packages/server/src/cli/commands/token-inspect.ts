@@ -48,7 +48,7 @@ async function inspected(token: string, flags: InspectFlags, session: Session): 
   const keys = configuredKeys(session.config);
   if (keys && isFailure(keys))
     session.output.note(visible(`! ${keys.message} The signature is not checked.`));
-  const revoked = await session.reading((store) => store.revocations.all());
+  const { changed: revoked } = await session.reading((store) => store.revocations.changedSince());
   const { agent, tenant, tool, toolVersion: version } = flags;
   const seen = inspectToken(token, {
     rules: tokenRulesOf(session.config),

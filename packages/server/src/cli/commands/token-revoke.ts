@@ -87,7 +87,7 @@ export function revokedCommand(io: Io): Command {
   );
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
-    const all = await session.reading((store) => store.revocations.all());
+    const { changed: all } = await session.reading((store) => store.revocations.changedSince());
     session.output.result(all.map(revocationDocument), () => revokedText(all, Date.now()));
   });
 }
