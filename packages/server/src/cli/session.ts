@@ -2,11 +2,12 @@ import { userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ConfiguredGrant, createEngine, type Tools } from "@sallyport/engine";
 import type { Store } from "@sallyport/engine/ports";
-import type { Caller, Failure } from "@sallyport/protocol";
+import { type Caller, type Failure, SallyportError } from "@sallyport/protocol";
 import type { Command } from "commander";
 import { processEnvironment } from "../config/environment.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type EngineAccess, reachDesk } from "../desk/index.ts";
+import { type KeySharing, keySharingOf, shareKeys } from "../keys/index.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { hasStore, openStoreToRead } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
@@ -80,6 +81,18 @@ export class Session {
     } finally {
       desk.close();
     }
+  }
+
+  /** Gives how the processes on a shared store share their keys, for the time of `use`; undefined on a store of its own. */
+  async withKeySharing<Result>(use: (sharing: KeySharing | undefined) => Promise<Result>): Promise<Result> {
+    if (!this.config.store.postgres) return await use(undefined);
+    return await this.reading((store) => use(keySharingOf(this.config, store)));
+  }
+
+  /** Brings the keys of a shared store into the key folder. Throws E3227 when they cannot be had. */
+  async takeKeys(): Promise<void> {
+    const trouble = await this.withKeySharing(async (sharing) => sharing && (await shareKeys(sharing)));
+    if (trouble) throw new SallyportError(trouble);
   }
 
   /** Opens the store to read, also while another process writes to it. */

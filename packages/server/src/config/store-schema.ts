@@ -41,6 +41,15 @@ export const storeKeys = {
         .describe(
           "Keep everything in PostgreSQL, which several processes may share. Left out: a file in the state folder.",
         ),
+      keyEncryption: secretReference
+        .optional()
+        .describe(
+          "32 random bytes in base64 or hex: keys are kept in the shared store, encrypted with them. Left out: you copy the key folder to every process.",
+        ),
+    })
+    .refine(({ postgres, keyEncryption }) => postgres !== undefined || keyEncryption === undefined, {
+      path: ["keyEncryption"],
+      error: "needs store.postgres: on the embedded store keys are files in the state folder",
     })
     .prefault({})
     .describe("Where calls, state, approvals, grants and the audit chain are kept."),

@@ -8,9 +8,10 @@ import {
   type TokenChecker,
 } from "@sallyport/engine";
 import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sallyport/engine/ports";
-import type { Failure } from "@sallyport/protocol";
+import { type Failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { EventPublishers, openSinks } from "../events/index.ts";
+import { keySharingOf, shareKeys } from "../keys/index.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { LiveRuntime } from "../reload/live-runtime.ts";
 import { approvalRulesOf, openAuthority } from "./authority.ts";
@@ -90,6 +91,9 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
   // Closed again, the last one first, when a later step fails.
   const opened: (() => Promise<unknown>)[] = [() => persistence.close()];
   try {
+    const keySharing = keySharingOf(config, store);
+    const keyTrouble = keySharing && (await shareKeys(keySharing));
+    if (keyTrouble) throw new SallyportError(keyTrouble);
     const {
       rules,
       tokens,
@@ -149,7 +153,10 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       problems,
       ...(rules && { rules }),
       startServices: async (options) => {
-        services ??= await startServices({ config, engine, store, bus, workspaces, events }, options);
+        services ??= await startServices(
+          { config, engine, store, bus, workspaces, events, keySharing },
+          options,
+        );
       },
       close: () => closeRuntime({ config, engine, persistence, isolation, events, services }),
     };

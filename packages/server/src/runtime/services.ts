@@ -1,7 +1,9 @@
 import type { Engine } from "@sallyport/engine";
 import type { Store, Workspaces } from "@sallyport/engine/ports";
+import { SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EventPublishers } from "../events/index.ts";
+import { type KeySharing, shareKeys } from "../keys/index.ts";
 import { openWebhooks } from "../webhooks/open-webhooks.ts";
 import type { WebhookLog } from "../webhooks/webhook-log.ts";
 import { type PeriodicTask, startTasks } from "./periodic-tasks.ts";
@@ -27,12 +29,15 @@ interface Collaborators {
   bus: Parameters<typeof openWebhooks>[0]["bus"];
   workspaces: Pick<Workspaces, "expire">;
   events: EventPublishers;
+  /** Absent where the store is this process's own. */
+  keySharing: KeySharing | undefined;
 }
 
 const EVERY_MS = {
   "expire approvals": 15_000,
   "claim queued calls": 15_000,
   "expire undo data": 60_000,
+  "take changed keys": 5_000,
 } as const;
 
 type TaskName = keyof typeof EVERY_MS;
@@ -43,7 +48,7 @@ type TaskName = keyof typeof EVERY_MS;
  * no secret to sign webhooks with.
  */
 export async function startServices(
-  { config, engine, store, bus, workspaces, events }: Collaborators,
+  { config, engine, store, bus, workspaces, events, keySharing }: Collaborators,
   { log, publicUrl, everyMs }: ServiceOptions,
 ): Promise<RunningServices> {
   const webhooks = openWebhooks({ config, engine, store, bus }, { log, publicUrl });
@@ -51,6 +56,7 @@ export async function startServices(
     "expire approvals": () => engine.approvals.expireDue(),
     "claim queued calls": () => engine.claimQueued(),
     "expire undo data": () => workspaces.expire(),
+    "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
   };
   try {
     const claimed = await engine.claimQueued();
@@ -73,4 +79,10 @@ export async function startServices(
       await webhooks.close();
     },
   };
+}
+
+/** Brings keys that another process has changed into the key folder, where they are noticed. */
+async function takeKeys(keySharing: KeySharing): Promise<void> {
+  const trouble = await shareKeys(keySharing);
+  if (trouble) throw new SallyportError(trouble);
 }

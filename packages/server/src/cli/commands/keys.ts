@@ -1,12 +1,14 @@
-import { isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import {
+  changeSharedKeys,
   currentKid,
   initKeys,
   type KeyChange,
   keyFolder,
   type ListedKey,
   readPublicKeys,
+  replaceKeys,
   rotateKeys,
 } from "../../keys/index.ts";
 import { lengthText, relativeText } from "../duration-text.ts";
@@ -21,7 +23,8 @@ whoever has to check this runtime's tokens.
   $ sallyport keys init
   $ sallyport keys list
   $ sallyport keys rotate              the key before goes on being accepted
-  $ sallyport keys rotate --keep 0     after a leak: every earlier token is refused`;
+  $ sallyport keys rotate --keep 0     after a leak: every earlier token is refused
+  $ sallyport keys share               shared store: all processes get the keys of this folder`;
 
 /** `sallyport keys`: what this server signs its tokens with. */
 export function keysCommand(io: Io, _finish: (code: number) => void): Command {
@@ -31,6 +34,7 @@ export function keysCommand(io: Io, _finish: (code: number) => void): Command {
   command.addCommand(initCommand(io));
   command.addCommand(rotateCommand(io));
   command.addCommand(listCommand(io));
+  command.addCommand(shareCommand(io));
   return command;
 }
 
@@ -39,7 +43,7 @@ function initCommand(io: Io): Command {
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
     const folder = keyFolder(session.config.stateFolder);
-    const made = await initKeys(folder);
+    const made = await changing(session, () => initKeys(folder));
     if (isFailure(made)) throw new SallyportError(made);
     session.output.result({ folder, ...made }, () =>
       visible(
@@ -61,11 +65,45 @@ function rotateCommand(io: Io): Command {
     const session = new Session(options, io);
     const { keep } = options;
     const folder = keyFolder(session.config.stateFolder);
-    const made = await rotateKeys(folder, keep === undefined ? {} : { keep });
+    const made = await changing(session, () => rotateKeys(folder, keep === undefined ? {} : { keep }));
     if (isFailure(made)) throw new SallyportError(made);
     session.output.result({ folder, ...made }, () =>
       visible(rotatedText(made, session.config.tokens.maxLifeSeconds * 1_000)),
     );
+  });
+}
+
+/** Changes the keys of this folder, or of all processes on a shared store. */
+function changing(
+  session: Session,
+  change: () => Promise<KeyChange | Failure>,
+): Promise<KeyChange | Failure> {
+  return session.withKeySharing((sharing) => (sharing ? changeSharedKeys(sharing, change) : change()));
+}
+
+function shareCommand(io: Io): Command {
+  const command = new Command("share").description(
+    "give the keys of this folder to all processes on a shared store, in place of those they have",
+  );
+  return withCommonOptions(command).action(async (options: CommonOptions) => {
+    const session = new Session(options, io);
+    const folder = keyFolder(session.config.stateFolder);
+    const isSealed = await session.withKeySharing(async (sharing) => {
+      const trouble = sharing ? await replaceKeys(sharing) : notShared();
+      if (trouble) throw new SallyportError(trouble);
+      return sharing?.sealing !== undefined;
+    });
+    const text = isSealed
+      ? `The keys in ${folder} are in the store, encrypted. Restart the other processes.`
+      : `The fingerprints of the keys in ${folder} are in the store. Copy the folder to every process, and restart them.`;
+    session.output.result({ folder, inStore: isSealed }, () => visible(text));
+  });
+}
+
+function notShared(): Failure {
+  return failure("E3227", {
+    message: "The store is not shared: this server is the only one with its keys.",
+    advice: "Set store.postgres first.",
   });
 }
 
@@ -91,6 +129,7 @@ function listCommand(io: Io): Command {
   const command = new Command("list").description("list the keys that tokens are checked with");
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
+    await session.takeKeys();
     const folder = keyFolder(session.config.stateFolder);
     const current = currentKid(folder);
     if (typeof current !== "string") throw new SallyportError(current);

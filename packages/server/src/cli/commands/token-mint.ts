@@ -53,6 +53,7 @@ export function mintCommand(io: Io): Command {
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (options: MintOptions) => {
     const session = new Session(options, io);
+    await session.takeKeys();
     const keys = loadKeys(keyFolder(session.config.stateFolder));
     if (isFailure(keys)) throw new SallyportError(keys);
     print(minted(claimsOf(options, Date.now()), keys, tokenRulesOf(session.config)), session);
