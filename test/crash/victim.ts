@@ -50,9 +50,8 @@ function mortal(store: Store): Store {
 }
 
 function readers(store: Store): Omit<Store, "commit" | "close"> {
-  const { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks, records } =
-    store;
-  return { calls, state, audit, outbox, tools, approvals, grants, revocations, queue, callbacks, records };
+  const { commit: _commit, close: _close, ...readers } = store;
+  return readers;
 }
 
 const ANYTHING = { $schema: "https://json-schema.org/draft/2020-12/schema" };

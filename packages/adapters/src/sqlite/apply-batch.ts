@@ -17,11 +17,14 @@ import { prepareStatements, type Statements } from "./statements.ts";
 import {
   beginConflict,
   closeConflict,
+  executingConflict,
   type Found,
+  fenceConflict,
   findCalls,
   openConflict,
   writeCalls,
 } from "./write-calls.ts";
+import { FleetWriter } from "./write-fleet.ts";
 import { OutboxWriter } from "./write-outbox.ts";
 import { permitConflict, writePermits } from "./write-permits.ts";
 import { recordConflict, writeRecords } from "./write-records.ts";
@@ -147,6 +150,7 @@ export class BatchWriter {
   readonly #outbox: OutboxWriter;
   readonly #counts: GrantCounts;
   readonly #applied = new AppliedUnits();
+  readonly #fleet: FleetWriter;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -154,6 +158,7 @@ export class BatchWriter {
     this.#heads = new ChainHeads(this.#sql);
     this.#outbox = new OutboxWriter(this.#sql);
     this.#counts = new GrantCounts(this.#sql);
+    this.#fleet = new FleetWriter(database);
   }
 
   /** One outcome for each job, in order. Never throws. */
@@ -194,11 +199,9 @@ export class BatchWriter {
 
   #applyOne(job: Job): Outcome {
     if (job[0] === "unit") return this.#applyUnit(job);
-    if (job[0] === "probe") {
-      this.#sql.probe.run();
-      return WITHOUT_EVENTS;
-    }
-    this.#outbox.delivered(job[1], job[2]);
+    if (job[0] !== "probe" && job[0] !== "delivered") return this.#fleet.apply(job) ?? WITHOUT_EVENTS;
+    if (job[0] === "probe") this.#sql.probe.run();
+    else this.#outbox.delivered(job[1], job[2]);
     return WITHOUT_EVENTS;
   }
 
@@ -217,15 +220,36 @@ export class BatchWriter {
    * it is looked for here only beside parts whose conflicts come after it.
    */
   #conflict(job: UnitJob, { begun, closed }: Found): Outcome | undefined {
-    const [, , open, close, state, tools, , , begin, permits, uses, , callbacks, closeFrom, , , records] =
-      job;
+    const [
+      ,
+      ,
+      open,
+      close,
+      state,
+      tools,
+      ,
+      ,
+      begin,
+      permits,
+      uses,
+      ,
+      callbacks,
+      closeFrom,
+      ,
+      ,
+      records,
+      run,
+    ] = job;
     const limited = uses?.some(([, , , limit]) => limit !== null) || null;
     const refused =
+      (run?.fence && fenceConflict(this.#sql, run.fence)) ??
       (open &&
-        (begin ?? close ?? permits ?? limited ?? callbacks ?? tools ?? records ?? state) &&
+        (begin ?? close ?? permits ?? limited ?? callbacks ?? tools ?? records ?? state ?? run) &&
         openConflict(this.#sql, open)) ??
       (begin && beginConflict(this.#sql, begin, begun)) ??
+      (run?.rerun && executingConflict(this.#sql, run.rerun[0])) ??
       (close && closeConflict(close, { found: closed, from: closeFrom })) ??
+      (run?.cancel && executingConflict(this.#sql, run.cancel[0])) ??
       (permits && permitConflict(this.#sql, permits)) ??
       (uses && this.#counts.conflict(uses)) ??
       (callbacks && callbackConflict(this.#sql, callbacks)) ??

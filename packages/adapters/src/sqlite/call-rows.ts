@@ -7,7 +7,7 @@ type Row = Record<string, SQLOutputValue>;
 
 /** The parts of an intent that no query asks for; kept as one JSON text, because each column costs time. */
 type Facts = Pick<
-  CallIntent,
+  CallRecord,
   | "user"
   | "operation"
   | "manifestHash"
@@ -18,6 +18,9 @@ type Facts = Pick<
   | "asyncMode"
   | "priority"
   | "owner"
+  | "runId"
+  | "stagedIn"
+  | "cancelReason"
   | "attempt"
   | "grants"
 >;
@@ -27,7 +30,7 @@ export const CALL_COLUMNS = `invocation_id, tenant_id, agent_did, idempotency_ke
   parameters, facts, started_at, phase, status, completed_at, output_hash, answer, receipt`;
 
 /** Members without a value are left out by JSON itself. */
-export function encodeFacts(call: CallIntent): string {
+export function encodeFacts(call: CallIntent & Pick<CallRecord, "cancelReason">): string {
   const facts = {
     user: call.user,
     operation: call.operation,
@@ -39,6 +42,9 @@ export function encodeFacts(call: CallIntent): string {
     asyncMode: call.asyncMode,
     priority: call.priority,
     owner: call.owner,
+    runId: call.runId,
+    stagedIn: call.stagedIn,
+    cancelReason: call.cancelReason,
     attempt: call.attempt,
     grants: call.grants,
   } satisfies Record<keyof Facts, unknown>;

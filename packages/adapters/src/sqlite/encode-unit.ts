@@ -12,6 +12,7 @@ import type {
   ToolWrite,
   UnitOfWork,
 } from "@sallyport/engine/ports";
+import { PRIORITIES } from "@sallyport/protocol";
 import { encodeAnswer, encodeKnown } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";
@@ -27,6 +28,7 @@ import type {
   QueuedCells,
   RecordRow,
   Revised,
+  RunJob,
   StateJob,
   ToolRow,
   UnitJob,
@@ -54,7 +56,18 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.returnedUses?.length ? unit.returnedUses.map(({ grantId, callId }) => [grantId, callId]) : null,
     unit.id ?? null,
     unit.records?.length ? unit.records.map(recordRow) : null,
+    encodeRun(unit),
   ];
+}
+
+/** What a unit says about the run of a call; null when it says nothing. */
+function encodeRun({ fence, rerun, cancel }: UnitOfWork): RunJob | null {
+  if (!(fence ?? rerun ?? cancel)) return null;
+  return {
+    ...(fence && { fence: [fence.callId, fence.runId] }),
+    ...(rerun && { rerun: [rerun.callId, rerun.runId, rerun.attempt] }),
+    ...(cancel && { cancel: [cancel.callId, JSON.stringify(cancel.reason)] }),
+  };
 }
 
 function useCells({ grantId, at, callId, ...limit }: GrantUse): GrantUseCells {
@@ -221,14 +234,16 @@ function permitBytes({ approvals, grants, revocations }: PermitJob): number {
   return bytes;
 }
 
-function approvalRow({ record, expect, order }: ApprovalWrite): ApprovalRow {
-  const { approvalId, callId, tenant, standing, revision } = record;
+function approvalRow({ record, expect, order, unattended }: ApprovalWrite): ApprovalRow {
+  const { approvalId, callId, tenant, standing, revision, expiresAt } = record;
   return {
     ...revised(approvalId, { revision, expect }),
     state: standing.state,
     record: JSON.stringify(record),
     of: [callId, tenant],
     order: order && wellFormedOrder(order),
+    expiresAt,
+    unattended: unattended ? 1 : 0,
   };
 }
 
@@ -264,7 +279,10 @@ function encodeEnqueued({ open, enqueue }: UnitOfWork): QueuedCells | null {
     if (queued === undefined) return null;
     throw new RangeError(`The unit opens the call ${queued} as queued and gives it no place in the queue.`);
   }
-  const { callId, tenant, agent, tool, priority, queuedAt, order } = enqueue;
-  if (callId === queued) return [callId, tenant, agent, tool, priority, queuedAt, wellFormedOrder(order)];
+  const { callId, tenant, agent, tool, priority, queuedAt, claimedBy } = enqueue;
+  if (callId === queued) {
+    const [order, urgency] = [wellFormedOrder(enqueue.order), PRIORITIES.indexOf(priority)];
+    return [callId, tenant, agent, tool, priority, queuedAt, order, urgency, claimedBy ?? null];
+  }
   throw new RangeError(`The unit queues the call ${callId} and does not open it as queued.`);
 }

@@ -1,4 +1,4 @@
-import type { UseLimit } from "@sallyport/engine/ports";
+import type { UseLimit, Work, WorkKind } from "@sallyport/engine/ports";
 import type { Failure } from "@sallyport/protocol";
 
 /**
@@ -27,7 +27,16 @@ export type UnitJob = [
   /** The unit's id; null for a unit that is applied each time. */
   id: string | null,
   records: RecordRow[] | null,
+  run: RunJob | null,
 ];
+
+/** What a unit says about the run of an executing call; empty in units that begin nothing and end nothing. */
+export interface RunJob {
+  fence?: [callId: string, runId: string];
+  rerun?: [callId: string, runId: string, attempt: number];
+  /** The reason is JSON text. */
+  cancel?: [callId: string, reason: string];
+}
 
 /** The cells of a journal row in the order of INSERT_CALL, without the receipt. */
 export type OpenedCall = [callId: string, tenant: string, agent: string, key: string | null, ...rest: Cell[]];
@@ -54,6 +63,8 @@ export type QueuedCells = [
   priority: string,
   queuedAt: number,
   order: string,
+  urgency: number,
+  claimedBy: string | null,
 ];
 
 export interface StateJob {
@@ -102,6 +113,9 @@ export interface ApprovalRow extends Revised {
   of: [callId: string, tenant: string];
   /** Undefined leaves the order that is kept, null forgets it. */
   order: string | null | undefined;
+  expiresAt: number;
+  /** Taken for a new approval only: 1 when its call goes on by itself. */
+  unattended: number;
 }
 
 export interface GrantRow extends Revised {
@@ -141,12 +155,27 @@ export type DeliveredJob = [kind: "delivered", sink: string, ids: readonly strin
 /** Writes the schema's version anew, to see whether anything can be written. */
 export type ProbeJob = [kind: "probe"];
 
-export type Job = UnitJob | DeliveredJob | ProbeJob;
+/** Takes or renews the lease of an instance; null leaves what it says of itself. */
+export type RenewJob = [kind: "renew", instance: string, ttlMs: number, about: string | null];
 
-/** What became of one job. Nothing of it was written unless it is `applied`. */
+export type LeaveJob = [kind: "leave", instance: string];
+
+export type ClaimJob = [kind: "claim", of: WorkKind, instance: string, limit: number, holdMs: number];
+
+export type ReleaseJob = [kind: "release", of: "queued" | "approved", instance: string, ids: string[]];
+
+/** What instances do beside units of work. */
+export type FleetJob = RenewJob | LeaveJob | ClaimJob | ReleaseJob;
+
+export type Job = UnitJob | DeliveredJob | ProbeJob | FleetJob;
+
+/** What became of one job. Nothing of it was written unless it is `applied`, `lease` or `claimed`. */
 export type Outcome =
   /** With the link of the unit's last event; 0 and no hash when it has no events. */
   | [kind: "applied", sequence: number, hash: string]
+  | [kind: "lease", slot: number, expiresAt: number]
+  | [kind: "claimed", pieces: Work[WorkKind][]]
+  | [kind: "fenced"]
   | [kind: "duplicate_call"]
   | [kind: "idempotency", callId: string]
   | [kind: "not_open"]

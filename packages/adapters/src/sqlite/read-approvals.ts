@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "@sallyport/engine/ports";
 
 const GET_APPROVAL = "SELECT record FROM approvals WHERE approval_id = ?";
@@ -41,12 +41,12 @@ export class ApprovalReads {
 
   get(approvalId: string): ApprovalRecord | undefined {
     const row = this.#get.get(approvalId);
-    return row && recordOf(row.record);
+    return row && approvalOf(row);
   }
 
   ofCall(callId: string): ApprovalRecord | undefined {
     const row = this.#ofCall.get(callId);
-    return row && recordOf(row.record);
+    return row && approvalOf(row);
   }
 
   order(approvalId: string): string | undefined {
@@ -59,7 +59,7 @@ export class ApprovalReads {
     const { sql, values } = listQuery(filter);
     const statement = this.#lists.get(sql) ?? this.#database.prepare(sql);
     this.#lists.set(sql, statement);
-    return statement.all(...values).map(({ record }) => recordOf(record));
+    return statement.all(...values).map(approvalOf);
   }
 }
 
@@ -98,6 +98,7 @@ function knownStates(asked: readonly ApprovalState[]): ApprovalState[] {
   return known.filter((state) => asked.includes(state));
 }
 
-function recordOf(text: unknown): ApprovalRecord {
-  return JSON.parse(String(text));
+/** The approval of a row that has its record. */
+export function approvalOf({ record }: Record<string, SQLOutputValue>): ApprovalRecord {
+  return JSON.parse(String(record));
 }

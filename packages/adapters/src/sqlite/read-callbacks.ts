@@ -1,13 +1,14 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import type { Callback, CallbackState } from "@sallyport/engine/ports";
 
-const COLUMNS = "call_id, tenant_id, url, state, attempts, due_at, problem";
+/** What a callback is made of. */
+export const CALLBACK_COLUMNS = "call_id, tenant_id, url, state, attempts, due_at, problem";
 
 /** Of those due at the same time, the one that was written first comes first. */
-const LIST_DUE = `SELECT ${COLUMNS} FROM callbacks INDEXED BY callbacks_due
+const LIST_DUE = `SELECT ${CALLBACK_COLUMNS} FROM callbacks INDEXED BY callbacks_due
   WHERE state = 'due' AND due_at <= ? ORDER BY due_at, position LIMIT ?`;
 
-const GET_CALLBACK = `SELECT ${COLUMNS} FROM callbacks WHERE call_id = ?`;
+const GET_CALLBACK = `SELECT ${CALLBACK_COLUMNS} FROM callbacks WHERE call_id = ?`;
 
 /** Reads callbacks, synchronously. */
 export class CallbackReads {
@@ -29,7 +30,8 @@ export class CallbackReads {
   }
 }
 
-function callbackOf(row: Record<string, SQLOutputValue>): Callback {
+/** A row of those columns. */
+export function callbackOf(row: Record<string, SQLOutputValue>): Callback {
   return {
     callId: String(row.call_id),
     tenant: String(row.tenant_id),

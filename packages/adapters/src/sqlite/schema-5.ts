@@ -7,6 +7,10 @@
  *
  * Tool versions count their writes, and the newest changes of tools and grants are found by number, so that other
  * readers take over what they have not seen.
+ *
+ * Several instances on one store. The instances with their leases; who holds a queued call or an approval, and until when;
+ * calls that somebody asked to cancel. A queued call's urgency is a number, so that one index gives the order in which
+ * calls are claimed and says who holds them.
  */
 export const FIFTH_SCHEMA = `
 CREATE TABLE records (
@@ -44,4 +48,29 @@ CREATE UNIQUE INDEX tool_versions_changed ON tool_versions (change);
 ALTER TABLE grants ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
 UPDATE grants SET change = position;
 CREATE UNIQUE INDEX grants_changed ON grants (change);
+
+CREATE TABLE instances (
+  instance_id TEXT PRIMARY KEY,
+  slot INTEGER NOT NULL,
+  expires_at REAL NOT NULL,
+  started_at INTEGER NOT NULL,
+  about TEXT NOT NULL
+) WITHOUT ROWID;
+
+ALTER TABLE queue ADD COLUMN urgency INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE queue ADD COLUMN claimed_by TEXT;
+UPDATE queue SET urgency = CASE priority WHEN 'low' THEN 0 WHEN 'high' THEN 2 ELSE 1 END;
+CREATE INDEX queue_by_urgency ON queue (urgency DESC, queued_at, call_id, claimed_by);
+
+ALTER TABLE approvals ADD COLUMN expires_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN unattended INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN claimed_by TEXT;
+ALTER TABLE approvals ADD COLUMN held_until REAL NOT NULL DEFAULT 0;
+UPDATE approvals SET expires_at = record ->> '$.expiresAt',
+  unattended = CASE WHEN json_valid(call_order) THEN coalesce(call_order ->> '$.unattended', 0) ELSE 0 END;
+
+CREATE TABLE cancellations (
+  call_id TEXT PRIMARY KEY,
+  held_until REAL NOT NULL
+) WITHOUT ROWID;
 `;

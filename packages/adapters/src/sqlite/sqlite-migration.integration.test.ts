@@ -137,6 +137,29 @@ describe("a folder written by the second version", () => {
       await again.close();
     }));
 
+  it("hands out what it held as work", () =>
+    inFolder(async (folder) => {
+      await writeSecondVersion(folder);
+      const given = { ...moved(approval, "approved"), expiresAt: 9_000_000_000_000 };
+      const late = sampleApproval({ expiresAt: 5 });
+      const database = openDatabase(folder);
+      const update = "UPDATE approvals SET state = 'approved', revision = 2, record = ?, call_order = ?";
+      database.prepare(update).run(JSON.stringify(given), '{"unattended":true}');
+      database
+        .prepare("INSERT INTO approvals VALUES (2, ?, ?, ?, 'pending', 1, ?, 'hunter2')")
+        .run(late.approvalId, late.callId, late.tenant, JSON.stringify(late));
+      database.close();
+      const store = await openSqliteStore({ folder });
+      const order = { instance: "new", limit: 9 };
+      await store.instances.renew({ instance: "new", ttlMs: Infinity });
+      expect(await store.work.claim({ kind: "approved", ...order })).toEqual([given]);
+      expect(await store.work.claim({ kind: "expired_approval", ...order })).toEqual([late]);
+      expect(await store.work.claim({ kind: "orphan", ...order })).toMatchObject([
+        { ...running, owner: "new" },
+      ]);
+      await store.close();
+    }));
+
   it("stays whole when it cannot be brought up to date, and is when what was in the way is gone", () =>
     inFolder(async (folder) => {
       await writeSecondVersion(folder);

@@ -1,25 +1,30 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type {
-  AuditEntry,
-  AuditLink,
-  Changes,
-  CommitResult,
-  Revocation,
-  StateScope,
-  StateSnapshot,
-  Store,
-  UnitOfWork,
+import {
+  type AuditEntry,
+  type AuditLink,
+  type Changes,
+  CLAIM_MS,
+  type ClaimOrder,
+  type CommitResult,
+  type Revocation,
+  type StateScope,
+  type StateSnapshot,
+  type Store,
+  type UnitOfWork,
+  type Work,
+  type WorkKind,
 } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { OutlineReader } from "./call-outlines.ts";
 import { changesOf } from "./changes.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
-import type { Outcome } from "./messages.ts";
+import type { FleetJob, Outcome } from "./messages.ts";
 import { ApprovalReads } from "./read-approvals.ts";
 import { CallbackReads } from "./read-callbacks.ts";
 import { CallReads } from "./read-calls.ts";
 import { GrantReads } from "./read-grants.ts";
+import { InstanceReads } from "./read-instances.ts";
 import { OutboxReads } from "./read-outbox.ts";
 import { QueueReads } from "./read-queue.ts";
 import { RecordReads } from "./read-records.ts";
@@ -130,6 +135,8 @@ function nameOf({ tenant, tool }: StateScope): string {
  * `open` until `close` is called; from then on everything rejects with E3914, and what was under way is finished.
  */
 export class SqliteStore implements Store {
+  /** The folder's lock keeps other processes from writing. */
+  readonly isShared = false;
   readonly #database: DatabaseSync;
   readonly #writer: Writer | undefined;
   readonly #now: () => number;
@@ -148,6 +155,8 @@ export class SqliteStore implements Store {
   readonly queue: Store["queue"];
   readonly callbacks: Store["callbacks"];
   readonly records: Store["records"];
+  readonly instances: Store["instances"];
+  readonly work: Store["work"];
 
   constructor(database: DatabaseSync, writer: Writer | undefined, now: () => number = Date.now) {
     this.#now = now;
@@ -167,6 +176,8 @@ export class SqliteStore implements Store {
     this.queue = this.#queueReader();
     this.callbacks = this.#callbackReader();
     this.records = this.#recordReader();
+    this.instances = this.#instances();
+    this.work = this.#work();
   }
 
   async commit(unit: UnitOfWork): Promise<CommitResult> {
@@ -222,6 +233,9 @@ export class SqliteStore implements Store {
         return { ok: false, conflict: { kind: "record", of: outcome[1], id: outcome[2] } };
       case "failed":
         throw new SallyportError(outcome[1]);
+      case "lease":
+      case "claimed":
+        throw new Error(`a unit cannot be ${outcome[0]}`);
       default:
         return { ok: false, conflict: { kind: outcome[0] } };
     }
@@ -310,7 +324,42 @@ export class SqliteStore implements Store {
     return {
       list: (page) => this.#read(() => reads.list(page)),
       order: (callId) => this.#read(() => reads.order(callId)),
+      size: () => this.#read(() => reads.size()),
     };
+  }
+
+  #instances(): Store["instances"] {
+    const reads = new InstanceReads(this.#database);
+    return {
+      renew: async ({ instance, ttlMs, about }) => {
+        const job = ["renew", instance, ttlMs, about ? JSON.stringify(about) : null] as const;
+        const outcome = await this.#submit([...job]);
+        if (outcome[0] !== "lease") throw new Error(`a lease cannot be ${outcome[0]}`);
+        return { instance, slot: outcome[1], expiresAt: outcome[2] };
+      },
+      leave: async (instance) => void (await this.#submit(["leave", instance])),
+      isLive: (instance) => this.#read(() => reads.list().some((live) => live.instance === instance)),
+      list: () => this.#read(() => reads.list()),
+    };
+  }
+
+  #work(): Store["work"] {
+    return {
+      claim: async <Kind extends WorkKind>(order: ClaimOrder<Kind>) => {
+        const { kind, instance, limit, holdMs = CLAIM_MS } = order;
+        const outcome = await this.#submit(["claim", kind, instance, limit, holdMs]);
+        // The writer answers with work of the kind that was asked for.
+        return (outcome[0] === "claimed" ? outcome[1] : []) as Work[Kind][];
+      },
+      release: async ({ kind, instance, ids }) =>
+        void (await this.#submit(["release", kind, instance, [...ids]])),
+    };
+  }
+
+  async #submit(job: FleetJob): Promise<Outcome> {
+    const outcome = await this.#requireWriter().submit(job, 64);
+    if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
+    return outcome;
   }
 
   #callbackReader(): Store["callbacks"] {

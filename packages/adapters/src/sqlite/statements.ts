@@ -4,11 +4,13 @@ import { SCHEMA_VERSION } from "./migrations.ts";
 const FIND_APPROVAL = "SELECT revision FROM approvals WHERE approval_id = ?";
 
 const INSERT_APPROVAL = `INSERT INTO approvals (
-    approval_id, state, revision, record, call_order, call_id, tenant_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+    approval_id, state, revision, record, expires_at, call_order, unattended, call_id, tenant_id)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Its call and its tenant stay those it was first written with. */
-const UPDATE_APPROVAL = "UPDATE approvals SET state = ?2, revision = ?3, record = ?4 WHERE approval_id = ?1";
+/** Its call and its tenant stay those it was first written with. Nobody holds it any more. */
+const UPDATE_APPROVAL = `UPDATE approvals
+  SET state = ?2, revision = ?3, record = ?4, expires_at = ?5, claimed_by = NULL, held_until = 0
+  WHERE approval_id = ?1`;
 
 const PUT_ORDER = "UPDATE approvals SET call_order = ?2 WHERE approval_id = ?1";
 
@@ -137,11 +139,25 @@ const CLOSE_CALL = `UPDATE tool_invocations
   WHERE invocation_id = ?1`;
 
 const ENQUEUE = `INSERT INTO queue (
-    position, call_id, tenant_id, agent_did, tool_id, priority, queued_at, call_order)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+    position, call_id, tenant_id, agent_did, tool_id, priority, queued_at, call_order, urgency, claimed_by)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 const DEQUEUE = `DELETE FROM queue
   WHERE position = (SELECT position FROM tool_invocations WHERE invocation_id = ?)`;
+
+const FIND_RUN = "SELECT phase, facts ->> '$.runId' AS run_id FROM tool_invocations WHERE invocation_id = ?";
+
+const RERUN_CALL = `UPDATE tool_invocations
+  SET facts = json_set(facts, '$.runId', ?2, '$.attempt', ?3), receipt = coalesce(?4, receipt)
+  WHERE invocation_id = ?1`;
+
+/** The first reason stays. */
+const CANCEL_CALL = `UPDATE tool_invocations
+  SET facts = json_insert(facts, '$.cancelReason', json(?2)), receipt = coalesce(?3, receipt)
+  WHERE invocation_id = ?1`;
+
+const INSERT_CANCELLATION =
+  "INSERT INTO cancellations (call_id, held_until) VALUES (?, 0) ON CONFLICT DO NOTHING";
 
 const FIND_SCOPE = "SELECT scope_id FROM state_scopes WHERE tenant_id = ? AND tool_id = ?";
 
@@ -210,6 +226,10 @@ export function prepareStatements(database: DatabaseSync) {
     closeCall: database.prepare(CLOSE_CALL),
     enqueue: database.prepare(ENQUEUE),
     dequeue: database.prepare(DEQUEUE),
+    findRun: database.prepare(FIND_RUN),
+    rerunCall: database.prepare(RERUN_CALL),
+    cancelCall: database.prepare(CANCEL_CALL),
+    insertCancellation: database.prepare(INSERT_CANCELLATION),
     findScope: database.prepare(FIND_SCOPE),
     raiseScope: database.prepare(RAISE_SCOPE),
     listVersions: database.prepare(LIST_VERSIONS),

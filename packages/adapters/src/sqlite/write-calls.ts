@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from "node:sqlite";
-import type { BegunCall, ClosedCall, OpenedCall, Outcome, UnitJob } from "./messages.ts";
+import type { BegunCall, ClosedCall, OpenedCall, Outcome, RunJob, UnitJob } from "./messages.ts";
 import type { Statements } from "./statements.ts";
 
 type Row = Record<string, SQLOutputValue>;
@@ -16,6 +16,17 @@ export function findCalls(sql: Statements, [, , , close, , , , , begin]: UnitJob
     begun: begin ? sql.findCall.get(begin[0]) : undefined,
     closed: close ? sql.findPhase.get(close[0]) : undefined,
   };
+}
+
+/** Whether the unit is of a run that may not write any more. */
+export function fenceConflict(sql: Statements, [callId, runId]: [string, string]): Outcome | undefined {
+  const found = sql.findRun.get(callId);
+  return found?.phase === "executing" && found.run_id === runId ? undefined : ["fenced"];
+}
+
+/** Why the call must not be tried again or cancelled: it does not execute. */
+export function executingConflict(sql: Statements, callId: string): Outcome | undefined {
+  return sql.findPhase.get(callId)?.phase === "executing" ? undefined : ["not_open"];
 }
 
 /** Why the call must not begin; it may when it waits or is queued, and its key is nobody else's. */
@@ -56,17 +67,25 @@ export function writeCalls(
   job: UnitJob,
   { found, receipt }: { found: Found; receipt: string | null },
 ): Outcome | undefined {
-  const [, , open, close, , , , , begin, , , enqueue] = job;
+  const [, , open, close, , , , , begin, , , enqueue, , , , , , run] = job;
   if (open) {
     const { changes, lastInsertRowid } = sql.insertCall.run(...open, receipt);
     if (changes === 0) return whyNotOpened(sql, open);
     if (enqueue) sql.enqueue.run(lastInsertRowid, ...enqueue);
   }
   if (begin) sql.beginCall.run(...begin, receipt);
+  if (run) writeRun(sql, run, receipt);
   if (close) sql.closeCall.run(...close, receipt);
   if (begin && found.begun?.phase === "queued") sql.dequeue.run(begin[0]);
   if (close && found.closed?.phase === "queued") sql.dequeue.run(close[0]);
   return undefined;
+}
+
+function writeRun(sql: Statements, { rerun, cancel }: RunJob, receipt: string | null): void {
+  if (rerun) sql.rerunCall.run(...rerun, receipt);
+  if (!cancel) return;
+  sql.cancelCall.run(...cancel, receipt);
+  sql.insertCancellation.run(cancel[0]);
 }
 
 function whyNotOpened(sql: Statements, open: OpenedCall): Outcome {

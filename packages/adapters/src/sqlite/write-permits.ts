@@ -30,12 +30,13 @@ function firstStale(writes: readonly Revised[], find: StatementSync): string | u
 }
 
 function writeApproval(sql: Statements, approval: ApprovalRow): void {
-  const { id, state, revision, record, order } = approval;
+  const { id, state, revision, record, order, expiresAt, unattended } = approval;
+  const cells = [id, state, revision, record, expiresAt];
   if (approval.expect === null) {
-    sql.insertApproval.run(id, state, revision, record, order ?? null, ...approval.of);
+    sql.insertApproval.run(...cells, order ?? null, unattended, ...approval.of);
     return;
   }
-  sql.updateApproval.run(id, state, revision, record);
+  sql.updateApproval.run(...cells);
   if (order !== undefined) sql.putOrder.run(id, order);
 }
 

@@ -1,4 +1,5 @@
-import { type CallAnswer, defined } from "@sallyport/protocol";
+import { randomUUID } from "node:crypto";
+import { type CallAnswer, defined, PRIORITIES } from "@sallyport/protocol";
 import type {
   CallClosing,
   CallFilter,
@@ -9,7 +10,8 @@ import type {
   QueuedCall,
   QueueReader,
 } from "../ports/calls.ts";
-import type { AuditLink, Conflict, UnitOfWork } from "../ports/store.ts";
+import type { ClaimOrder } from "../ports/fleet.ts";
+import type { AuditLink, Conflict, Fence, UnitOfWork } from "../ports/store.ts";
 
 /** The answer is kept as text, so that nobody who holds the object can change the record. */
 type KeptClosing = Omit<ClosedWith, "answer"> & { answerText: string };
@@ -23,6 +25,19 @@ interface KeptCall {
   position: number;
 }
 
+/** Who claims work, how much, and what the store knows at that moment. */
+export interface Claimer extends Pick<Required<ClaimOrder>, "instance" | "limit" | "holdMs"> {
+  now: number;
+  isLive(instance: string): boolean;
+}
+
+/** A call's place in the queue, and the instance that holds it. */
+interface KeptPlace {
+  place: QueuedCall;
+  order: string;
+  claimedBy: string | undefined;
+}
+
 /**
  * The journal and the queue. A call enters as `waiting`, `queued`, `executing` or `closed`; `waiting` and `queued` may
  * become `executing` or `closed`, `executing` may become `unknown` or `closed`, `unknown` may become `closed` by a closing
@@ -32,7 +47,9 @@ export class MemoryCalls {
   readonly #calls = new Map<string, KeptCall>();
   readonly #byKey = new Map<string, string>();
   readonly #closed = new Set<string>();
-  readonly #queued = new Map<string, { place: QueuedCall; order: string }>();
+  readonly #queued = new Map<string, KeptPlace>();
+  /** Calls that somebody asked to cancel while they executed, and until when each is held by whoever was told. */
+  readonly #cancelled = new Map<string, number>();
   readonly #maxClosed: number;
   readonly #onForget: (callId: string) => void;
   #last = 0;
@@ -53,6 +70,7 @@ export class MemoryCalls {
       return later.slice(0, Math.max(0, limit)).map(([, { place }]) => ({ ...place }));
     },
     order: async (callId) => this.#queued.get(callId)?.order,
+    size: async () => this.#queued.size,
   };
 
   /** Beyond about this many closed calls the oldest are forgotten. */
@@ -62,29 +80,74 @@ export class MemoryCalls {
   }
 
   conflict(unit: UnitOfWork): Conflict | undefined {
-    const { open, begin, close } = unit;
+    const { fence, open, begin, rerun, close, cancel } = unit;
     requireQueuedTogether(unit);
     return (
+      (fence && this.#fenceConflict(fence)) ??
       (open && this.#openConflict(open)) ??
       (begin && this.#beginConflict(begin)) ??
-      (close && this.#closeConflict(close))
+      (rerun && this.#executingConflict(rerun)) ??
+      (close && this.#closeConflict(close)) ??
+      (cancel && this.#executingConflict(cancel))
     );
   }
 
   /** Throws, with nothing written, when an answer is not JSON. */
-  write({ open, enqueue, begin, close }: UnitOfWork, link: AuditLink | undefined): void {
+  write(unit: UnitOfWork, link: AuditLink | undefined): void {
+    const { open, enqueue, begin, rerun, close, cancel } = unit;
     if (open) this.#put({ ...open, closing: keptClosing(open.closing) }, link);
     if (enqueue) {
-      const { order, ...place } = enqueue;
-      this.#queued.set(place.callId, { place, order });
+      const { order, claimedBy, ...place } = enqueue;
+      this.#queued.set(place.callId, { place, order, claimedBy });
     }
     const waited = begin && this.#calls.get(begin.callId)?.record;
     // Whoever has the whole record may hand it over: its phase and its closing are not part of an intent.
     if (waited) this.#put({ ...keptOf(waited), ...begin, phase: "executing", closing: undefined }, link);
+    if (rerun) this.#amend(rerun.callId, { runId: rerun.runId, attempt: rerun.attempt }, link);
+    if (cancel) this.#cancel(cancel, link);
     const ended = close && this.#calls.get(close.callId)?.record;
     if (!ended) return;
     const closing = keptClosing(close.closing) ?? ended.closing;
     this.#put({ ...ended, phase: close.phase, closing }, link);
+  }
+
+  /** Queued calls that no live instance holds. */
+  claimQueued({ instance, limit, isLive }: Claimer): QueuedCall[] {
+    const free = [...this.#queued.values()].filter(({ claimedBy }) => !claimedBy || !isLive(claimedBy));
+    const claimed = free.sort((one, other) => byUrgency(one.place, other.place)).slice(0, limit);
+    for (const kept of claimed) kept.claimedBy = instance;
+    return claimed.map(({ place }) => ({ ...place }));
+  }
+
+  releaseQueued(instance: string, callIds: readonly string[]): void {
+    for (const callId of callIds) {
+      const kept = this.#queued.get(callId);
+      if (kept?.claimedBy === instance) kept.claimedBy = undefined;
+    }
+  }
+
+  /** Executing calls whose owner is gone; they are the claimer's from now on. */
+  claimOrphans({ instance, limit, isLive }: Claimer): CallRecord[] {
+    const left = [...this.#calls.values()]
+      .filter(({ record }) => record.phase === "executing" && !isLive(record.owner))
+      .slice(0, limit);
+    return left.map(({ record }) =>
+      this.#amend(record.callId, { owner: instance, runId: randomUUID() }, undefined),
+    );
+  }
+
+  /** Calls that the claimer executes and somebody asked to cancel. */
+  claimCancels({ instance, limit, now, holdMs }: Claimer): CallRecord[] {
+    const claimed: CallRecord[] = [];
+    for (const [callId, heldUntil] of this.#cancelled) {
+      const record = this.#get(callId);
+      if (record?.phase !== "executing") this.#cancelled.delete(callId);
+      else if (record.owner === instance && heldUntil <= now && claimed.length < limit) {
+        this.#cancelled.set(callId, now + holdMs);
+        claimed.push(record);
+      }
+    }
+    return claimed;
   }
 
   #get(callId: string | undefined): CallRecord | undefined {
@@ -118,6 +181,30 @@ export class MemoryCalls {
     return mayBecome && (from === undefined || from === phase) ? undefined : { kind: "not_open" };
   }
 
+  #fenceConflict({ callId, runId }: Fence): Conflict | undefined {
+    const call = this.#calls.get(callId)?.record;
+    return call?.phase === "executing" && call.runId === runId ? undefined : { kind: "fenced" };
+  }
+
+  #executingConflict({ callId }: { callId: string }): Conflict | undefined {
+    return this.#calls.get(callId)?.record.phase === "executing" ? undefined : { kind: "not_open" };
+  }
+
+  #cancel({ callId, reason }: { callId: string; reason: string }, link: AuditLink | undefined): void {
+    if (this.#calls.get(callId)?.record.cancelReason !== undefined) return;
+    this.#amend(callId, { cancelReason: reason }, link);
+    this.#cancelled.set(callId, 0);
+  }
+
+  /** Changes a call that is known to be there. */
+  #amend(callId: string, change: Partial<KeptRecord>, link: AuditLink | undefined): CallRecord {
+    const call = this.#calls.get(callId);
+    if (!call) throw new Error(`there is no call ${callId}`);
+    call.record = { ...call.record, ...change };
+    call.link = link ?? call.link;
+    return recordOf(call);
+  }
+
   /** A call that is there already keeps its place and, without a new link, its last one. */
   #put(record: KeptRecord, link: AuditLink | undefined): void {
     const { callId } = record;
@@ -147,6 +234,12 @@ export class MemoryCalls {
     if (call) this.#byKey.delete(nameOf(call.record));
     this.#onForget(callId);
   }
+}
+
+/** High before normal before low; then who came first. */
+function byUrgency(one: QueuedCall, other: QueuedCall): number {
+  const urgency = PRIORITIES.indexOf(other.priority) - PRIORITIES.indexOf(one.priority);
+  return urgency || one.queuedAt - other.queuedAt || (one.callId < other.callId ? -1 : 1);
 }
 
 /** The values of a map, the newest first; with `before` those older than it, none when nobody knows it. */

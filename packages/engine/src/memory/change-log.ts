@@ -1,4 +1,4 @@
-import type { Changes } from "../ports/fleet.ts";
+import type { Changes } from "../ports/changes.ts";
 
 /** When each entry of a table changed last, counted in changes. A cursor is the number of changes that were told. */
 export class ChangeLog {

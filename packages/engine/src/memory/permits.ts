@@ -1,7 +1,8 @@
 import type { ApprovalReader, ApprovalRecord } from "../ports/approvals.ts";
+import type { WorkKind } from "../ports/fleet.ts";
 import type { GrantReader, GrantRecord, GrantUse } from "../ports/grants.ts";
 import type { Conflict, UnitOfWork } from "../ports/store.ts";
-import { newestFirst } from "./calls.ts";
+import { type Claimer, newestFirst } from "./calls.ts";
 import { ChangeLog } from "./change-log.ts";
 
 /**
@@ -32,7 +33,20 @@ interface KeptApproval {
   tenant: string;
   record: ApprovalRecord;
   order: string | undefined;
+  unattended: boolean;
+  /** The instance that holds it as approved. A write ends this and the next. */
+  claimedBy?: string | undefined;
+  heldUntil?: number;
 }
+
+const IS_WORK = {
+  approved: ({ record, unattended }: KeptApproval, { now }: Claimer) =>
+    unattended && record.expiresAt > now && ["approved", "edited"].includes(record.standing.state),
+  expired_approval: ({ record }: KeptApproval, { now }: Claimer) =>
+    record.expiresAt <= now && ["pending", "approved", "edited"].includes(record.standing.state),
+  reservation: ({ record: { standing } }: KeptApproval, { now, isLive }: Claimer) =>
+    standing.state === "reserved" && (standing.until <= now || !isLive(standing.owner)),
+};
 
 /** Approvals in the order they were first written, each with the order it was asked for as long as that is kept. */
 export class MemoryApprovals {
@@ -57,12 +71,36 @@ export class MemoryApprovals {
   }
 
   write({ approvals = [] }: UnitOfWork): void {
-    for (const { record, order } of approvals) {
+    for (const { record, order, unattended = false } of approvals) {
       const before = this.#approvals.get(record.approvalId);
       const { callId, tenant } = before ?? record;
       const kept = order === undefined ? before?.order : (order ?? undefined);
-      this.#approvals.set(record.approvalId, { callId, tenant, record, order: kept });
+      const isUnattended = before?.unattended ?? unattended;
+      const written = { callId, tenant, record, order: kept, unattended: isUnattended };
+      this.#approvals.set(record.approvalId, written);
       if (!before) this.#byCall.set(callId, [...(this.#byCall.get(callId) ?? []), record.approvalId]);
+    }
+  }
+
+  /** Approvals that are work of this kind and that nobody holds. */
+  claim(kind: WorkKind & keyof typeof IS_WORK, claimer: Claimer): ApprovalRecord[] {
+    const { instance, limit, now, holdMs, isLive } = claimer;
+    const isHeld = ({ claimedBy, heldUntil = 0 }: KeptApproval) =>
+      kind === "approved" ? claimedBy !== undefined && isLive(claimedBy) : heldUntil > now;
+    const free = [...this.#approvals.values()].filter(
+      (kept) => !isHeld(kept) && IS_WORK[kind](kept, claimer),
+    );
+    return free.slice(0, limit).map((kept) => {
+      if (kind === "approved") kept.claimedBy = instance;
+      else kept.heldUntil = now + holdMs;
+      return structuredClone(kept.record);
+    });
+  }
+
+  release(instance: string, approvalIds: readonly string[]): void {
+    for (const id of approvalIds) {
+      const kept = this.#approvals.get(id);
+      if (kept?.claimedBy === instance) kept.claimedBy = undefined;
     }
   }
 

@@ -16,8 +16,9 @@ import {
   type UnitOfWork,
 } from "../ports/store.ts";
 import type { ToolReader, ToolRecord } from "../ports/tools.ts";
-import { MemoryCalls } from "./calls.ts";
+import { type Claimer, MemoryCalls } from "./calls.ts";
 import { ChangeLog } from "./change-log.ts";
+import { MemoryInstances, memoryWork } from "./fleet.ts";
 import { MemoryOutbox } from "./outbox.ts";
 import { firstStale, MemoryApprovals, MemoryGrants } from "./permits.ts";
 import { systemClock } from "./platform.ts";
@@ -29,7 +30,9 @@ export interface MemoryStoreOptions {
   maxClosedCalls?: number;
   /** Beyond about this many audit entries a tenant's oldest are forgotten. Default: none are. */
   maxAuditEntries?: number;
-  /** What leases are measured by. Default: the system's. */
+  /** As if other processes used the store too, so that whoever uses it keeps its lease by renewing it. Default: false. */
+  isShared?: boolean;
+  /** What leases and claims are measured by. Default: the system's. */
   clock?: Pick<Clock, "now">;
 }
 
@@ -43,6 +46,7 @@ export interface MemoryStoreOptions {
 export function createMemoryStore({
   maxClosedCalls = Infinity,
   maxAuditEntries = Infinity,
+  isShared = false,
   clock = systemClock,
 }: MemoryStoreOptions = {}): Store {
   const approvals = new MemoryApprovals();
@@ -60,9 +64,11 @@ export function createMemoryStore({
   const audit = new MemoryAudit(maxAuditEntries);
   // Conflicts are found in this order. The calls are written first: only their answers can still turn out not to be JSON.
   const parts = [calls, approvals, grants, callbacks, tools, records, state, revocations, outbox];
+  const instances = new MemoryInstances(() => clock.now());
   const units = new LruMap<string, CommitResult>(REMEMBERED_UNITS);
   let isClosed = false;
   const store: Store = {
+    isShared,
     commit: async (unit) => {
       const known = unit.id === undefined ? undefined : units.get(unit.id);
       const result = known ?? applyUnit(unit, parts, audit);
@@ -83,6 +89,8 @@ export function createMemoryStore({
     revocations: revocations.reader,
     callbacks: callbacks.reader,
     records: records.reader,
+    instances: instances.port,
+    work: memoryWork({ calls, approvals, callbacks, instances }),
   };
   return mapMethods(store, (method, path) =>
     path === "close" || path === "state.release"
@@ -153,6 +161,18 @@ class MemoryCallbacks implements Part {
 
   write({ callbacks = [] }: UnitOfWork): void {
     for (const { callback } of callbacks) this.#callbacks.set(callback.callId, callback);
+  }
+
+  /** Due callbacks, each with one attempt more and held for a while. */
+  claim({ limit, now, holdMs }: Claimer): Callback[] {
+    const overdue = [...this.#callbacks.values()]
+      .filter(({ state, dueAt }) => state === "due" && dueAt <= now)
+      .sort((one, other) => one.dueAt - other.dueAt);
+    return overdue.slice(0, limit).map((callback) => {
+      const claimed = { ...callback, attempts: callback.attempts + 1, dueAt: now + holdMs };
+      this.#callbacks.set(callback.callId, claimed);
+      return { ...claimed };
+    });
   }
 
   forgetCall(callId: string): void {

@@ -92,6 +92,8 @@ export interface ApprovalWrite {
    * run. Left out: stays as it is; null: forgotten.
    */
   order?: string | null;
+  /** With a new record: the call goes on by itself once it is approved, so its approval is work to be claimed. */
+  unattended?: boolean;
 }
 
 export interface ApprovalFilter {

@@ -37,8 +37,12 @@ export interface CallIntent extends CallIdentity {
   asyncMode?: boolean;
   /** Left out: normal. */
   priority?: Priority;
-  /** The run of the process that holds the call. */
+  /** The instance that holds the call. */
   owner: string;
+  /** The run that may write to the executing call; absent while it has not begun. Each retry has its own. */
+  runId?: string;
+  /** The folder that files of the call are staged in, by its id; only the process that has it can take them back. */
+  stagedIn?: string;
   attempt: number;
   startedAt: number;
   /** Stored grants whose uses were counted when it began. */
@@ -47,6 +51,8 @@ export interface CallIntent extends CallIdentity {
 
 export interface CallRecord extends CallIntent {
   phase: CallPhase;
+  /** Somebody asked to end it while it executed. */
+  cancelReason?: string;
   closing?: ClosedWith;
 }
 
@@ -103,6 +109,8 @@ export interface QueueReader {
   list(page: { after?: string; limit: number }): Promise<QueuedCall[]>;
   /** Everything it takes to run the call; undefined when it is not queued. */
   order(callId: string): Promise<string | undefined>;
+  /** How many calls are queued. */
+  size(): Promise<number>;
 }
 
 export const CALLBACK_STATES = ["due", "delivered", "given_up"] as const;

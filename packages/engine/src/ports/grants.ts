@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
-import type { Changes } from "./fleet.ts";
+import type { Changes } from "./changes.ts";
 
 export const TIERS = ["user", "project", "operator", "organisation"] as const;
 /** Whose word a rule or a standing grant is, from the weakest to the strongest. */

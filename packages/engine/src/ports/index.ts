@@ -1,6 +1,7 @@
 export * from "./approvals.ts";
 export * from "./authority.ts";
 export * from "./calls.ts";
+export * from "./changes.ts";
 export * from "./fleet.ts";
 export * from "./grants.ts";
 export * from "./outbox.ts";

@@ -9,25 +9,42 @@ import type {
   QueuedCall,
   QueueReader,
 } from "./calls.ts";
+import type { Instances, WorkClaims } from "./fleet.ts";
 import type { GrantReader, GrantUse, GrantWrite, Revocation, RevocationReader } from "./grants.ts";
 import type { EventBatch, OutboxReader } from "./outbox.ts";
 import type { RecordReader, RecordWrite } from "./records.ts";
 import type { StateReader, StateWrites } from "./state.ts";
 import type { ToolReader, ToolWrite } from "./tools.ts";
 
+/** Which run of a call writes. A run id is never used twice. */
+export interface Fence {
+  callId: string;
+  runId: string;
+}
+
 /** Everything one step of a call changes, as data. A store applies all of it or none of it. */
 export interface UnitOfWork {
   /** A store applies an id once, so a unit without an answer is sent again. Left out: it is applied each time it is sent. */
   id?: string;
   tenant: string;
+  /** The call must be executing under this run id; otherwise the unit is refused (`fenced`). Checked before anything else. */
+  fence?: Fence;
   /** Puts a call into the journal: one that waits for approval or room, an intent, or one that is finished already. */
   open?: CallRecord;
   /** With an `open` of phase `queued`: its place in the queue, and everything it takes to run it later. */
-  enqueue?: QueuedCall & { order: string };
+  enqueue?: QueuedCall & {
+    order: string;
+    /** The instance that takes the call up at once. Left out: any instance may claim it. */
+    claimedBy?: string;
+  };
   /** Makes a waiting or queued call the intent to run, with what is known of it now. It keeps its place and its key. */
   begin?: CallIntent;
+  /** With a fence: the executing call is tried again, under a run id of its own (`not_open` when it is not executing). */
+  rerun?: { callId: string; runId: string; attempt: number };
   /** Ends a call that is in the journal and still open, waiting and queued ones included. */
   close?: CallClosing;
+  /** Asks whoever executes the call to end it (`not_open` when it is not executing). The first reason stays. */
+  cancel?: { callId: string; reason: string };
   state?: StateWrites;
   tools?: ToolWrite[];
   approvals?: ApprovalWrite[];
@@ -45,10 +62,11 @@ export interface UnitOfWork {
 }
 
 /**
- * Why a unit was not applied. Nothing of it was. Found in this order: open, begin, close, approvals, grants, uses of
- * grants, callbacks, tools, records, state.
+ * Why a unit was not applied. Nothing of it was. Found in this order: fence, open, begin, rerun, close, cancel, approvals,
+ * grants, uses of grants, callbacks, tools, records, state.
  */
 export type Conflict =
+  | { kind: "fenced" }
   | { kind: "idempotency"; existing: CallRecord }
   | { kind: "duplicate_call" }
   | { kind: "not_open" }
@@ -70,9 +88,12 @@ export const REMEMBERED_UNITS = 65_536;
 
 /**
  * The one store: journal, queue, state, approvals, grants, audit, outbox, callbacks, records and tools, with one unit of
- * work over all. A method rejects only when the store itself is lost; refusals are values.
+ * work over all. A method rejects only when the store itself is lost; refusals are values. Every time that a claim or a
+ * lease is compared with is of the store's own clock.
  */
 export interface Store {
+  /** Whether other processes may use the store at the same time. Where they cannot, leases need no renewal. */
+  readonly isShared: boolean;
   /**
    * Resolves once the unit is durable. A unit whose id was applied already is not applied again: the result is that of the
    * first time. A rejection with `unanswered: true` in the failure's details leaves open whether the unit was, or will be,
@@ -90,6 +111,8 @@ export interface Store {
   readonly queue: QueueReader;
   readonly callbacks: CallbackReader;
   readonly records: RecordReader;
+  readonly instances: Instances;
+  readonly work: WorkClaims;
   /** Writes something that changes nothing; rejects when nothing can be written. Left out where writing cannot fail. */
   probe?(): Promise<void>;
   /** Finishes what is under way, then lets go of everything. Later use rejects. */

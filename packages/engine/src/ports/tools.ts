@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolManifest } from "@sallyport/protocol";
-import type { Changes } from "./fleet.ts";
+import type { Changes } from "./changes.ts";
 
 export type ToolLifecycle = "active" | "deprecated" | "sunset" | "removed";
 

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { Changes } from "../ports/fleet.ts";
+import type { Changes } from "../ports/changes.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,

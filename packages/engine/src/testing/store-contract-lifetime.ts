@@ -33,7 +33,7 @@ export function lifetimeContract(it: StoreTest): void {
     await store.close();
     expect(() => store.state.release(snapshot)).not.toThrow();
     // Suits every method.
-    const page = { tenant: "a", agent: "a", key: "a", prefix: "", after: 0, limit: 1 };
+    const page = { tenant: "a", agent: "a", key: "a", prefix: "", after: 0, limit: 1, ids: [] };
     const anything = { ...unitOf({}), ...page, tool: "a", scope: SCOPE, version: 0 };
     const uses = usesOf(store);
     expect(uses.size).toBeGreaterThan(20);

@@ -32,6 +32,7 @@ import {
 /** One of a few records, so that units meet. */
 const which = fc.nat(2);
 const slot = fc.nat(2);
+const run = fc.constantFrom("run-1", "run-2");
 /** The write is made on an older revision than the newest. */
 const isLate = fc.boolean();
 const phase = fc.constantFrom<CallPhase[]>("waiting", "queued", "executing", "unknown", "closed");
@@ -50,6 +51,9 @@ const part = fc.oneof(
   { weight: 5, arbitrary: fc.record({ is: fc.constant("open"), which, phase, key }) },
   { weight: 3, arbitrary: fc.record({ is: fc.constant("begin"), which, key }) },
   { weight: 4, arbitrary: fc.record({ is: fc.constant("close"), which, to: phase, from }) },
+  fc.record({ is: fc.constant("fence"), which, run }),
+  fc.record({ is: fc.constant("rerun"), which, run }),
+  fc.record({ is: fc.constant("cancel"), which, reason: fc.constantFrom("one", "two") }),
   fc.record({ is: fc.constant("approval"), which, state, order, isLate }),
   fc.record({ is: fc.constant("grant"), which, isLate }),
   fc.record({ is: fc.constant("use"), which, at: fc.nat(50), limit }),
@@ -209,7 +213,12 @@ class Pair {
       case "open":
       case "begin": {
         const idempotencyKey = one.key;
-        const fields = { callId: name, tenant, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+        const fields = {
+          callId: name,
+          tenant,
+          runId: "run-1",
+          ...(idempotencyKey !== undefined && { idempotencyKey }),
+        };
         // No step of a call opens one call and begins another with the same key: the port says nothing about that.
         const other = one.is === "begin" ? unit.open : unit.begin;
         if (idempotencyKey !== undefined && other?.idempotencyKey === idempotencyKey) return {};
@@ -226,6 +235,12 @@ class Pair {
         const closing = to === "closed" && { closing: sampleClosing(name) };
         return { close: { callId: name, phase: to, ...from, ...closing } };
       }
+      case "fence":
+        return { fence: { callId: name, runId: one.run } };
+      case "rerun":
+        return { rerun: { callId: name, runId: one.run, attempt: this.#units } };
+      case "cancel":
+        return { cancel: { callId: name, reason: one.reason } };
       case "approval": {
         const written = unit.approvals?.findLast(({ record }) => record.approvalId === name)?.record;
         const kept = written ?? (await this.#oracle.approvals.get(name));

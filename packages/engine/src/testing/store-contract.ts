@@ -2,6 +2,12 @@ import { describe } from "vitest";
 import { approvalsContract, consentContract } from "./store-contract-approvals.ts";
 import { changesContract } from "./store-contract-changes.ts";
 import { commitContract } from "./store-contract-commit.ts";
+import {
+  fenceContract,
+  instancesContract,
+  queuedWorkContract,
+  workContract,
+} from "./store-contract-fleet.ts";
 import { grantsContract, revisionContract, revocationsContract } from "./store-contract-grants.ts";
 import { lifetimeContract } from "./store-contract-lifetime.ts";
 import { oracleContract } from "./store-contract-oracle.ts";
@@ -33,6 +39,10 @@ const PARTS: Record<string, (it: StoreTest) => void> = {
   "the outbox": outboxContract,
   "partitions of tenants": partitionsContract,
   "tool versions": toolsContract,
+  "the instances": instancesContract,
+  "a run of a call": fenceContract,
+  "queued work": queuedWorkContract,
+  "other work": workContract,
   "closing and opening again": lifetimeContract,
   "a store beside the oracle": oracleContract,
 };
