@@ -114,7 +114,8 @@ export function composeEngine(options: EngineOptions): Composed {
   });
   const authority = options.authority ?? grantAuthority([]);
   const feeds = new LiveFeeds();
-  const tools = new Tools({ registry, schemas, runners, store, clock, ids });
+  const bus = options.bus ?? new MemoryBus();
+  const tools = new Tools({ registry, schemas, runners, store, clock, ids, bus });
   const queue = new CallQueue(
     { store, clock, authority, feeds, events, admission, limits, errors },
     (callId, resume) => resumeCall(callId, resume, context),
@@ -128,7 +129,7 @@ export function composeEngine(options: EngineOptions): Composed {
     schemas,
     authority,
     approvals: { ...DEFAULT_RULES, ...options.approvals },
-    bus: options.bus ?? new MemoryBus(),
+    bus,
     signer: options.signer,
     capabilities: options.capabilities ?? new CapabilityTree(),
     grantIndex: options.grantIndex,

@@ -50,7 +50,13 @@ export class Engine {
     this.approvals = new Approvals(context);
     this.grants = new Grants(context);
     context.telemetry.watch(() => ({ ...this.load(), running: context.admission.running }));
-    this.#listening = [...endWithdrawn(context), ...(disconnect ? [disconnect] : [])];
+    const onProblem = (error: unknown) =>
+      context.errors.report({ error, code: "E3914", stage: "follow tools" });
+    this.#listening = [
+      ...endWithdrawn(context),
+      tools.listen(onProblem),
+      ...(disconnect ? [disconnect] : []),
+    ];
   }
 
   /** What would become of a call, without making it: nothing is recorded and nothing runs. */

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { SYSTEM_TENANT, type ToolActor, type ToolChange, toolEventBody } from "../audit/index.ts";
 import type { EngineContext, QuarantineOrder } from "../context.ts";
@@ -39,7 +41,10 @@ interface ReleaseOrder {
   note: string;
 }
 
-type ToolsContext = Pick<EngineContext, "registry" | "schemas" | "runners" | "store" | "clock" | "ids">;
+type ToolsContext = Pick<
+  EngineContext,
+  "registry" | "schemas" | "runners" | "store" | "clock" | "ids" | "bus"
+>;
 
 interface Change {
   change: ToolChange;
@@ -47,16 +52,32 @@ interface Change {
   actor?: ToolActor;
 }
 
-type ChangeMade = Omit<Change, "record"> & { record: ToolRecord | Failure };
+/** When other processes change the same versions at once, a change is made again on what they left, so often. */
+const TRIES = 8;
 
 /** The tools of an engine: the registry in memory, and its changes on record. */
 export class Tools {
   readonly #context: ToolsContext;
   #unwritten: Change[] = [];
   #lastTurn: Promise<unknown> = Promise.resolve();
+  #cursor: string | undefined;
+  /** Names this object on the bus. */
+  readonly #name = randomUUID();
 
   constructor(context: ToolsContext) {
     this.#context = context;
+  }
+
+  /** Reads what other processes on the store have changed. Code that is loaded here stays. Rejects when the store is lost. */
+  follow(): Promise<void> {
+    return this.#inTurn(() => this.#readChanges());
+  }
+
+  /** Follows the others' changes as soon as the bus tells of them. Returns how to stop. */
+  listen(onProblem: (error: unknown) => void): () => void {
+    return this.#context.bus.subscribe("tools:updates", ({ from }) => {
+      if (from !== this.#name) this.follow().catch(onProblem);
+    });
   }
 
   /** Takes a tool made with `defineTool`, to run in this thread, or with `defineCommand`, to run in sandboxes. */
@@ -76,11 +97,12 @@ export class Tools {
       const implementation = rest.implementation ?? bindManifest(decoded.manifest, this.#context.runners);
       if (implementation && isFailure(implementation)) return implementation;
       const order = { ...rest, ...(implementation && { implementation }), onDuplicate, now: this.#now() };
-      const registered = this.#context.registry.register(decoded.manifest, order);
-      if (isFailure(registered)) return registered;
-      if (isOutdating(registered)) await this.#retire([decoded.manifest.id]);
-      if (keep) await this.#write(changesOf(registered));
-      return registered;
+      return await this.#untilWritten(async () => {
+        const registered = this.#context.registry.register(decoded.manifest, order);
+        if (isFailure(registered)) return registered;
+        if (isOutdating(registered)) await this.#retire([decoded.manifest.id]);
+        return !keep || (await this.#write(changesOf(registered))) ? registered : undefined;
+      });
     });
   }
 
@@ -99,10 +121,13 @@ export class Tools {
         return decoded.ok ? [{ manifest: decoded.manifest, options }] : [];
       });
       if (wrong.length > 0) return wrong;
-      const tried = registry.tryAll(entries);
-      const refused = tried.filter(isFailure);
-      if (refused.length > 0) return refused;
-      const written = await this.#record(tried.flatMap((one) => (isFailure(one) ? [] : changesOf(one))));
+      const written = await this.#untilWritten(async () => {
+        const tried = registry.tryAll(entries);
+        const refused = tried.filter(isFailure);
+        if (refused.length > 0) return { refused };
+        return await this.#record(tried.flatMap((one) => (isFailure(one) ? [] : changesOf(one))));
+      });
+      if ("refused" in written) return written.refused;
       const outdated = new Set(unload.map(({ id }) => id));
       for (const { manifest, options } of entries) {
         const registered = registry.register(manifest, options);
@@ -120,8 +145,9 @@ export class Tools {
     version: string,
     options: Omit<DeprecateOptions, "now">,
   ): Promise<ToolRecord | Failure> {
-    const record = this.#context.registry.deprecate(tool, version, { ...options, now: this.#now() });
-    return await this.#keep({ change: "deprecated", record });
+    return await this.#change("deprecated", () =>
+      this.#context.registry.deprecate(tool, version, { ...options, now: this.#now() }),
+    );
   }
 
   async remove(
@@ -129,8 +155,9 @@ export class Tools {
     version: string,
     options: Omit<RemoveOptions, "now"> = {},
   ): Promise<ToolRecord | Failure> {
-    const record = this.#context.registry.remove(tool, version, { ...options, now: this.#now() });
-    return await this.#keep({ change: "removed", record });
+    return await this.#change("removed", () =>
+      this.#context.registry.remove(tool, version, { ...options, now: this.#now() }),
+    );
   }
 
   /**
@@ -138,21 +165,15 @@ export class Tools {
    * once, even when it cannot be written. One that is kept apart already stays so for its first reason.
    */
   async quarantine(tool: string, version: string, order: QuarantineOrder): Promise<ToolRecord | Failure> {
-    const { registry } = this.#context;
-    const before = registry.version(tool, version)?.record;
-    const record = registry.quarantine(tool, version, { at: this.#now(), ...order });
-    if (record === before) return record;
     const actor = { by: order.by, because: order.reason, callId: order.callId };
-    return await this.#keep({ change: "quarantined", record, actor });
+    const make = () => this.#context.registry.quarantine(tool, version, { at: this.#now(), ...order });
+    return await this.#change("quarantined", make, { tool, version, actor });
   }
 
   /** Lets a version be called again; nothing happens to one that was not kept apart. */
   async release(tool: string, version: string, { by, note }: ReleaseOrder): Promise<ToolRecord | Failure> {
-    const { registry } = this.#context;
-    const before = registry.version(tool, version)?.record;
-    const record = registry.release(tool, version);
-    if (record === before) return record;
-    return await this.#keep({ change: "released", record, actor: { by, because: note } });
+    const make = () => this.#context.registry.release(tool, version);
+    return await this.#change("released", make, { tool, version, actor: { by, because: note } });
   }
 
   resolve(query: { tool: string; version?: string; operation?: string }): ResolvedTool | Failure {
@@ -180,13 +201,70 @@ export class Tools {
     return this.#context.registry.definitions(this.#now());
   }
 
-  /** A version that is not to run any more leaves no warm code behind. */
-  async #keep({ record, ...made }: ChangeMade): Promise<ToolRecord | Failure> {
-    if (isFailure(record)) return record;
-    const isStopped = made.change === "removed" || made.change === "quarantined";
-    if (isStopped) await this.#retire([record.manifest.id]);
-    await this.#inTurn(() => this.#write([{ ...made, record }]));
-    return record;
+  /**
+   * Makes a change here at once, then writes it; made again on what another process has written meanwhile. A version that
+   * is not to run any more leaves no warm code behind.
+   */
+  async #change(
+    change: ToolChange,
+    make: () => ToolRecord | Failure,
+    about?: { tool: string; version: string; actor: ToolActor },
+  ): Promise<ToolRecord | Failure> {
+    const { registry } = this.#context;
+    const isStopped = change === "removed" || change === "quarantined";
+    const current = () => about && registry.version(about.tool, about.version)?.record;
+    const before = current();
+    let made = make();
+    if (isFailure(made) || made === before) return made;
+    if (isStopped) await this.#retire([made.manifest.id]);
+    return await this.#inTurn(() =>
+      this.#untilWritten(async () => {
+        if (isFailure(made)) return made;
+        // Another process may have replaced the version since: then the change is made on what that one left.
+        if (!this.#stands(made)) {
+          const there = current();
+          made = make();
+          if (isFailure(made) || made === there) return made;
+        }
+        const written = await this.#write([{ change, record: made, ...(about && { actor: about.actor }) }]);
+        return written ? made : undefined;
+      }),
+    );
+  }
+
+  /** Whether the version is in memory as this record says. */
+  #stands({ manifest, retirement, quarantine }: ToolRecord): boolean {
+    const now = this.#context.registry.version(manifest.id, manifest.version)?.record;
+    return isDeepStrictEqual([now?.retirement, now?.quarantine], [retirement, quarantine]);
+  }
+
+  /** Repeats what gives undefined when another process was faster, on what that one has written. */
+  async #untilWritten<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const result = await attempt();
+      if (result !== undefined) return result;
+      await this.#readChanges();
+    }
+    const message = "Other processes change the same tool all the time.";
+    throw new SallyportError(failure("E3914", { message }));
+  }
+
+  async #readChanges(): Promise<void> {
+    const { registry, runners, store } = this.#context;
+    const { changed, cursor } = await store.tools.changedSince(this.#cursor);
+    this.#cursor = cursor;
+    const unwritten = new Set(this.#unwritten.map(({ record }) => nameOf(record)));
+    const stopped: string[] = [];
+    for (const record of changed) {
+      // What is not written yet counts here before what others wrote.
+      if (unwritten.has(nameOf(record))) registry.stored(record);
+      else if (
+        registry.follow(record, (manifest) => orNone(bindManifest(manifest, runners))) &&
+        (record.quarantine || record.retirement.removedAt !== undefined)
+      )
+        stopped.push(record.manifest.id);
+    }
+    await this.#retire(stopped);
   }
 
   /** Ends idle threads and processes that hold a tool's code; busy ones end after their call. */
@@ -202,11 +280,12 @@ export class Tools {
     return turn;
   }
 
-  /** What cannot be written now is written with the next change. */
-  async #write(changes: Change[]): Promise<void> {
+  /** False when another process has written one of these versions since. What cannot be written now is written with the next change. */
+  async #write(changes: Change[]): Promise<boolean> {
     try {
-      for (const record of await this.#record(changes.map((one) => this.#current(one))))
-        this.#context.registry.stored(record);
+      const written = await this.#record(changes.map((one) => this.#current(one)));
+      for (const record of written ?? []) this.#context.registry.stored(record);
+      return written !== undefined;
     } catch (error) {
       this.#unwritten.push(...changes);
       throw error;
@@ -221,9 +300,9 @@ export class Tools {
 
   /**
    * One unit for these changes and for those that could not be written before. Gives the records as the store has them
-   * then. Rejects with E3914.
+   * then; undefined when another process has written one of the versions since. Rejects with E3914.
    */
-  async #record(changes: readonly Change[]): Promise<ToolRecord[]> {
+  async #record(changes: readonly Change[]): Promise<ToolRecord[] | undefined> {
     const due = [...this.#unwritten.map((one) => this.#current(one)), ...changes];
     if (due.length === 0) return [];
     const timestamp = this.#now();
@@ -239,11 +318,13 @@ export class Tools {
         toolEventBody(change, record, { eventId: this.#context.ids.next(), timestamp, actor }),
       ),
     });
+    if (!result.ok && result.conflict.kind === "tool") return undefined;
     if (!result.ok) {
       const message = `The tool could not be kept (${result.conflict.kind}).`;
       throw new SallyportError(failure("E3914", { message }));
     }
     this.#unwritten = [];
+    this.#context.bus.publish("tools:updates", { from: this.#name });
     return tools.map(({ record }) => record);
   }
 
@@ -266,4 +347,9 @@ function changesOf({ added, record, retired }: Registered): Change[] {
 
 function nameOf({ manifest }: ToolRecord): string {
   return JSON.stringify([manifest.id, manifest.version]);
+}
+
+/** What cannot be bound has no code here; whoever calls it is told. */
+function orNone(bound: Implementation | Failure | undefined): Implementation | undefined {
+  return bound && !isFailure(bound) ? bound : undefined;
 }

@@ -5,6 +5,7 @@ export const CHANNELS = [
   "token:revocations",
   "grants:updates",
   "approvals:updates",
+  "tools:updates",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 

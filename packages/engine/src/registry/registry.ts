@@ -65,6 +65,23 @@ export class ToolRegistry {
   }
 
   /**
+   * Takes a version as another process left it, if that is newer. Its code stays, unless the manifest is another one. False
+   * when nothing changed.
+   */
+  follow(raw: ToolRecord, bind: (manifest: ToolManifest) => Implementation | undefined): boolean {
+    const record = loadedRecord(raw);
+    if (isFailure(record)) return false;
+    const { id, version } = record.manifest;
+    const versions = this.#tools.get(id) ?? new ToolVersions();
+    const entry = versions.get(version);
+    if (entry && entry.record.revision >= record.revision) return false;
+    if (entry && entry.record.manifestHash === record.manifestHash) versions.update(entry, record);
+    else versions.put(record, bind(record.manifest));
+    this.#tools.set(id, versions);
+    return true;
+  }
+
+  /**
    * Takes what the store holds, for start-up: schemas are not compiled and old versions not judged again. `bind` finds the
    * implementation of a manifest, where it is not loaded later. Answers with the records that are not what a store should
    * hold (E3008); they are left out.

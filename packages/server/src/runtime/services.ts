@@ -38,6 +38,7 @@ const EVERY_MS = {
   "claim queued calls": 15_000,
   "expire undo data": 60_000,
   "take changed keys": 5_000,
+  "follow tools": 15_000,
 } as const;
 
 type TaskName = keyof typeof EVERY_MS;
@@ -56,6 +57,8 @@ export async function startServices(
     "expire approvals": () => engine.approvals.expireDue(),
     "claim queued calls": () => engine.claimQueued(),
     "expire undo data": () => workspaces.expire(),
+    // The bus tells at once; this is for what it did not.
+    "follow tools": async () => config.store.postgres && (await engine.tools.follow()),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
   };
   try {
