@@ -16,7 +16,7 @@ export async function bytesPerCall(): Promise<number> {
   let bytes = 0;
   const store = watched(createMemoryStore(), (unit) => {
     bytes += textBytes({ open: unit.open, close: unit.close, outbox: unit.outbox });
-    for (const event of unit.events) bytes += Buffer.byteLength(event);
+    bytes += Buffer.byteLength(unit.audit ?? "");
   });
   const everything = { tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: [] };
   const engine = await createEngine({ store, authority: grantAuthority([{ id: "all", ...everything }]) });

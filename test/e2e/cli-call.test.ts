@@ -23,7 +23,7 @@ describe("sallyport call", () => {
       '{"a":2,"b":3}',
     ]);
     expect(JSON.parse(stdout)).toEqual({ result: 5 });
-    expect(stderr).toContain("receipt local#5");
+    expect(stderr).toContain("receipt local#1");
     expect(stderr).not.toContain("Warning");
     expect(code).toBe(0);
   });
@@ -46,7 +46,7 @@ describe("sallyport call", () => {
       tool_id: "calculator",
       tool_version: "1.0.0",
       isolation: { level: "LEVEL_0", runner: "thread" },
-      receipt: { tenant: "local", sequence: 5 },
+      receipt: { tenant: "local", sequence: 1 },
       exitCode: 0,
     });
     expect((answer.lifecycle as { state: string }[]).map(({ state }) => state)).toEqual([

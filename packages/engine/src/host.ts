@@ -10,12 +10,15 @@ export type { Drained } from "./admin/engine.ts";
 export { isFinal, isUnspent, levelAt, levelEndsAt, standingAt } from "./approvals/record.ts";
 // The record, and what a person may see
 export {
-  auditEntries,
+  auditEvents,
   closingLine,
+  type EventOutline,
   ExportCheck,
   type ExportedChain,
   type ExportReport,
   exportEntry,
+  strandEntries,
+  strandsOf,
 } from "./audit/index.ts";
 export {
   completeCall,

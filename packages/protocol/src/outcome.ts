@@ -105,9 +105,11 @@ export interface Violation {
   at: number;
 }
 
-/** Where the call's last event stands in its tenant's chain; enough to find and check it offline. */
+/** Where the unit of work that ended the call stands in its tenant's chain; enough to find and check it offline. */
 export interface Receipt {
   tenant: string;
+  /** The strand of the chain: 0 where one process writes. Receipts of the first store format are of strand 0. */
+  strand: number;
   sequence: number;
   hash: string;
   inputHash: string;

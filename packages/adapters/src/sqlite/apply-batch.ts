@@ -135,7 +135,7 @@ class AppliedUnits {
   }
 }
 
-const WITHOUT_EVENTS: Outcome = ["applied", 0, ""];
+const WITHOUT_LINK: Outcome = ["applied", 0, "", 0];
 
 /**
  * Applies jobs to the database. A batch is one transaction: begun, every job checked and written, heads written,
@@ -199,10 +199,10 @@ export class BatchWriter {
 
   #applyOne(job: Job): Outcome {
     if (job[0] === "unit") return this.#applyUnit(job);
-    if (job[0] !== "probe" && job[0] !== "delivered") return this.#fleet.apply(job) ?? WITHOUT_EVENTS;
+    if (job[0] !== "probe" && job[0] !== "delivered") return this.#fleet.apply(job) ?? WITHOUT_LINK;
     if (job[0] === "probe") this.#sql.probe.run();
     else this.#outbox.delivered(job[1], job[2]);
-    return WITHOUT_EVENTS;
+    return WITHOUT_LINK;
   }
 
   #applyUnit(job: UnitJob): Outcome {
@@ -262,10 +262,11 @@ export class BatchWriter {
 
   /** The calls come first: when one cannot be opened nothing has been written. */
   #write(job: UnitJob, found: Found): Outcome {
-    const [, tenant, , , state, tools, events, outbox, , permits, uses, , callbacks, , returned, , records] =
+    const [, tenant, , , state, tools, audit, outbox, , permits, uses, , callbacks, , returned, , records] =
       job;
-    const run = this.#heads.link(tenant, events);
-    const receipt = events.length > 0 ? encodeReceipt(run.last) : null;
+    const strand = job[18];
+    const entry = audit === null ? undefined : this.#heads.link(tenant, strand, audit);
+    const receipt = entry ? encodeReceipt(entry) : null;
     const refused = writeCalls(this.#sql, job, { found, receipt });
     if (refused) return refused;
     if (state) writeState(this.#sql, state);
@@ -275,9 +276,9 @@ export class BatchWriter {
     if (callbacks) writeCallbacks(this.#sql, callbacks);
     if (records) writeRecords(this.#sql, records);
     if (tools) for (const tool of tools) this.#putTool(tool);
-    if (events.length > 0) this.#heads.add(tenant, run);
+    if (entry) this.#heads.add(tenant, entry);
     if (outbox) this.#outbox.append(outbox);
-    return events.length > 0 ? ["applied", run.last.sequence, run.last.hash] : WITHOUT_EVENTS;
+    return entry ? ["applied", entry.sequence, entry.hash, entry.strand] : WITHOUT_LINK;
   }
 
   #writePermits(permits: PermitJob): void {

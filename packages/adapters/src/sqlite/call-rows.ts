@@ -51,9 +51,10 @@ export function encodeFacts(call: CallIntent & Pick<CallRecord, "cancelReason">)
   return JSON.stringify(facts);
 }
 
-/** The part of a receipt that is not in the row already. */
+/** The part of a receipt that is not in the row already; rows of the first versions name no strand, as those of strand 0. */
 export function encodeReceipt(link: AuditLink): string {
-  return `${link.sequence} ${link.hash}`;
+  const { strand, sequence, hash } = link;
+  return strand === 0 ? `${sequence} ${hash}` : `${sequence} ${hash} ${strand}`;
 }
 
 /** A journal row as the port knows it, the answer's receipt filled in. */
@@ -91,11 +92,12 @@ function receiptOf(
   link: string,
   { tenant, inputHash, answer }: CallRecord & { answer: CallAnswer },
 ): Receipt {
-  const space = link.indexOf(" ");
+  const [sequence, hash = "", strand = 0] = link.split(" ");
   const receipt: Receipt = {
     tenant,
-    sequence: Number(link.slice(0, space)),
-    hash: link.slice(space + 1),
+    strand: Number(strand),
+    sequence: Number(sequence),
+    hash,
     inputHash,
   };
   if (typeof row.output_hash === "string") receipt.outputHash = row.output_hash;

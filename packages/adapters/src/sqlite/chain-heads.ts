@@ -1,23 +1,25 @@
-import { GENESIS, linkAfter } from "@sallyport/engine/chain";
-import type { AuditLink } from "@sallyport/engine/ports";
+import { genesis, linkAfter } from "@sallyport/engine/chain";
+import type { AuditEntry, AuditLink } from "@sallyport/engine/ports";
 import type { Statements } from "./statements.ts";
 
 const MAX_CACHED = 10_000;
-/** A longer run is written as several rows, so that reading a few events never means reading megabytes. */
+/** A longer run is written as several rows, so that reading a few units never means reading megabytes. */
 const MAX_ROW_CHARS = 256 * 1024;
 
-/** What a transaction adds to one tenant's chain. */
+/** What a transaction adds to one strand. */
 interface Added {
+  tenant: string;
   head: AuditLink;
   firstSequence: number;
+  /** One "hash body" a unit. */
   lines: string[];
   chars: number;
 }
 
 /**
- * The newest link of each tenant's chain, and the events a transaction adds. Heads are read from the table on first
- * use; what is added waits apart until the transaction has committed, so a rollback leaves no trace of it. Events that
- * are committed together stand in one row: fewer rows and fuller pages make a commit cheaper.
+ * The newest link of each strand of each tenant, and the units a transaction adds. Heads are read from the table on first
+ * use; what is added waits apart until the transaction has committed, so a rollback leaves no trace of it. Units of a
+ * strand that are committed together stand in one row: fewer rows and fuller pages make a commit cheaper.
  */
 export class ChainHeads {
   readonly #committed = new Map<string, AuditLink>();
@@ -28,35 +30,39 @@ export class ChainHeads {
     this.#sql = sql;
   }
 
-  /** Links the bodies behind the tenant's newest event; nothing changes yet. */
-  link(tenant: string, bodies: readonly string[]): LinkedRun {
-    return linkRun(this.#head(tenant), bodies);
+  /** Links the body behind the strand's newest unit; nothing changes yet. */
+  link(tenant: string, strand: number, body: string): AuditEntry {
+    return linkAfter(this.#head(tenant, strand), body);
   }
 
-  /** Takes a run that was linked just now. */
-  add(tenant: string, { firstSequence, last, lines }: LinkedRun): void {
-    const added = this.#added.get(tenant);
+  /** Takes a unit that was linked just now. */
+  add(tenant: string, { strand, sequence, hash, body }: AuditEntry): void {
+    const name = nameOf(tenant, strand);
+    const head = { strand, sequence, hash };
+    const line = `${hash} ${body}`;
+    const added = this.#added.get(name);
     if (!added) {
-      this.#added.set(tenant, { head: last, firstSequence, lines: [lines], chars: lines.length });
+      this.#added.set(name, { tenant, head, firstSequence: sequence, lines: [line], chars: line.length });
       return;
     }
-    added.head = last;
-    added.lines.push(lines);
-    added.chars += lines.length;
-    if (added.chars > MAX_ROW_CHARS) this.#writeRow(tenant, added);
+    added.head = head;
+    added.lines.push(line);
+    added.chars += line.length;
+    if (added.chars > MAX_ROW_CHARS) this.#writeRow(added);
   }
 
-  /** Writes what was added, and the new heads: once per tenant, whatever number of units the transaction holds. */
+  /** Writes what was added, and the new heads: once per strand, whatever number of units the transaction holds. */
   write(): void {
-    for (const [tenant, added] of this.#added) {
-      this.#writeRow(tenant, added);
-      this.#sql.putHead.run(tenant, added.head.sequence, added.head.hash);
+    for (const added of this.#added.values()) {
+      this.#writeRow(added);
+      const { strand, sequence, hash } = added.head;
+      this.#sql.putHead.run(added.tenant, strand, sequence, hash);
     }
   }
 
   committed(): void {
     if (this.#committed.size > MAX_CACHED) this.#committed.clear();
-    for (const [tenant, { head }] of this.#added) this.#committed.set(tenant, head);
+    for (const [name, { head }] of this.#added) this.#committed.set(name, head);
     this.#added.clear();
   }
 
@@ -64,39 +70,24 @@ export class ChainHeads {
     this.#added.clear();
   }
 
-  #writeRow(tenant: string, added: Added): void {
+  #writeRow(added: Added): void {
     if (added.lines.length === 0) return;
-    const { head, firstSequence, lines } = added;
-    this.#sql.insertAudit.run(tenant, firstSequence, head.sequence, lines.join("\n"));
+    const { tenant, head, firstSequence, lines } = added;
+    this.#sql.insertAudit.run(tenant, head.strand, firstSequence, head.sequence, lines.join("\n"));
     added.firstSequence = head.sequence + 1;
     added.lines = [];
     added.chars = 0;
   }
 
-  #head(tenant: string): AuditLink | undefined {
-    const known = this.#added.get(tenant)?.head ?? this.#committed.get(tenant);
+  #head(tenant: string, strand: number): AuditLink {
+    const name = nameOf(tenant, strand);
+    const known = this.#added.get(name)?.head ?? this.#committed.get(name);
     if (known) return known;
-    const row = this.#sql.findHead.get(tenant);
-    return row && { sequence: Number(row.sequence), hash: String(row.hash) };
+    const row = this.#sql.findHead.get(tenant, strand);
+    return row ? { strand, sequence: Number(row.sequence), hash: String(row.hash) } : genesis(strand);
   }
 }
 
-/** The events of one unit, linked: what the audit table keeps of them, and the link the caller is told. */
-interface LinkedRun {
-  firstSequence: number;
-  last: AuditLink;
-  /** One "hash body" a line. */
-  lines: string;
-}
-
-/** Links the bodies of one unit to the chain's head, in the form a row keeps them. */
-function linkRun(head: AuditLink | undefined, bodies: readonly string[]): LinkedRun {
-  const start = head ?? GENESIS;
-  let last = start;
-  let lines = "";
-  for (const body of bodies) {
-    last = linkAfter(last, body);
-    lines += `${lines === "" ? "" : "\n"}${last.hash} ${body}`;
-  }
-  return { firstSequence: start.sequence + 1, last, lines };
+function nameOf(tenant: string, strand: number): string {
+  return strand === 0 ? tenant : `${tenant}\n${strand}`;
 }

@@ -45,7 +45,7 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.close ? closedCall(unit.close) : null,
     unit.state ? stateJob(unit.state, pins) : null,
     unit.tools ? unit.tools.map(toolRow) : null,
-    unit.events.map(onOneLine),
+    unit.audit === undefined ? null : onOneLine(unit.audit),
     unit.outbox ? [sinkList(unit.outbox.sinks), encodeBatch(unit.tenant, unit.outbox.events)] : null,
     unit.begin ? begunCall(unit.begin) : null,
     encodePermits(unit),
@@ -57,6 +57,7 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.id ?? null,
     unit.records?.length ? unit.records.map(recordRow) : null,
     encodeRun(unit),
+    unit.strand ?? 0,
   ];
 }
 
@@ -77,10 +78,8 @@ function useCells({ grantId, at, callId, ...limit }: GrantUse): GrantUseCells {
 
 /** Roughly how many bytes a job takes while it waits. */
 export function jobBytes(job: UnitJob): number {
-  const [, , open, close, state, tools, events, outbox, begin, permits, uses, enqueue, callbacks] = job;
-  let bytes = 512;
-  for (const event of events) bytes += event.length;
-  bytes += outbox?.[1].length ?? 0;
+  const [, , open, close, state, tools, audit, outbox, begin, permits, uses, enqueue, callbacks] = job;
+  let bytes = 512 + (audit?.length ?? 0) + (outbox?.[1].length ?? 0);
   for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of close ?? []) bytes += typeof cell === "string" ? cell.length : 8;
   for (const cell of begin ?? []) bytes += typeof cell === "string" ? cell.length : 8;

@@ -14,7 +14,8 @@ export type UnitJob = [
   close: ClosedCall | null,
   state: StateJob | null,
   tools: ToolRow[] | null,
-  events: string[],
+  /** The body of the unit's audit link, on one line; null when it has none. */
+  audit: string | null,
   outbox: OutboxJob | null,
   begin: BegunCall | null,
   permits: PermitJob | null,
@@ -28,6 +29,8 @@ export type UnitJob = [
   id: string | null,
   records: RecordRow[] | null,
   run: RunJob | null,
+  /** The strand that takes the audit link. */
+  strand: number,
 ];
 
 /** What a unit says about the run of an executing call; empty in units that begin nothing and end nothing. */
@@ -171,8 +174,8 @@ export type Job = UnitJob | DeliveredJob | ProbeJob | FleetJob;
 
 /** What became of one job. Nothing of it was written unless it is `applied`, `lease` or `claimed`. */
 export type Outcome =
-  /** With the link of the unit's last event; 0 and no hash when it has no events. */
-  | [kind: "applied", sequence: number, hash: string]
+  /** With the unit's link; 0 and no hash when it has no audit body. */
+  | [kind: "applied", sequence: number, hash: string, strand: number]
   | [kind: "lease", slot: number, expiresAt: number]
   | [kind: "claimed", pieces: Work[WorkKind][]]
   | [kind: "fenced"]

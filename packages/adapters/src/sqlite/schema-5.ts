@@ -11,6 +11,9 @@
  * Several instances on one store. The instances with their leases; who holds a queued call or an approval, and until when;
  * calls that somebody asked to cancel. A queued call's urgency is a number, so that one index gives the order in which
  * calls are claimed and says who holds them.
+ *
+ * The audit chain has strands: `strand` is part of its key, and what was written before is strand 0. Rows of the audit keep
+ * their lines as they are, byte for byte; the tables are made anew only because their keys change.
  */
 export const FIFTH_SCHEMA = `
 CREATE TABLE records (
@@ -73,4 +76,30 @@ CREATE TABLE cancellations (
   call_id TEXT PRIMARY KEY,
   held_until REAL NOT NULL
 ) WITHOUT ROWID;
+
+ALTER TABLE audit RENAME TO audit_of_one_strand;
+CREATE TABLE audit (
+  position INTEGER PRIMARY KEY,
+  tenant_id TEXT NOT NULL,
+  strand INTEGER NOT NULL,
+  first_sequence INTEGER NOT NULL,
+  last_sequence INTEGER NOT NULL,
+  lines TEXT NOT NULL,
+  UNIQUE (tenant_id, strand, last_sequence)
+);
+INSERT INTO audit (position, tenant_id, strand, first_sequence, last_sequence, lines)
+  SELECT position, tenant_id, 0, first_sequence, last_sequence, lines FROM audit_of_one_strand ORDER BY position;
+DROP TABLE audit_of_one_strand;
+
+ALTER TABLE audit_heads RENAME TO heads_of_one_strand;
+CREATE TABLE audit_heads (
+  tenant_id TEXT NOT NULL,
+  strand INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  PRIMARY KEY (tenant_id, strand)
+) WITHOUT ROWID;
+INSERT INTO audit_heads (tenant_id, strand, sequence, hash)
+  SELECT tenant_id, 0, sequence, hash FROM heads_of_one_strand;
+DROP TABLE heads_of_one_strand;
 `;

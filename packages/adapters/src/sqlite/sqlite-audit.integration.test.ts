@@ -1,19 +1,25 @@
 import { DatabaseSync } from "node:sqlite";
 import { verifyChain } from "@sallyport/engine";
-import type { AuditEntry } from "@sallyport/engine/ports";
+import type { AuditEntry, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { inFolder } from "./fixtures/run-process.ts";
 import { openSqliteStore } from "./index.ts";
 
-const EVENTS_PER_ROW = 5;
+const UNITS_PER_ROW = 5;
 const ROWS = 201;
 const FORGED = `${"f".repeat(64)} {"tenant":"acme","state":"FORGED"}`;
 
-const events = (from: number) =>
-  Array.from({ length: EVENTS_PER_ROW }, (_, index) => `{"n":${from + index},"tenant":"acme"}`);
+/** Commits units together, which puts them into one row. */
+const writeRow = (store: Store, row: number) =>
+  Promise.all(
+    Array.from({ length: UNITS_PER_ROW }, (_, index) =>
+      applied(store, unitOf({ audit: `{"n":${row * UNITS_PER_ROW + index},"tenant":"acme"}` })),
+    ),
+  );
 
-const INSERT = "INSERT INTO audit (tenant_id, first_sequence, last_sequence, lines) VALUES ('acme', ?, ?, ?)";
+const INSERT =
+  "INSERT INTO audit (tenant_id, strand, first_sequence, last_sequence, lines) VALUES ('acme', 0, ?, ?, ?)";
 
 type Forgery = (database: DatabaseSync) => void;
 const lines = (count: number) => Array(count).fill(FORGED).join("\n");
@@ -39,21 +45,23 @@ describe("a forged audit row", () => {
     inFolder(async (folder) => {
       const store = await openSqliteStore({ folder });
       for (let row = 0; row < ROWS; row += 1) {
-        await applied(store, unitOf({ events: events(row * EVENTS_PER_ROW) }));
+        await writeRow(store, row);
       }
-      const genuine = new Set((await store.audit.read("acme", { after: 0, limit: 9_999 })).map(key));
+      const genuine = new Set(
+        (await store.audit.read("acme", { strand: 0, after: 0, limit: 9_999 })).map(key),
+      );
       const database = new DatabaseSync(`${folder}/sallyport.db`);
       forge(database);
       database.close();
       const { findings } = await verifyChain(store.audit, "acme");
       const forged: string[] = [];
-      for (let after = 985; after < ROWS * EVENTS_PER_ROW + 5; after += 1) {
+      for (let after = 985; after < ROWS * UNITS_PER_ROW + 5; after += 1) {
         for (const limit of [1, 3, 20]) {
-          const page = await store.audit.read("acme", { after, limit });
+          const page = await store.audit.read("acme", { strand: 0, after, limit });
           forged.push(...page.map(key).filter((entry) => !genuine.has(entry)));
         }
       }
-      expect(genuine.size).toBe(ROWS * EVENTS_PER_ROW);
+      expect(genuine.size).toBe(ROWS * UNITS_PER_ROW);
       expect(findings.length > 0 || forged.length === 0).toBe(true);
       await store.close();
     }),

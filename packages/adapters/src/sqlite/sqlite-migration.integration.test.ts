@@ -1,5 +1,9 @@
+import { verifyChain } from "@sallyport/engine";
+import { auditBody } from "@sallyport/engine/chain";
 import {
   applied,
+  chainOf,
+  linksOf,
   moved,
   opening,
   queueing,
@@ -42,7 +46,7 @@ describe("a folder written by the first version", () => {
       expect((await store.tools.changedSince()).changed).toEqual([tool]);
       const snapshot = await store.state.open({ tenant: "acme", tool: "calc" });
       expect(await store.state.get(snapshot, "n")).toEqual({ value: 41, version: 3 });
-      expect(await store.audit.read("acme", { after: 0, limit: 9 })).toEqual(events);
+      expect(await store.audit.read("acme", { strand: 0, after: 0, limit: 9 })).toEqual(events);
       // Messages named calls; they are the events themselves now, for the one sink there was.
       const batches = await store.outbox.pending({ sink: "file", instance: "i", limit: 9 });
       expect(batches.flatMap((batch) => batch.events).map((json) => JSON.parse(json))).toMatchObject([
@@ -93,6 +97,28 @@ describe("a folder written by the first version", () => {
       await (await openSqliteStore({ folder })).close();
       const store = await openSqliteStore({ folder, readOnly: true });
       expect(await store.calls.get(running.callId)).toEqual(running);
+      await store.close();
+    }));
+});
+
+describe("the audit chain of an older folder", () => {
+  it("is verified as it was written, and goes on in units in the same chain [R1-8.1] [L3-AUD-1]", () =>
+    inFolder(async (folder) => {
+      await writeFirstVersion(folder);
+      const store = await openSqliteStore({ folder });
+      const receipt = events[0] && { strand: 0, sequence: 1, hash: events[0].hash };
+      expect(await verifyChain(store.audit, "acme", receipt)).toMatchObject({ events: 2, findings: [] });
+      const unit = auditBody("acme", ['{"n":3}', '{"n":4}']);
+      const { link } = await applied(store, unitOf({ audit: unit }));
+      expect(link).toEqual(linksOf(chainOf([...events.map(({ body }) => body), unit])).at(-1));
+      await applied(store, unitOf({ strand: 1, audit: unit }));
+      const report = await verifyChain(store.audit, "acme", receipt);
+      expect(report).toMatchObject({ events: 6, strands: [{ sequence: 3 }, { sequence: 1 }], findings: [] });
+      const database = openDatabase(folder);
+      database.exec(`UPDATE audit SET lines = replace(lines, '{"n":2,', '{"n":9,')`);
+      database.close();
+      const { findings } = await verifyChain(store.audit, "acme");
+      expect(findings).toMatchObject([{ strand: 0, sequence: 2, problem: "changed" }]);
       await store.close();
     }));
 });

@@ -69,7 +69,7 @@ describe("a batch with queued calls and callbacks", () => {
       expect(await store.queue.list({ limit: 99 })).toHaveLength(18);
       expect(await store.calls.list({ phase: "queued", limit: 99 })).toHaveLength(18);
       expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 99)).toHaveLength(18);
-      expect(await store.audit.head("acme")).toMatchObject({ sequence: 18 });
+      expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 18 }]);
       await store.close();
     }));
 
@@ -97,7 +97,7 @@ describe("calls without a place in the queue and without a callback", () => {
     const units = [
       opening(waiting),
       opening(running),
-      unitOf({ begin: waiting, events: ["{}"] }),
+      unitOf({ begin: waiting, audit: "{}" }),
       unitOf({ close }),
     ];
     const outcomes = writer.apply(units.map((unit) => encodeUnit(unit, [])));

@@ -49,22 +49,22 @@ class RevocationReads {
 
 const LIST_TENANTS = "SELECT tenant_id FROM audit_heads UNION SELECT tenant_id FROM audit ORDER BY tenant_id";
 
-const GET_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
+const LIST_HEADS = "SELECT strand, sequence, hash FROM audit_heads WHERE tenant_id = ? ORDER BY strand";
 
 const LIST_RUNS = `SELECT last_sequence, lines FROM audit
-  WHERE tenant_id = ? AND last_sequence > ? ORDER BY last_sequence LIMIT ?`;
+  WHERE tenant_id = ? AND strand = ? AND last_sequence > ? ORDER BY last_sequence LIMIT ?`;
 
 const HASH_LENGTH = 64;
 
-/** Reads the audit chains. A row holds the events that one commit added to a chain; here they become single entries again. */
+/** Reads the audit chains. A row holds the units that one commit added to a strand; here they become single entries again. */
 class AuditReads {
   readonly #tenants: StatementSync;
-  readonly #head: StatementSync;
+  readonly #heads: StatementSync;
   readonly #runs: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#tenants = database.prepare(LIST_TENANTS);
-    this.#head = database.prepare(GET_HEAD);
+    this.#heads = database.prepare(LIST_HEADS);
     this.#runs = database.prepare(LIST_RUNS);
   }
 
@@ -72,19 +72,26 @@ class AuditReads {
     return this.#tenants.all().map((row) => String(row.tenant_id));
   }
 
-  head(tenant: string): AuditLink | undefined {
-    const row = this.#head.get(tenant);
-    return row && { sequence: Number(row.sequence), hash: String(row.hash) };
+  heads(tenant: string): AuditLink[] {
+    return this.#heads.all(tenant).map(({ strand, sequence, hash }) => ({
+      strand: Number(strand),
+      sequence: Number(sequence),
+      hash: String(hash),
+    }));
   }
 
-  read(tenant: string, { after, limit }: { after: number; limit: number }): AuditEntry[] {
+  read(
+    tenant: string,
+    { strand, after, limit }: { strand: number; after: number; limit: number },
+  ): AuditEntry[] {
     const entries: AuditEntry[] = [];
     let readUpTo = after;
-    for (const row of this.#runs.iterate(tenant, after, Math.max(0, limit))) {
+    for (const row of this.#runs.iterate(tenant, strand, after, Math.max(0, limit))) {
       const last = Number(row.last_sequence);
-      // An event comes from the first row that reaches it, wherever the page starts. Otherwise a forged row that
+      // A unit comes from the first row that reaches it, wherever the page starts. Otherwise a forged row that
       // overlaps another could be shown by one page size and be skipped by the one that verification uses.
-      entries.push(...expand(last, String(row.lines)).filter(({ sequence }) => sequence > readUpTo));
+      const run = expand({ strand, last }, String(row.lines));
+      entries.push(...run.filter(({ sequence }) => sequence > readUpTo));
       readUpTo = last;
       if (entries.length >= limit) break;
     }
@@ -93,13 +100,18 @@ class AuditReads {
 }
 
 /** Numbered from the end: `last_sequence` is what rows are found by. */
-function expand(last: number, joined: string): AuditEntry[] {
+function expand({ strand, last }: { strand: number; last: number }, joined: string): AuditEntry[] {
   const lines = joined.split("\n");
   return lines.map((line, index) => ({
+    strand,
     sequence: last - lines.length + 1 + index,
     hash: line.slice(0, HASH_LENGTH),
     body: line.slice(HASH_LENGTH + 1),
   }));
+}
+
+function linkOf([, sequence, hash, strand]: Outcome & { 0: "applied" }): AuditLink {
+  return { strand, sequence, hash };
 }
 
 /** The state versions somebody in this process still stands on, so that the writer keeps what they can see. */
@@ -212,7 +224,7 @@ export class SqliteStore implements Store {
   #result(outcome: Outcome): CommitResult {
     switch (outcome[0]) {
       case "applied":
-        return { ok: true, ...(outcome[1] > 0 && { link: { sequence: outcome[1], hash: outcome[2] } }) };
+        return { ok: true, ...(outcome[1] > 0 && { link: linkOf(outcome) }) };
       case "idempotency":
         return { ok: false, conflict: { kind: "idempotency", existing: this.#existing(outcome[1]) } };
       case "state":
@@ -296,7 +308,7 @@ export class SqliteStore implements Store {
     const reads = new AuditReads(this.#database);
     return {
       tenants: () => this.#read(() => reads.tenants()),
-      head: (tenant) => this.#read(() => reads.head(tenant)),
+      heads: (tenant) => this.#read(() => reads.heads(tenant)),
       read: (tenant, page) => this.#read(() => reads.read(tenant, page)),
     };
   }

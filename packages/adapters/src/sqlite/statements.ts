@@ -189,13 +189,13 @@ const PUT_VERSION = `INSERT INTO tool_versions (
   ON CONFLICT (tool_id, version) DO UPDATE SET retirement = excluded.retirement, module = excluded.module,
     quarantine = excluded.quarantine, revision = excluded.revision, change = excluded.change`;
 
-const FIND_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ?";
+const FIND_HEAD = "SELECT sequence, hash FROM audit_heads WHERE tenant_id = ? AND strand = ?";
 
-const PUT_HEAD = `INSERT INTO audit_heads (tenant_id, sequence, hash) VALUES (?1, ?2, ?3)
-  ON CONFLICT DO UPDATE SET sequence = ?2, hash = ?3`;
+const PUT_HEAD = `INSERT INTO audit_heads (tenant_id, strand, sequence, hash) VALUES (?1, ?2, ?3, ?4)
+  ON CONFLICT DO UPDATE SET sequence = ?3, hash = ?4`;
 
-const INSERT_AUDIT = `INSERT INTO audit (tenant_id, first_sequence, last_sequence, lines)
-  VALUES (?, ?, ?, ?)`;
+const INSERT_AUDIT = `INSERT INTO audit (tenant_id, strand, first_sequence, last_sequence, lines)
+  VALUES (?, ?, ?, ?, ?)`;
 
 /** The statements that write the outbox, and those its upkeep needs. */
 function prepareOutboxStatements(database: DatabaseSync) {

@@ -126,7 +126,7 @@ export class FleetWriter {
       case "release":
         for (const id of job[3]) this.#sql(RELEASE[job[1]]).run(id, job[2]);
     }
-    return ["applied", 0, ""];
+    return ["applied", 0, "", 0];
   }
 
   /** A lease that has expired is gone with its slot, its own included. */

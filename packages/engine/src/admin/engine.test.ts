@@ -40,14 +40,14 @@ describe("a call", () => {
     const answer = await call("adder", { a: 2, b: 3 });
     const isolation = { level: "LEVEL_0", runner: "inline" };
     expect(answer).toMatchObject({ status: "success", result: { sum: 5 }, attempts: 1, isolation });
-    expect(answer).toMatchObject({ receipt: { tenant: "acme", sequence: 5 }, replayed: false });
+    expect(answer).toMatchObject({ receipt: { tenant: "acme", strand: 0, sequence: 1 }, replayed: false });
     expect(statesOf(answer)).toEqual(SUCCESS);
     const events = await auditOf(store);
     const { callId, receipt } = answer;
     const { inputHash, outputHash } = receipt ?? {};
     expect(events).toMatchObject(SUCCESS.map((state) => ({ state, callId, inputHash })));
     expect(events.at(-1)).toMatchObject({ outputHash, isolation: { runner: "inline" } });
-    expect((await store.audit.head("acme"))?.hash).toBe(receipt?.hash);
+    expect(await store.audit.heads("acme")).toEqual([{ strand: 0, sequence: 1, hash: receipt?.hash }]);
   });
 
   it("with a wrong input fails before anybody is asked for permission [R1-6.1] [FR-VAL-01] [MCX-1]", async () => {

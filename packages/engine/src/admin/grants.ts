@@ -1,5 +1,5 @@
 import { type Failure, failure, isFailure } from "@sallyport/protocol";
-import { type GrantEventKind, grantEventBody, SYSTEM_TENANT } from "../audit/index.ts";
+import { auditBody, type GrantEventKind, grantEvent, SYSTEM_TENANT } from "../audit/index.ts";
 import {
   type DelegationDraft,
   delegateGrant,
@@ -141,13 +141,17 @@ export class Grants {
   async #isCommitted({ kind, records, touched }: Change<unknown>, timestamp: number): Promise<boolean> {
     const { store, ids, bus, grantIndex } = this.#context;
     const written = touched ? [...records, touched] : records;
+    const tenant = records[0]?.tenant ?? SYSTEM_TENANT;
     const result = await store.commit({
-      tenant: records[0]?.tenant ?? SYSTEM_TENANT,
+      tenant,
       grants: written.map((record) => ({
         record,
         ...(record.revision > 1 && { expect: record.revision - 1 }),
       })),
-      events: records.map((record) => grantEventBody(kind, record, { eventId: ids.next(), timestamp })),
+      audit: auditBody(
+        tenant,
+        records.map((record) => grantEvent(kind, record, { eventId: ids.next(), timestamp })),
+      ),
     });
     if (!result.ok) return false;
     const named = records.map(({ grantId }) => grantId);

@@ -1,5 +1,5 @@
 import { type Failure, failure } from "@sallyport/protocol";
-import { SYSTEM_TENANT } from "../audit/index.ts";
+import { auditBody, SYSTEM_TENANT } from "../audit/index.ts";
 import type { EngineContext } from "../context.ts";
 import type { Revocation } from "../ports/grants.ts";
 
@@ -25,10 +25,10 @@ export async function revokeToken(
     jti: jti.toWellFormed(),
     reason: reason.toWellFormed(),
     state: "TOKEN_REVOKED",
-    tenant: SYSTEM_TENANT,
     timestamp: revocation.revokedAt,
   });
-  const unit = { tenant: SYSTEM_TENANT, revocations: [revocation], events: [event] };
+  const audit = auditBody(SYSTEM_TENANT, [event]);
+  const unit = { tenant: SYSTEM_TENANT, revocations: [revocation], audit };
   const result = await context.store.commit(unit);
   if (!result.ok) {
     return failure("E3914", { message: `The revocation could not be kept (${result.conflict.kind}).` });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
-import { SYSTEM_TENANT, type ToolActor, type ToolChange, toolEventBody } from "../audit/index.ts";
+import { auditBody, SYSTEM_TENANT, type ToolActor, type ToolChange, toolEvent } from "../audit/index.ts";
 import type { EngineContext, QuarantineOrder } from "../context.ts";
 import { bindManifest, implementationOf } from "../execute/index.ts";
 import type { Implementation } from "../ports/runner.ts";
@@ -314,8 +314,11 @@ export class Tools {
     const result = await this.#context.store.commit({
       tenant: SYSTEM_TENANT,
       tools,
-      events: due.map(({ change, record, actor }) =>
-        toolEventBody(change, record, { eventId: this.#context.ids.next(), timestamp, actor }),
+      audit: auditBody(
+        SYSTEM_TENANT,
+        due.map(({ change, record, actor }) =>
+          toolEvent(change, record, { eventId: this.#context.ids.next(), timestamp, actor }),
+        ),
       ),
     });
     if (!result.ok && result.conflict.kind === "tool") return undefined;

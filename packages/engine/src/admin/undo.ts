@@ -2,7 +2,7 @@ import { type Failure, type FileEffects, failure } from "@sallyport/protocol";
 import type { EventFacts, EventKind } from "../audit/index.ts";
 import type { EngineContext } from "../context.ts";
 import { fileRefusal } from "../journal/conflicts.ts";
-import { eventOf, progressOf } from "../journal/progress.ts";
+import { auditOfCall, progressOf } from "../journal/progress.ts";
 import { uniqueSuffix } from "../passage/attempt.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { Undone } from "../ports/workspace.ts";
@@ -78,7 +78,7 @@ function undoFacts(record: CallRecord, by: string, context: UndoContext): EventF
 
 async function note(kind: EventKind, facts: EventFacts, context: UndoContext): Promise<void> {
   const at = { ordinal: kind === "UNDO_REQUESTED" ? 1 : 2, at: context.clock.now() };
-  const events = [eventOf(kind, facts, at)];
-  const result = await context.store.commit({ tenant: facts.call.tenant, events });
+  const audit = auditOfCall([kind], facts, at);
+  const result = await context.store.commit({ tenant: facts.call.tenant, audit });
   if (!result.ok) throw new Error(`the record refused the undo (${result.conflict.kind})`);
 }

@@ -1,8 +1,8 @@
 import { defined, type Failure, failure, isFailure, isJsonObject, type JsonValue } from "@sallyport/protocol";
-import { type EventKind, grantEventBody } from "../audit/index.ts";
+import type { EventKind } from "../audit/index.ts";
 import { draftStanding, issueStanding, type StandingChoice } from "../authorise/standing-grant.ts";
 import type { EngineContext } from "../context.ts";
-import { approvalEvent } from "../journal/unit.ts";
+import { auditOfAnswer } from "../journal/unit.ts";
 import { readAll } from "../pages.ts";
 import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
 import type { StandingGrant } from "../ports/grants.ts";
@@ -155,13 +155,12 @@ export class Approvals {
       const at = clock.now();
       const after = wasSeen(before, digest) ? change(at) : changedSinceSeen(before);
       if (isFailure(after)) return after;
-      const events = [approvalEvent(kindOf(after), after, { call, by, at, note })];
-      if (grant) events.push(grantEventBody("GRANT_ISSUED", grant, { eventId: ids.next(), timestamp: at }));
+      const granted = grant && { grant, eventId: ids.next() };
       const result = await store.commit({
         tenant: before.tenant,
         approvals: [{ record: after, expect: before.revision, ...defined({ order }) }],
         ...(grant && { grants: [{ record: grant }] }),
-        events,
+        audit: auditOfAnswer(kindOf(after), after, { call, by, at, note, granted }),
       });
       if (!result.ok) return undefined;
       bus.publish("approvals:updates", { approvalId, state: after.standing.state });

@@ -100,7 +100,7 @@ async function spend(
   const reserved = reserve(record, { owner, at: clock.now(), leaseMs, digest: digestOf(at) });
   if (isFailure(reserved)) return new ApprovalPending(record, at.progress);
   const writes = [{ record: reserved, expect: record.revision }];
-  const result = await store.commit({ tenant: record.tenant, approvals: writes, events: [] });
+  const result = await store.commit({ tenant: record.tenant, approvals: writes });
   if (!result.ok) return undefined;
   return allow({ ...at, progress: { ...at.progress, question: reserved, approval: spokenBy(reserved) } });
 }
@@ -169,8 +169,9 @@ async function putOnRecord(
   const order = encodeOrder(attempt, { progress: at.progress, tool, input: life.input, attempts });
   const asked = { record: question, order };
   const progress = { ...at.progress, approval: spokenBy(question), ...(replaces && { question }) };
-  const events = attempt.log.bodies({ kind: "APPROVAL_REQUESTED", at: now, progress });
-  const unit: UnitOfWork = { tenant: attempt.call.tenant, approvals: [asked], events };
+  const events = attempt.log.unit({ kind: "APPROVAL_REQUESTED", at: now, progress });
+  const { audit } = events;
+  const unit: UnitOfWork = { tenant: attempt.call.tenant, approvals: [asked], audit };
   if (replaces) {
     const reason = "the arguments, the tool, the policy or the caller changed after it was asked";
     const past = end(replaces, { state: "void", at: now, reason });
@@ -182,7 +183,7 @@ async function putOnRecord(
   }
   const result = await store.commit(unit);
   if (!result.ok) return result.conflict;
-  attempt.log.stored(events.length);
+  attempt.log.stored(events);
   bus.publish("approvals:updates", { approvalId, state: question.standing.state });
   return new ApprovalPending(question, progress);
 }

@@ -2,7 +2,7 @@ import { canonicalJson } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import type { CapabilityGrant, StandingGrant } from "../ports/grants.ts";
 import { sampleTool } from "../testing/store-samples.ts";
-import { grantEventBody, toolEventBody } from "./event.ts";
+import { grantEvent, toolEvent } from "./event.ts";
 
 const AT = { eventId: "e-1", timestamp: 5 };
 const COMMON = {
@@ -39,7 +39,7 @@ const STANDING: StandingGrant = {
 
 describe("events about grants", () => {
   it.each([CAPABILITY, STANDING])("are canonical JSON and say what was given ($kind) [R3-2]", (record) => {
-    const body = grantEventBody("GRANT_ISSUED", record, AT);
+    const body = grantEvent("GRANT_ISSUED", record, AT);
     expect(canonicalJson(JSON.parse(body))).toBe(body);
     expect(JSON.parse(body)).toMatchObject({
       eventId: "e-1",
@@ -51,13 +51,13 @@ describe("events about grants", () => {
   });
 
   it("hold no secrets [L3P2-3]", () => {
-    expect(grantEventBody("GRANT_ISSUED", STANDING, AT)).not.toContain("abcdefghijklmnop");
+    expect(grantEvent("GRANT_ISSUED", STANDING, AT)).not.toContain("abcdefghijklmnop");
     const revoked = {
       ...CAPABILITY,
       revokedBy: "olga",
       revokedBecause: `Bearer abcdefgh12345678 ${"x".repeat(900)}\ud800`,
     };
-    const { reason } = JSON.parse(grantEventBody("GRANT_REVOKED", revoked, AT));
+    const { reason } = JSON.parse(grantEvent("GRANT_REVOKED", revoked, AT));
     expect(reason).toMatch(/\[REDACTED.*\] x+$/);
     expect(reason).not.toContain("abcdefgh12345678");
     expect(reason).toHaveLength(500);
@@ -71,10 +71,10 @@ describe("events about tools", () => {
     const retired = { ...record, retirement: { replacement: "2.0.0" } };
     const word = { by: "olga", because: "odd", callId: "c" };
     const bodies = [
-      toolEventBody("registered", record, AT),
-      toolEventBody("removed", retired, AT),
-      toolEventBody("quarantined", retired, { ...AT, actor: word }),
-      toolEventBody("released", record, { ...AT, actor: { by: "olga", because: "fine" } }),
+      toolEvent("registered", record, AT),
+      toolEvent("removed", retired, AT),
+      toolEvent("quarantined", retired, { ...AT, actor: word }),
+      toolEvent("released", record, { ...AT, actor: { by: "olga", because: "fine" } }),
     ];
     for (const body of bodies) expect(canonicalJson(JSON.parse(body))).toBe(body);
     expect(JSON.parse(bodies[2] ?? "")).toMatchObject({ change: "quarantined", word });
@@ -83,7 +83,7 @@ describe("events about tools", () => {
 
   it("hold no secrets and no half characters [L3P2-3]", () => {
     const because = `it sent Bearer abcdefgh12345678 ${"x".repeat(900)}\ud800`;
-    const body = toolEventBody("quarantined", record, { ...AT, actor: { by: "\ud800", because } });
+    const body = toolEvent("quarantined", record, { ...AT, actor: { by: "\ud800", because } });
     expect(body).not.toContain("abcdefgh12345678");
     expect(body.isWellFormed()).toBe(true);
     expect(JSON.parse(body).word.because).toHaveLength(500);

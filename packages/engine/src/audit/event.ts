@@ -13,6 +13,7 @@ import type { CallIdentity } from "../ports/calls.ts";
 import type { CapabilityGrant, GrantRecord, StandingGrant } from "../ports/grants.ts";
 import type { ToolRecord } from "../ports/tools.ts";
 import { boundedText, redact, redactText } from "../redact/redact.ts";
+import { auditBody } from "./chain.ts";
 
 /** What is known of an execution when an event is written (R1-8.1). */
 export interface EventFacts {
@@ -95,19 +96,14 @@ const isolated = remembered(
 );
 
 /**
- * Writes the bodies of one execution's audit events in canonical JSON. A call writes five and most of each is the same,
- * so the parts that do not change are put together once, here, with the keys in sorted order; a test holds the result
- * equal to the RFC 8785 form.
+ * Writes the audit events of one execution in canonical JSON. Most of what five events say is the same, so what
+ * identifies the execution is written once for all events of a unit, and an event holds only what is its own. Keys come
+ * in sorted order; a test holds the result equal to the RFC 8785 form.
  */
 export class EventWriter {
-  readonly #agent: string;
-  readonly #call: string;
+  readonly #common: string;
   readonly #eventId: string;
-  readonly #execution: string;
-  readonly #operation: string;
-  readonly #state: string;
   readonly #tenant: string;
-  readonly #tool: string;
 
   /** What identifies the execution is fixed from here on. */
   constructor(facts: EventFacts) {
@@ -116,51 +112,58 @@ export class EventWriter {
     const id = quote(callId);
     const execution = executionId === callId ? id : quote(executionId);
     const walk = facts.run === undefined ? execution : quote(`${executionId}.${facts.run}`);
-    this.#agent = `{"agent":${quote(agent)}`;
-    this.#call = `,"callId":${id},"capabilities":`;
+    this.#tenant = chain ?? tenant;
     this.#eventId = `,"eventId":${walk.slice(0, -1)}:`;
-    this.#execution = `","executionId":${execution},"inputHash":"${inputHash}"`;
-    this.#operation = `,"operation":${quote(operation)}`;
-    this.#state = session === undefined ? `,"state":"` : `,"session":${quote(session)},"state":"`;
-    this.#tenant = `","tenant":${quote(chain ?? tenant)},"timestamp":`;
-    const verified = facts.userVerified === true;
-    const by = user === undefined ? "" : `,"userId":${quote(user)},"userVerified":${verified}`;
-    this.#tool = `,"toolId":${quote(tool)},"toolVersion":${quote(version)}${by}`;
+    let common = `{"agent":${quote(agent)},"callId":${id}`;
+    if (chain !== undefined) common += `,"claimedTenant":${quote(tenant)}`;
+    common += `,"executionId":${execution},"inputHash":"${inputHash}","operation":${quote(operation)}`;
+    if (session !== undefined) common += `,"session":${quote(session)}`;
+    common += `,"toolId":${quote(tool)},"toolVersion":${quote(version)}`;
+    if (user !== undefined)
+      common += `,"userId":${quote(user)},"userVerified":${facts.userVerified === true}`;
+    this.#common = `${common}}`;
   }
 
-  /** Members come in the order of their names. */
+  /** An event for `body`: what is its own. Members come in the order of their names. */
   write(kind: EventKind, facts: EventFacts, { ordinal, at }: { ordinal: number; at: number }): string {
     const { approval, durationMs, effectsHash, enforcement, error, isolation, decision, note } = facts;
-    let text = this.#agent;
-    if (approval) text += `,"approval":${canonicalJson(approval)}`;
-    text += this.#call + granted(kind, facts);
+    let text = approval ? `{"approval":${canonicalJson(approval)},"capabilities":` : `{"capabilities":`;
+    text += granted(kind, facts);
     if (durationMs !== undefined) text += `,"duration":${durationMs}`;
     if (effectsHash !== undefined) text += `,"effectsHash":"${effectsHash}"`;
     if (enforcement) text += enforced(enforcement);
     if (error) text += failed(error);
-    text += this.#eventId + ordinal + this.#execution;
+    text += `${this.#eventId}${ordinal}"`;
     if (isolation) text += isolated(isolation);
     if (decision?.token) text += `,"jti":${quote(decision.token.jti)}`;
     if (note !== undefined) text += `,"note":${quote(redactText(note))}`;
-    text += this.#operation;
     if (facts.outputHash !== undefined) text += `,"outputHash":"${facts.outputHash}"`;
     if (decision) text += `,"policyVersion":${quote(decision.policyVersion)}`;
     if (facts.rollback) text += rolledBack(facts.rollback);
-    text += this.#state + kind + this.#tenant + at + this.#tool;
+    text += `,"state":"${kind}","timestamp":${at}`;
     if (facts.uses !== undefined) text += `,"uses":${canonicalJson(facts.uses)}`;
     return facts.violations ? text + violated(facts.violations) : `${text}}`;
+  }
+
+  /** The body of a unit of which every event was written here. */
+  body(events: readonly string[]): string {
+    return auditBody(this.#tenant, events, this.#common);
+  }
+
+  /** An event of this writer with everything it says, for a unit whose other events are of something else. */
+  whole(event: string): string {
+    return canonicalJson({ ...JSON.parse(this.#common), ...JSON.parse(event) });
   }
 }
 
 /** The capabilities held, and the decision itself where it was made, with the stored grants it rests on. */
-function granted(kind: EventKind, { call, chain, decision }: EventFacts): string {
-  const claimed = chain === undefined ? "" : `,"claimedTenant":${quote(call.tenant)}`;
-  if (!decision) return `[]${claimed}`;
+function granted(kind: EventKind, { decision }: EventFacts): string {
+  if (!decision) return "[]";
   const capabilities = decision.capabilities.length === 0 ? "[]" : JSON.stringify(decision.capabilities);
-  if (kind !== "AUTHORIZED" && kind !== "DENIED") return capabilities + claimed;
+  if (kind !== "AUTHORIZED" && kind !== "DENIED") return capabilities;
   const { grants, outcome, reason, rules } = decision;
   const made = { ...(grants && { grants }), outcome, reason: redactText(reason), rules };
-  return `${capabilities}${claimed},"decision":${JSON.stringify(made)}`;
+  return `${capabilities},"decision":${JSON.stringify(made)}`;
 }
 
 function failed({ code, message }: Failure): string {
@@ -184,13 +187,13 @@ function violated(violations: readonly Violation[]): string {
 /** What happened to a grant (RFC-0003). */
 export type GrantEventKind = "GRANT_ISSUED" | "GRANT_DELEGATED" | "GRANT_REVOKED";
 
-/** The body of the event that a grant was given or taken; canonical JSON like every other, without secrets. */
-export function grantEventBody(
+/** The event that a grant was given or taken; canonical JSON like every other, without secrets. */
+export function grantEvent(
   kind: GrantEventKind,
   record: GrantRecord,
   at: { eventId: string; timestamp: number },
 ): string {
-  const { grantId, tenant, grantor, issuedAt, expiresAt, signature, revokedBy, revokedBecause } = record;
+  const { grantId, grantor, issuedAt, expiresAt, signature, revokedBy, revokedBecause } = record;
   const revocation = {
     revokedBy: boundedText(revokedBy ?? "", MAX_TEXT_CHARS),
     reason: boundedText(revokedBecause ?? "", MAX_TEXT_CHARS),
@@ -198,7 +201,6 @@ export function grantEventBody(
   const event = {
     ...at,
     state: kind,
-    tenant,
     grantId,
     grantKind: record.kind,
     grantor: boundedText(grantor, MAX_TEXT_CHARS),
@@ -241,8 +243,8 @@ export interface ToolActor {
 /** The chain that keeps what happens to the engine itself, not to a tenant's calls. */
 export const SYSTEM_TENANT = "sallyport";
 
-/** The body of the event that a tool version came, is on its way out, or is kept apart; canonical JSON like every other. */
-export function toolEventBody(
+/** The event that a tool version came, is on its way out, or is kept apart; canonical JSON like every other. */
+export function toolEvent(
   change: ToolChange,
   record: ToolRecord,
   at: { eventId: string; timestamp: number; actor?: ToolActor | undefined },
@@ -255,7 +257,6 @@ export function toolEventBody(
     manifestHash,
     replacement: retirement.replacement,
     state: "TOOL_CHANGED",
-    tenant: SYSTEM_TENANT,
     timestamp: at.timestamp,
     toolId: manifest.id,
     toolVersion: manifest.version,

@@ -8,10 +8,24 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import type { AuditEntry, AuditLink } from "../ports/store.ts";
-import { ChainCheck, type ChainReport } from "./verify.ts";
+import { eventsIn } from "./chain.ts";
+import { ChainCheck, type ChainReport, type StrandReport } from "./verify.ts";
 
-/** An audit event as it is exported: a CloudEvents 1.0 event that carries its link, so it can be checked offline. */
-interface ExportedEvent {
+/** The place of an event: absent in a line of the first store format, whose units are single events of strand 0. */
+interface UnitPlace {
+  strand: number;
+  sequence: number;
+  /** Counts the events of the unit from 1. */
+  index: number;
+  /** The names of the members that the unit's events share, which `data` repeats. */
+  common: string;
+}
+
+/**
+ * An audit event as it is exported: a CloudEvents 1.0 event that stands for itself. The lines of a unit carry its link and
+ * what it takes to put the unit's body together again, so that the chain can be checked offline.
+ */
+interface ExportedEvent extends Partial<UnitPlace> {
   specversion: "1.0";
   id: string;
   type: string;
@@ -25,9 +39,12 @@ interface ExportedEvent {
   data: JsonObject;
 }
 
-export function exportEntry(entry: AuditEntry): ExportedEvent {
-  const data = JSON.parse(entry.body) as JsonObject;
-  return {
+/** The events of a unit, in order. */
+export function exportEntry({ strand, sequence, hash: chainhash, body }: AuditEntry): ExportedEvent[] {
+  const unit = parseJsonObject(body) ?? {};
+  const isUnit = Array.isArray(unit.events);
+  const common = isJsonObject(unit.common) ? Object.keys(unit.common).join(" ") : "";
+  return eventsIn(body).map((data, at) => ({
     specversion: "1.0",
     id: String(data.eventId),
     type: `dev.sallyport.call.${String(data.state).toLowerCase()}`,
@@ -36,55 +53,113 @@ export function exportEntry(entry: AuditEntry): ExportedEvent {
     time: new Date(Number(data.timestamp)).toISOString(),
     datacontenttype: "application/json",
     partitionkey: String(data.tenant),
-    sequence: entry.sequence,
-    chainhash: entry.hash,
+    ...(isUnit && { strand }),
+    sequence,
+    ...(isUnit && { index: at + 1, common }),
+    chainhash,
     data,
-  };
+  }));
+}
+
+/** A line of an export. */
+interface ImportedLine {
+  text: string;
+  lineNumber: number;
+  tenant: string;
+  link: AuditLink;
+  /** Undefined in a line of the first store format. */
+  common: string | undefined;
+  data: JsonObject;
 }
 
 /** Reads one line of an export back; throws E3804 naming the line when it is not one. */
-export function importLine(line: string, lineNumber: number): ImportedLine {
-  const read = parseLine(line);
-  if (read) return read;
+export function importLine(text: string, lineNumber: number): ImportedLine {
+  const value = parseJsonObject(text) ?? {};
+  const { strand = 0, sequence, common, chainhash, data, partitionkey: tenant } = value;
+  if (
+    typeof strand === "number" &&
+    typeof sequence === "number" &&
+    typeof chainhash === "string" &&
+    typeof tenant === "string" &&
+    (common === undefined || typeof common === "string") &&
+    isJsonObject(data)
+  ) {
+    return { text, lineNumber, tenant, link: { strand, sequence, hash: chainhash }, common, data };
+  }
+  throw notExported(lineNumber);
+}
+
+function notExported(lineNumber: number): SallyportError {
   const message = `Line ${lineNumber} is not an exported audit event.`;
-  throw new SallyportError(failure("E3804", { message }));
+  return new SallyportError(failure("E3804", { message }));
 }
 
-interface ImportedLine {
-  tenant: string;
-  entry: AuditEntry;
-  /** Whether the line is, to the character, what exporting its `data` gives: the chain's hash covers `data` alone. */
-  isExact: boolean;
+/** Whether two lines can be of one unit. */
+function isSameUnit(one: ImportedLine, other: ImportedLine): boolean {
+  return (
+    one.common !== undefined &&
+    other.common !== undefined &&
+    one.tenant === other.tenant &&
+    one.link.strand === other.link.strand &&
+    one.link.sequence === other.link.sequence
+  );
 }
 
-function parseLine(line: string): ImportedLine | undefined {
+type UnitLines = [ImportedLine, ...ImportedLine[]];
+
+/**
+ * The unit that the lines were exported from, if nothing was changed, and what exporting it gives. Throws E3804 when there
+ * can be no such unit: no line of an export holds what has no canonical form, or no time.
+ */
+function unitOf(lines: UnitLines): { entry: AuditEntry; exported: ExportedEvent[] } {
+  const [{ link, lineNumber }] = lines;
   try {
-    const value: unknown = JSON.parse(line);
-    if (!isJsonObject(value)) return undefined;
-    const { sequence, chainhash, data, partitionkey } = value;
-    if (typeof sequence !== "number" || typeof chainhash !== "string") return undefined;
-    if (!isJsonObject(data) || typeof partitionkey !== "string") return undefined;
-    const entry = { sequence, hash: chainhash, body: canonicalJson(data) };
-    return { tenant: partitionkey, entry, isExact: JSON.stringify(exportEntry(entry)) === line };
+    const entry = { ...link, body: bodyOf(lines) };
+    return { entry, exported: exportEntry(entry) };
   } catch {
-    // No JSON, no canonical form, or no time: no line of an export has that.
-    return undefined;
+    throw notExported(lineNumber);
   }
 }
 
-/** What an export says of each chain in it, on its last line. */
-export interface ExportedChain extends AuditLink {
+function bodyOf(lines: UnitLines): string {
+  const [{ tenant, common, data }] = lines;
+  if (common === undefined) return canonicalJson(data);
+  const names = common === "" ? [] : common.split(" ");
+  const shared = Object.fromEntries(names.map((name) => [name, data[name] ?? null]));
+  const events = lines.map((line) => ownMembers(line.data, { ...shared, tenant }));
+  return canonicalJson({ ...(names.length > 0 && { common: shared }), events, tenant });
+}
+
+/** What an event says besides what it shares. */
+function ownMembers(data: JsonObject, shared: JsonObject): JsonObject {
+  const own = Object.entries(data).filter(
+    ([name, value]) => !Object.hasOwn(shared, name) || JSON.stringify(shared[name]) !== JSON.stringify(value),
+  );
+  return Object.fromEntries(own);
+}
+
+/** What an export says of each strand in it, on its last line. */
+export interface ExportedChain extends StrandReport {
   tenant: string;
-  events: number;
 }
 
 const CLOSING_TYPE = "dev.sallyport.audit.export_closed";
 
 /** The last line of an export. It states what the export holds, so that a file that was cut off does not verify. */
 export function closingLine(chains: readonly ExportedChain[]): string {
-  const data = {
-    chains: chains.map(({ tenant, events, sequence, hash }) => ({ tenant, events, sequence, hash })),
-  };
+  return closing(
+    chains.map(({ tenant, strand, events, sequence, hash: newest }) => ({
+      tenant,
+      strand,
+      events,
+      sequence,
+      hash: newest,
+    })),
+  );
+}
+
+function closing(chains: JsonObject[]): string {
+  const data = { chains };
   const id = hash("sha256", canonicalJson(data));
   return JSON.stringify({
     specversion: "1.0",
@@ -96,6 +171,7 @@ export function closingLine(chains: readonly ExportedChain[]): string {
   });
 }
 
+/** What the check of an export found. */
 export interface ExportReport {
   chains: ChainReport[];
   /** What is wrong with the file as a whole. */
@@ -107,10 +183,12 @@ export class ExportCheck {
   readonly #chains = new Map<string, ChainCheck>();
   readonly #receipt: (AuditLink & { tenant: string }) | undefined;
   readonly #problems: string[] = [];
-  #stated: Map<string, ExportedChain> | undefined;
+  #stated: ExportedChain[] | undefined;
+  /** The lines of the unit that is being read. */
+  #unit: UnitLines | undefined;
   #lines = 0;
 
-  /** The receipt's event must be in the export. */
+  /** The receipt's unit must be in the export. */
   constructor(receipt?: AuditLink & { tenant: string }) {
     this.#receipt = receipt;
     if (receipt) this.#chain(receipt.tenant);
@@ -126,19 +204,37 @@ export class ExportCheck {
       this.#stated = stated;
       return;
     }
-    const { tenant, entry, isExact } = importLine(line, this.#lines);
-    const chain = this.#chain(tenant);
-    chain.add(entry);
-    if (isExact) return;
-    const message = `line ${this.#lines} is not the line that exporting event ${entry.sequence} gives`;
-    chain.find(entry.sequence, "changed", message);
+    const read = importLine(line, this.#lines);
+    if (this.#unit && isSameUnit(this.#unit[0], read)) {
+      this.#unit.push(read);
+      return;
+    }
+    this.#endUnit();
+    this.#unit = [read];
   }
 
   finish(): ExportReport {
-    for (const tenant of this.#stated?.keys() ?? []) this.#chain(tenant);
+    this.#endUnit();
+    for (const { tenant, strand } of this.#stated ?? []) this.#chain(tenant).strand(strand);
     if (!this.#stated) this.#problems.push(UNCLOSED);
     const chains = [...this.#chains.values()].map((chain) => this.#compared(chain.finish()));
     return { chains, problems: this.#problems };
+  }
+
+  /** Exporting the unit again must give the same lines, to the character: the chain's hash covers the body alone. */
+  #endUnit(): void {
+    const lines = this.#unit;
+    if (!lines) return;
+    this.#unit = undefined;
+    const [{ tenant, link }] = lines;
+    const { entry, exported } = unitOf(lines);
+    const chain = this.#chain(tenant);
+    chain.add(entry);
+    for (const [at, { text, lineNumber }] of lines.entries()) {
+      if (JSON.stringify(exported[at]) === text) continue;
+      const message = `line ${lineNumber} is not the line that exporting event ${link.sequence}.${at + 1} gives`;
+      chain.strand(link.strand).find(link.sequence, ["changed", message], entry);
+    }
   }
 
   #chain(tenant: string): ChainCheck {
@@ -149,34 +245,38 @@ export class ExportCheck {
   }
 
   #compared(report: ChainReport): ChainReport {
-    if (!this.#stated) return report;
-    const { events, head, tenant } = report;
-    const stated = this.#stated.get(tenant);
-    if (stated?.events === events && stated.sequence === head.sequence && stated.hash === head.hash) {
-      return report;
-    }
-    const said = stated ? `${stated.events} events up to #${stated.sequence}` : "nothing of this chain";
-    const message = `the closing line states ${said}, the export holds ${events} up to #${head.sequence}`;
-    const finding = { sequence: head.sequence, problem: "truncated" as const, message };
-    return { ...report, findings: [...report.findings, finding] };
+    const stated = this.#stated?.filter(({ tenant }) => tenant === report.tenant);
+    if (!stated) return report;
+    const findings = report.strands.flatMap((held) => {
+      const said = stated.find(({ strand }) => strand === held.strand);
+      if (said?.events === held.events && said.sequence === held.sequence && said.hash === held.hash)
+        return [];
+      const words = said ? `${said.events} events up to #${said.sequence}` : "nothing of this chain";
+      const message = `the closing line states ${words}, the export holds ${held.events} up to #${held.sequence}`;
+      const { strand, sequence } = held;
+      return [{ strand, sequence, problem: "truncated" as const, message, events: [] }];
+    });
+    return { ...report, findings: [...report.findings, ...findings] };
   }
 }
 
 const UNCLOSED =
   "The file has no closing line: it was cut off, emptied, or exported before exports had one. Its events are checked as far as they go; whether more followed cannot be told. A receipt kept elsewhere shows that its event is still there.";
 
-/** The chains a closing line states; undefined when the line is none. */
-function readClosing(line: string): Map<string, ExportedChain> | undefined {
+/** The strands a closing line states; undefined when the line is none. One of the first store format names no strand. */
+function readClosing(line: string): ExportedChain[] | undefined {
   if (!line.includes(CLOSING_TYPE)) return undefined;
   const value = parseJsonObject(line);
   if (value?.type !== CLOSING_TYPE || !isJsonObject(value.data) || !Array.isArray(value.data.chains)) {
     return undefined;
   }
-  const chains = value.data.chains.filter(isJsonObject).map(({ tenant, events, sequence, hash: newest }) => ({
+  const chains = value.data.chains.filter(isJsonObject);
+  if (closing(chains) !== line) return undefined;
+  return chains.map(({ tenant, strand = 0, events, sequence, hash: newest }) => ({
     tenant: String(tenant),
+    strand: Number(strand),
     events: Number(events),
     sequence: Number(sequence),
     hash: String(newest),
   }));
-  return closingLine(chains) === line ? new Map(chains.map((chain) => [chain.tenant, chain])) : undefined;
 }

@@ -1,14 +1,14 @@
-export { GENESIS, linkAll } from "./chain.ts";
+export { auditBody, eventsIn, genesis, linkAfter } from "./chain.ts";
 export {
   type EventFacts,
   type EventKind,
   EventWriter,
   type GrantEventKind,
-  grantEventBody,
+  grantEvent,
   SYSTEM_TENANT,
   type ToolActor,
   type ToolChange,
-  toolEventBody,
+  toolEvent,
 } from "./event.ts";
 export {
   closingLine,
@@ -17,4 +17,12 @@ export {
   type ExportReport,
   exportEntry,
 } from "./export.ts";
-export { auditEntries, type ChainReport, verifyChain } from "./verify.ts";
+export {
+  auditEntries,
+  auditEvents,
+  eventsOf,
+  type RecordedEvent,
+  strandEntries,
+  strandsOf,
+} from "./read.ts";
+export { type ChainReport, type EventOutline, verifyChain } from "./verify.ts";

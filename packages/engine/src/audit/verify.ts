@@ -1,104 +1,186 @@
 import { canonicalJson, type JsonObject, parseJsonObject } from "@sallyport/protocol";
 import type { AuditEntry, AuditLink, AuditReader } from "../ports/store.ts";
-import { GENESIS, linkAfter } from "./chain.ts";
+import { genesis, linkAfter } from "./chain.ts";
+import { eventsOf, strandEntries, strandsOf } from "./read.ts";
 
-interface ChainFinding {
+/** What an event of a unit says of itself, for who has to look into a finding. */
+export interface EventOutline {
+  index: number;
+  eventId: string;
+  state: string;
+  timestamp?: number;
+  callId?: string;
+}
+
+/** Something that is wrong with a unit; `events` are those it holds now, as far as they can be read. */
+export interface ChainFinding {
+  strand: number;
   sequence: number;
   problem: "changed" | "missing" | "out_of_order" | "foreign" | "not_canonical" | "truncated";
   message: string;
+  events: EventOutline[];
 }
 
+/** A strand as it was read: its newest link, and the number of events in its units. */
+export interface StrandReport extends AuditLink {
+  events: number;
+}
+
+/** What the check of a tenant's record found. */
 export interface ChainReport {
   tenant: string;
   events: number;
-  head: AuditLink;
+  strands: StrandReport[];
   findings: ChainFinding[];
 }
 
-/** Checks a tenant's chain as it is fed to it, event by event; holds no more than the last link. */
+/** What must be found in the record: the store's heads, and a receipt that was kept elsewhere. */
+interface Remembered {
+  receipt?: AuditLink | undefined;
+  heads?: readonly AuditLink[];
+}
+
+/** Checks a tenant's record as it is fed to it, unit by unit; the units of one strand come in order. */
 export class ChainCheck {
   readonly #tenant: string;
+  readonly #remembered: Remembered;
+  readonly #strands = new Map<number, StrandCheck>();
   readonly #findings: ChainFinding[] = [];
-  readonly #receipt: AuditLink | undefined;
-  readonly #head: AuditLink | undefined;
-  #receiptSeen: string | undefined;
-  #headSeen: string | undefined;
-  #previous: AuditLink = GENESIS;
-  #events = 0;
 
-  /** What was remembered must be found in the chain: the store's head row, and a receipt that was kept elsewhere. */
-  constructor(
-    tenant: string,
-    remembered: { receipt?: AuditLink | undefined; head?: AuditLink | undefined } = {},
-  ) {
+  constructor(tenant: string, remembered: Remembered = {}) {
     this.#tenant = tenant;
-    this.#receipt = remembered.receipt;
-    this.#head = remembered.head;
+    this.#remembered = remembered;
+    if (remembered.receipt) this.strand(remembered.receipt.strand);
+    for (const { strand } of remembered.heads ?? []) this.strand(strand);
   }
 
   add(entry: AuditEntry): void {
-    this.#events += 1;
-    if (entry.sequence === this.#receipt?.sequence) this.#receiptSeen = entry.hash;
-    if (entry.sequence === this.#head?.sequence) this.#headSeen = entry.hash;
-    this.#checkOrder(entry);
-    this.#checkLink(entry);
-    this.#checkBody(entry);
-    this.#previous = { sequence: entry.sequence, hash: entry.hash };
+    this.strand(entry.strand).add(entry);
   }
 
-  /** Adds a finding of whoever feeds the chain. */
-  find(sequence: number, problem: ChainFinding["problem"], message: string): void {
-    this.#findings.push({ sequence, problem, message });
+  /** The check of one strand; from here on the report names the strand. */
+  strand(strand: number): StrandCheck {
+    const known = this.#strands.get(strand);
+    if (known) return known;
+    const { receipt, heads = [] } = this.#remembered;
+    const check = new StrandCheck(this.#tenant, {
+      strand,
+      receipt: receipt?.strand === strand ? receipt : undefined,
+      head: heads.find((head) => head.strand === strand),
+      findings: this.#findings,
+    });
+    this.#strands.set(strand, check);
+    return check;
+  }
+
+  strands(): Iterable<StrandCheck> {
+    return this.#strands.values();
   }
 
   finish(): ChainReport {
+    const checks = [...this.#strands].sort(([one], [other]) => one - other);
+    const strands = checks.map(([, check]) => check.finish());
+    const events = strands.reduce((sum, strand) => sum + strand.events, 0);
+    return { tenant: this.#tenant, events, strands, findings: this.#findings };
+  }
+}
+
+interface StrandOptions {
+  strand: number;
+  receipt: AuditLink | undefined;
+  head: AuditLink | undefined;
+  /** Takes what is found. */
+  findings: ChainFinding[];
+}
+
+/** Checks one strand, unit by unit; holds no more than the last link. */
+class StrandCheck {
+  readonly #tenant: string;
+  readonly #options: StrandOptions;
+  #receiptSeen: string | undefined;
+  #headSeen: string | undefined;
+  #previous: AuditLink;
+  #events = 0;
+
+  constructor(tenant: string, options: StrandOptions) {
+    this.#tenant = tenant;
+    this.#options = options;
+    this.#previous = genesis(options.strand);
+  }
+
+  get last(): AuditLink {
+    return this.#previous;
+  }
+
+  add(entry: AuditEntry): void {
+    const { receipt, head } = this.#options;
+    if (entry.sequence === receipt?.sequence) this.#receiptSeen = entry.hash;
+    if (entry.sequence === head?.sequence) this.#headSeen = entry.hash;
+    this.#checkOrder(entry);
+    this.#checkLink(entry);
+    this.#checkBody(entry);
+    this.#previous = { strand: entry.strand, sequence: entry.sequence, hash: entry.hash };
+  }
+
+  /** Adds a finding; `unit` is the unit as it was found, where it was. */
+  find(sequence: number, [problem, message]: [ChainFinding["problem"], string], unit?: AuditEntry): void {
+    const { strand, findings } = this.#options;
+    findings.push({ strand, sequence, problem, message, events: unit ? outlines(unit) : [] });
+  }
+
+  finish(): StrandReport {
     this.#checkReceipt();
     this.#checkHead();
-    return { tenant: this.#tenant, events: this.#events, head: this.#previous, findings: this.#findings };
+    return { ...this.#previous, events: this.#events };
   }
 
   #checkHead(): void {
-    const head = this.#head;
+    const { head } = this.#options;
     const last = this.#previous.sequence;
     if (!head || this.#headSeen === head.hash) return;
     if (head.sequence > last)
-      this.find(last + 1, "truncated", `events ${last + 1} to ${head.sequence} are gone`);
-    else this.find(head.sequence, "changed", "the event is not the one that was remembered as the newest");
+      this.find(last + 1, ["truncated", `units ${last + 1} to ${head.sequence} are gone`]);
+    else this.find(head.sequence, ["changed", "the unit is not the one that was remembered as the newest"]);
   }
 
   #checkReceipt(): void {
-    const receipt = this.#receipt;
+    const { receipt } = this.#options;
     if (!receipt || this.#receiptSeen === receipt.hash) return;
     if (this.#receiptSeen === undefined)
-      this.find(receipt.sequence, "missing", "the receipt's event is not there");
-    else this.find(receipt.sequence, "changed", "the event is not the receipt's");
+      this.find(receipt.sequence, ["missing", "the receipt's unit is not there"]);
+    else this.find(receipt.sequence, ["changed", "the unit is not the receipt's"]);
   }
 
-  #checkOrder({ sequence }: AuditEntry): void {
+  #checkOrder(entry: AuditEntry): void {
+    const { sequence } = entry;
     const expected = this.#previous.sequence + 1;
     if (sequence === expected) return;
     if (sequence > expected) {
       const gone =
-        sequence - 1 === expected ? `event ${expected} is` : `events ${expected} to ${sequence - 1} are`;
-      this.find(expected, "missing", `${gone} missing`);
+        sequence - 1 === expected ? `unit ${expected} is` : `units ${expected} to ${sequence - 1} are`;
+      this.find(expected, ["missing", `${gone} missing`]);
       return;
     }
-    this.find(sequence, "out_of_order", `event ${sequence} stands where ${expected} should`);
+    this.find(sequence, ["out_of_order", `unit ${sequence} stands where ${expected} should`], entry);
   }
 
   #checkLink(entry: AuditEntry): void {
-    const follows = { sequence: entry.sequence - 1, hash: this.#previous.hash };
+    const follows = { ...this.#previous, sequence: entry.sequence - 1 };
     if (linkAfter(follows, entry.body).hash === entry.hash) return;
-    const message = `event ${entry.sequence} does not follow from the one before it: one of the two was changed, inserted or moved`;
-    this.find(entry.sequence, "changed", message);
+    const message = `unit ${entry.sequence} does not follow from the one before it: one of the two was changed, inserted or moved`;
+    this.find(entry.sequence, ["changed", message], entry);
   }
 
   #checkBody(entry: AuditEntry): void {
     const body = parseJsonObject(entry.body);
+    const events = eventsOf(entry);
+    this.#events += events.length;
     if (!body || canonical(body) !== entry.body) {
-      this.find(entry.sequence, "not_canonical", `event ${entry.sequence} is not canonical JSON`);
-    } else if (body.tenant !== this.#tenant) {
-      this.find(entry.sequence, "foreign", `event ${entry.sequence} belongs to another tenant`);
+      this.find(entry.sequence, ["not_canonical", `unit ${entry.sequence} is not canonical JSON`], entry);
+    } else if (body.tenant !== this.#tenant || events.some(({ event }) => event.tenant !== this.#tenant)) {
+      this.find(entry.sequence, ["foreign", `unit ${entry.sequence} belongs to another tenant`], entry);
+    } else if (events.length === 0) {
+      this.find(entry.sequence, ["changed", `unit ${entry.sequence} has no events`], entry);
     }
   }
 }
@@ -111,36 +193,45 @@ function canonical(body: JsonObject): string | undefined {
   }
 }
 
-const PAGE = 1_000;
-
-/** Every event of a tenant in order, a page at a time. Events that come meanwhile are included. */
-export async function* auditEntries(reader: AuditReader, tenant: string): AsyncGenerator<AuditEntry> {
-  for (let after = 0, isMore = true; isMore; ) {
-    const page = await reader.read(tenant, { after, limit: PAGE });
-    yield* page;
-    after = page.at(-1)?.sequence ?? after;
-    isMore = page.length === PAGE;
-  }
+function outlines(unit: AuditEntry): EventOutline[] {
+  return eventsOf(unit).map(({ index, event: { eventId, state, timestamp, callId } }) => ({
+    index,
+    eventId: String(eventId),
+    state: String(state),
+    ...(isTime(timestamp) && { timestamp }),
+    ...(typeof callId === "string" && { callId }),
+  }));
 }
 
-/** Checks a tenant's whole chain against the head the store remembers, and against a receipt where one is given. */
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && !Number.isNaN(new Date(value).getTime());
+}
+
+/** Checks a tenant's whole record against the heads the store remembers, and against a receipt where one is given. */
 export async function verifyChain(
   reader: AuditReader,
   tenant: string,
   receipt?: AuditLink,
 ): Promise<ChainReport> {
-  // Read before the events, so that those a writer adds meanwhile are not taken for a difference.
-  const head = await reader.head(tenant);
-  const check = new ChainCheck(tenant, { receipt, head });
-  for await (const entry of auditEntries(reader, tenant)) check.add(entry);
-  const report = check.finish();
-  const last = report.head.sequence;
-  // Events and head are written together: read after the events, the head is at least as new as the last of them.
-  const newest = await reader.head(tenant);
-  if (report.events === 0 || (newest && newest.sequence >= last)) return report;
-  const problem = newest ? ("foreign" as const) : ("missing" as const);
-  const message = newest
-    ? `events ${newest.sequence + 1} to ${last} stand behind the chain's head`
-    : "the chain's head is gone";
-  return { ...report, findings: [...report.findings, { sequence: last, problem, message }] };
+  // Read before the units, so that those a writer adds meanwhile are not taken for a difference.
+  const heads = await reader.heads(tenant);
+  const check = new ChainCheck(tenant, { receipt, heads });
+  for (const strand of await strandsOf(reader, tenant)) {
+    for await (const entry of strandEntries(reader, tenant, { strand })) check.add(entry);
+  }
+  // Units and heads are written together: read after the units, a head is at least as new as the last of its strand.
+  checkNewest(check, await reader.heads(tenant));
+  return check.finish();
+}
+
+/** No unit stands behind the newest head of its strand. */
+function checkNewest(check: ChainCheck, heads: readonly AuditLink[]): void {
+  for (const { last } of check.strands()) {
+    const newest = heads.find(({ strand }) => strand === last.strand);
+    if (last.sequence === 0 || (newest && newest.sequence >= last.sequence)) continue;
+    const message = newest
+      ? `units ${newest.sequence + 1} to ${last.sequence} stand behind the chain's head`
+      : "the chain's head is gone";
+    check.strand(last.strand).find(last.sequence, [newest ? "foreign" : "missing", message]);
+  }
 }

@@ -11,7 +11,7 @@ function begin(store: Store, callId: string): StateTransaction {
 
 async function commit(store: Store, transaction: StateTransaction) {
   const state = transaction.writes();
-  const result = await store.commit({ tenant: "t", ...(state && { state }), events: [] });
+  const result = await store.commit({ tenant: "t", ...(state && { state }) });
   if (result.ok) transaction.commit();
   return result;
 }
@@ -113,7 +113,7 @@ describe("state transaction", () => {
     const transaction = begin(store, "a");
     await transaction.put("n", 1);
     const state = transaction.writes();
-    await store.commit({ tenant: "t", ...(state && { state }), events: [] });
+    await store.commit({ tenant: "t", ...(state && { state }) });
     expect((await transaction.rollback()).verified).toBe(false);
   });
 
@@ -149,7 +149,6 @@ describe("state transaction", () => {
     const late = await store.commit({
       tenant: "t",
       ...(writes && { state: writes }),
-      events: [],
     });
     expect(late).toMatchObject({ ok: false, conflict: { kind: "state", keys: ["n"] } });
   });

@@ -98,12 +98,13 @@ export function pendingAnswer(progress: Progress, ended: Ended, approval: Approv
   return failureAnswer({ ...progress, question: approval }, ended, error);
 }
 
-/** The answer with the place its last event took in the chain. */
+/** The answer with the place that its unit took in the chain. */
 export function withReceipt(answer: CallAnswer, progress: Progress, link: AuditLink | undefined): CallAnswer {
   if (!link) return answer;
   const { call, chain, inputHash, outputHash, effectsHash } = progress;
   const receipt: Receipt = {
     tenant: chain ?? call.tenant,
+    strand: link.strand,
     sequence: link.sequence,
     hash: link.hash,
     inputHash,

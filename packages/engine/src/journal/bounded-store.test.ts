@@ -101,7 +101,7 @@ describe("a unit that the store does not answer", () => {
     return { plan, inner, store: boundStore(withFaults(inner, plan), { maxMs: 20, owner: "run-1" }) };
   }
 
-  const eventsIn = (store: Store) => store.audit.read("acme", { after: 0, limit: 9 });
+  const eventsIn = (store: Store) => store.audit.read("acme", { strand: 0, after: 0, limit: 9 });
 
   it.each<[string, FaultRule]>([
     ["after it was written", { method: "commit", nth: 1, when: "after", action: gone }],
@@ -109,7 +109,7 @@ describe("a unit that the store does not answer", () => {
     ["in time", { method: "commit", nth: 1, when: "before", action: { kind: "slow", ms: 60 } }],
   ])("%s is sent again and applied once", async (_, rule) => {
     const { store, inner, plan } = faulty([rule]);
-    const result = await applied(store, unitOf({ events: ["{}"] }));
+    const result = await applied(store, unitOf({ audit: "{}" }));
     expect(result.link).toMatchObject({ sequence: 1 });
     await new Promise((resolve) => setTimeout(resolve, 80));
     expect(await eventsIn(inner)).toHaveLength(1);
@@ -122,7 +122,7 @@ describe("a unit that the store does not answer", () => {
       { method: "commit", nth: 1, when: "after", action: gone },
       { method: "commit", nth: 2, when: "before", action: { kind: "reject", error: full } },
     ]);
-    await expect(store.commit(unitOf({ events: ["{}"] }))).rejects.toBe(gone.error);
+    await expect(store.commit(unitOf({ audit: "{}" }))).rejects.toBe(gone.error);
     expect(await eventsIn(inner)).toHaveLength(1);
   });
 

@@ -6,12 +6,19 @@ import { timerMs } from "../timeouts.ts";
 /** Long reads of operators and of the relay, and what ends by itself. No call waits for them. */
 const UNBOUNDED = /^(audit\.|outbox\.|state\.release$|probe$|close$)/;
 
+interface BoundOptions {
+  maxMs: number;
+  /** Names this run of the process, and no other. */
+  owner: string;
+  /** The strand of the audit chain that this process writes now; 0 when left out. */
+  strand?: () => number;
+}
+
 /**
  * The store as calls use it. Every wait has an end: a store that does not answer in time counts as lost (E3914), so no
  * call hangs on it. Every unit gets an id, and one that is not answered is sent once more: the store applies it once.
- * `owner` names this run of the process, and no other.
  */
-export function boundStore(store: Store, { maxMs, owner }: { maxMs: number; owner: string }): Store {
+export function boundStore(store: Store, { maxMs, owner, strand }: BoundOptions): Store {
   const deadlines = new Deadlines(maxMs);
   let units = 0;
   const bounded = mapMethods(store, (method, path) =>
@@ -20,7 +27,7 @@ export function boundStore(store: Store, { maxMs, owner }: { maxMs: number; owne
   // Rejects as unanswered when the second answer says nothing about what became of the first.
   bounded.commit = (unit) => {
     units += 1;
-    const named = { ...unit, id: `${owner}-${units}` };
+    const named = { ...unit, id: `${owner}-${units}`, ...(strand && { strand: strand() }) };
     return deadlines.within(store.commit(named), (late) =>
       deadlines.within(store.commit(named)).catch(() => Promise.reject(late)),
     );

@@ -29,7 +29,7 @@ export async function conclude(
   const error = progress.error ?? failure("E3900", { message: "A completed call has no answer." });
   const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);
   if (attempt.isStillWaiting) return await concludeSuspended({ answer, error }, attempt, context);
-  const end = { answer, error, isOver: isTerminal(life.state), events: attempt.log.bodies() };
+  const end = { answer, error, isOver: isTerminal(life.state), audit: attempt.log.unit().audit };
   return await record(endUnit(attempt, end, context), { attempt, answer }, context);
 }
 
@@ -44,7 +44,7 @@ export async function concludeRefusal(
   const admitted = attempt.chain === SYSTEM_TENANT ? context.unknownCallers.admit(error.code) : {};
   if (!admitted) return answer;
   attempt.record("REFUSED", now, { ...attempt.progress, error, ...admitted });
-  return await record(eventsUnit(attempt, attempt.log.bodies()), { attempt, answer }, context);
+  return await record(eventsUnit(attempt, attempt.log.unit().audit), { attempt, answer }, context);
 }
 
 /** Refused as well, but the journal holds it as waiting: call and question end together. */
@@ -65,7 +65,7 @@ async function concludeSuspended(
   context: EngineContext,
 ): Promise<CallAnswer> {
   const question = await questionOf(attempt, context);
-  const unit = suspendedUnit({ ...end, attempt, question, events: attempt.log.bodies() }, context);
+  const unit = suspendedUnit({ ...end, attempt, question, audit: attempt.log.unit().audit }, context);
   const answer = await record(unit, { attempt, answer: end.answer }, context);
   if (unit.close && question) await discardPreview(question, context);
   return answer;
@@ -99,7 +99,7 @@ export async function concludeDefect(
     const answer = failureAnswer(progress, attempt.endedAt(context.clock.now()), error);
     const last = attempt.visits.at(-1)?.state;
     const isOver = last !== undefined && isTerminal(last) && !attempt.outcomeSent;
-    const end = { answer, error, isOver, events: attempt.log.safeBodies() };
+    const end = { answer, error, isOver, audit: attempt.log.safeUnit().audit };
     return await record(endUnit(attempt, end, context), { attempt, answer }, context);
   } catch (again) {
     reportDefect(again, error, { attempt, context });
@@ -168,21 +168,21 @@ interface End {
   error: Failure;
   /** Its last state says all there is to know. */
   isOver: boolean;
-  events: string[];
+  audit: string | undefined;
 }
 
 /** Closes the call, or leaves it to a person where nobody knows what it has done. */
 function endUnit(
   attempt: Attempt,
-  { answer, error, isOver, events }: End,
+  { answer, error, isOver, audit }: End,
   context: EngineContext,
 ): UnitOfWork {
   // Nothing has run: the call keeps waiting, and what was reserved falls back by itself.
-  if (attempt.isStillWaiting || !attempt.tool) return eventsUnit(attempt, events);
+  if (attempt.isStillWaiting || !attempt.tool) return eventsUnit(attempt, audit);
   // Without effects nobody has to find out anything, unless it was seen to have left something behind all the same.
   const hasNoEffects = attempt.tool.traits.sideEffects === "none" && error.code !== "E3912";
-  if (isOver || hasNoEffects) return closeAttempt(attempt, { answer, events }, context);
-  const unit = eventsUnit(attempt, events);
+  if (isOver || hasNoEffects) return closeAttempt(attempt, { answer, audit }, context);
+  const unit = eventsUnit(attempt, audit);
   return attempt.journaled ? { ...unit, close: { callId: attempt.callId, phase: "unknown" } } : unit;
 }
 

@@ -1,5 +1,5 @@
 import type { Failure, FileEffects, JsonValue, RollbackProof, Warning } from "@sallyport/protocol";
-import { type EventFacts, type EventKind, EventWriter } from "../audit/index.ts";
+import { auditBody, type EventFacts, type EventKind, EventWriter } from "../audit/index.ts";
 import { NO_USAGE } from "../execute/index.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
@@ -61,6 +61,12 @@ export function progressOf(record: CallRecord): Progress {
   return { call: record, executionId: callId, inputHash, number, startedAt, usage: NO_USAGE, warnings: [] };
 }
 
+/** The events of a unit: the body of its audit link, and how many it holds. */
+export interface UnitEvents {
+  audit: string | undefined;
+  count: number;
+}
+
 interface Entry {
   kind: EventKind;
   at: number;
@@ -87,16 +93,16 @@ export class EventLog {
   }
 
   /**
-   * The bodies of the events that no unit holds yet; `next` comes last and is part of this unit only: it is the event of
-   * a state that is entered once the unit is durable. Throws when something that is known cannot be written.
+   * The events that no unit holds yet; `next` comes last and is part of this unit only: it is the event of a state that
+   * is entered once the unit is durable. Throws when something that is known cannot be written.
    */
-  bodies(next?: Entry): string[] {
+  unit(next?: Entry): UnitEvents {
     const entries = next ? [...this.#entries, { ...next, ordinal: this.#ordinal + 1 }] : this.#entries;
     return writeAll(entries, (writer, entry) => writer.write(entry.kind, entry.progress, entry));
   }
 
-  /** As `bodies`, but an event that cannot be written is written without what others said. */
-  safeBodies(): string[] {
+  /** As `unit`, but an event that cannot be written is written without what others said. */
+  safeUnit(): UnitEvents {
     return writeAll(this.#entries, (writer, entry) => {
       try {
         return writer.write(entry.kind, entry.progress, entry);
@@ -109,26 +115,39 @@ export class EventLog {
   }
 
   /** The unit that holds so many of them is durable. */
-  stored(count: number): void {
+  stored({ count }: UnitEvents): void {
     this.#ordinal += Math.max(0, count - this.#entries.length);
     this.#entries.splice(0, count);
   }
 }
 
-/** One writer serves while the execution stays the same. */
-function writeAll<E extends Entry>(entries: readonly E[], write: (writer: EventWriter, entry: E) => string) {
-  let writer: EventWriter | undefined;
-  let call: Progress["call"] | undefined;
-  return entries.map((entry) => {
-    if (!writer || entry.progress.call !== call) {
-      call = entry.progress.call;
-      writer = new EventWriter(entry.progress);
-    }
-    return write(writer, entry);
+/** One writer serves while the execution stays the same. Events of several executions share nothing. */
+function writeAll<E extends Entry>(
+  entries: readonly E[],
+  write: (writer: EventWriter, entry: E) => string,
+): UnitEvents {
+  const [first] = entries;
+  if (!first) return { audit: undefined, count: 0 };
+  let { progress } = first;
+  let writer = new EventWriter(progress);
+  const count = entries.length;
+  if (entries.every((entry) => entry.progress.call === progress.call)) {
+    return { audit: writer.body(entries.map((entry) => write(writer, entry))), count };
+  }
+  const events = entries.map((entry) => {
+    if (entry.progress.call !== progress.call) writer = new EventWriter(entry.progress);
+    progress = entry.progress;
+    return writer.whole(write(writer, entry));
   });
+  return { audit: auditBody(progress.chain ?? progress.call.tenant, events), count };
 }
 
-/** The body of an event about a call that nobody is running. */
-export function eventOf(kind: EventKind, facts: EventFacts, place: { ordinal: number; at: number }): string {
-  return new EventWriter(facts).write(kind, facts, place);
+/** The body of events about a call that nobody is running. */
+export function auditOfCall(
+  kinds: readonly EventKind[],
+  facts: EventFacts,
+  { ordinal, at }: { ordinal: number; at: number },
+): string {
+  const writer = new EventWriter(facts);
+  return writer.body(kinds.map((kind, index) => writer.write(kind, facts, { ordinal: ordinal + index, at })));
 }

@@ -59,7 +59,7 @@ describe("recovery", () => {
   it("gives every reserved approval of an earlier process back, however many there are [FR-APR-03]", async () => {
     const store = createMemoryStore();
     const records = Array.from({ length: 450 }, () => sampleApproval());
-    const unit = { tenant: "acme", events: [] };
+    const unit = { tenant: "acme" };
     await store.commit({ ...unit, approvals: records.map((record) => ({ record })) });
     const reserved = records.map((record) => ({ record: moved(record, "reserved"), expect: 1 }));
     await store.commit({ ...unit, approvals: reserved });

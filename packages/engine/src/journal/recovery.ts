@@ -63,7 +63,7 @@ async function releaseReservations({ store, clock, owner }: EngineContext): Prom
     if (record.standing.state !== "reserved" || record.standing.owner === owner) continue;
     const approvals = [{ record: release(record, clock.now()), expect: record.revision }];
     // A refusal means that somebody else has just moved it on.
-    await store.commit({ tenant: record.tenant, approvals, events: [] });
+    await store.commit({ tenant: record.tenant, approvals });
   }
 }
 

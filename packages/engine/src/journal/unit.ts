@@ -10,18 +10,18 @@ import {
   SallyportError,
 } from "@sallyport/protocol";
 import { end, release } from "../approvals/record.ts";
-import type { EventKind } from "../audit/index.ts";
+import { auditBody, type EventKind, EventWriter, grantEvent } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import type { Attempt } from "../passage/attempt.ts";
 import type { ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
 import type { CallIdentity, CallIntent, CallPhase, CallRecord, ClosedWith } from "../ports/calls.ts";
-import type { GrantUse } from "../ports/grants.ts";
+import type { GrantUse, StandingGrant } from "../ports/grants.ts";
 import type { StateWrites } from "../ports/state.ts";
 import type { UnitOfWork } from "../ports/store.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
 import { isTransient } from "./conflicts.ts";
-import { eventOf, progressOf } from "./progress.ts";
+import { auditOfCall, progressOf } from "./progress.ts";
 
 /** Digest of everything that makes two requests the same request. */
 export function requestDigest({ tool, version, operation, dryRun }: CallRequest, inputHash: string): string {
@@ -63,7 +63,7 @@ export function usesOf({ progress: { decision }, callId, used }: Attempt, at: nu
 /** How a call is closed. */
 interface Closing {
   answer: CallAnswer;
-  events: string[];
+  audit: string | undefined;
   outputHash?: string | undefined;
   state?: StateWrites | undefined;
   approvals?: ApprovalWrite[];
@@ -82,14 +82,14 @@ interface Closing {
 /** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
 function closeUnit(
   { call, callbackUrl }: { call: CallIdentity; callbackUrl: string | undefined },
-  { answer, events, outputHash, state, approvals, opens, began, returned = [], from, isTold }: Closing,
+  { answer, audit, outputHash, state, approvals, opens, began, returned = [], from, isTold }: Closing,
   context: Pick<EngineContext, "events">,
 ): UnitOfWork {
   const { callId, tenant } = call;
   const { status, completedAt: closedAt } = answer;
   const closing: ClosedWith = { status, closedAt, answer };
   if (outputHash !== undefined) closing.outputHash = outputHash;
-  const unit: UnitOfWork = { tenant, events };
+  const unit: UnitOfWork = { tenant, audit };
   const outbox = context.events.batch({ call, began: began && opens, answer });
   if (outbox) unit.outbox = outbox;
   if (opens) unit.open = { ...opens, phase: "closed", closing };
@@ -115,7 +115,7 @@ function closeUnit(
 /** The end of an attempt whose tool is known. Where the journal does not hold the call yet, it is opened as closed. */
 export function closeAttempt(
   attempt: Attempt,
-  closing: Pick<Closing, "answer" | "events" | "outputHash" | "state">,
+  closing: Pick<Closing, "answer" | "audit" | "outputHash" | "state">,
   context: EngineContext,
 ): UnitOfWork {
   const { call, tool, request, ran, used, progress } = attempt;
@@ -132,15 +132,15 @@ export function closeAttempt(
 }
 
 /** Events of a call that the journal does not hold, or holds as it did before. */
-export function eventsUnit({ chain }: Attempt, events: string[]): UnitOfWork {
-  return { tenant: chain, events };
+export function eventsUnit({ chain }: Attempt, audit: string | undefined): UnitOfWork {
+  return { tenant: chain, audit };
 }
 
 interface Suspended {
   attempt: Attempt;
   answer: CallAnswer;
   error: Failure;
-  events: string[];
+  audit: string | undefined;
   /** The approval as this attempt last saw it: if somebody else has changed it, nothing here applies. */
   question: ApprovalRecord | undefined;
 }
@@ -151,15 +151,15 @@ interface Suspended {
  * its reservation is released; any other error voids the approval and closes the call.
  */
 export function suspendedUnit(
-  { attempt, answer, error, events, question }: Suspended,
+  { attempt, answer, error, audit, question }: Suspended,
   context: EngineContext,
 ): UnitOfWork {
-  const unchanged = eventsUnit(attempt, events);
+  const unchanged = eventsUnit(attempt, audit);
   const of = { call: attempt.call, callbackUrl: attempt.request.callbackUrl };
   const mayTryAgain = isTransient(error) || context.inFlight.closing;
   if (attempt.waits?.for === "room") {
     if (mayTryAgain || error.code === "E3216") return unchanged;
-    return closeUnit(of, { answer, events, from: "queued" }, context);
+    return closeUnit(of, { answer, audit, from: "queued" }, context);
   }
   if (!question) return unchanged;
   const at = context.clock.now();
@@ -171,7 +171,7 @@ export function suspendedUnit(
   const reason = `the call ended without running (${error.code})`;
   const record = end(question, { state: "void", at, reason });
   if (isFailure(record)) return unchanged;
-  return closeUnit(of, { answer, events, approvals: [{ record, expect, order: null }] }, context);
+  return closeUnit(of, { answer, audit, approvals: [{ record, expect, order: null }] }, context);
 }
 
 /** Event numbers after any that the execution itself can have written, so that event ids stay unique. */
@@ -228,7 +228,7 @@ export async function closeRecorded(
     { call: record, callbackUrl: record.callbackUrl },
     {
       answer,
-      events: kinds.map((kind, index) => eventOf(kind, facts, { ordinal: ordinal + index, at })),
+      audit: auditOfCall(kinds, facts, { ordinal, at }),
       from: record.phase,
       returned,
       ...(approval && {
@@ -257,7 +257,7 @@ export async function markUnknown(
   const result = await context.store.commit({
     tenant: record.tenant,
     close: { callId: record.callId, phase: "unknown" },
-    events: [eventOf("OUTCOME_UNKNOWN", facts, { ordinal: UNKNOWN_ORDINAL, at: context.clock.now() })],
+    audit: auditOfCall(["OUTCOME_UNKNOWN"], facts, { ordinal: UNKNOWN_ORDINAL, at: context.clock.now() }),
   });
   if (!result.ok) throw new SallyportError(notClosed(result.conflict.kind));
 }
@@ -266,12 +266,26 @@ export function notClosed(why: string): Failure {
   return failure("E3918", { message: `The journal refused to close the call (${why}).` });
 }
 
-/** The event of what a person said about a call, for the call's own chain. */
-export function approvalEvent(
+/** What a person said about a call. */
+interface Spoken {
+  call: CallRecord;
+  by: string;
+  at: number;
+  note?: string | undefined;
+  /** The standing grant that was given with the answer, and the id of its event. */
+  granted?: { grant: StandingGrant; eventId: string } | undefined;
+}
+
+/** The audit body of an answer to an approval, for the call's own chain; the grant given with it has its own event. */
+export function auditOfAnswer(
   kind: EventKind,
   approval: ApprovalRecord,
-  { call, by, at, note }: { call: CallRecord; by: string; at: number; note?: string | undefined },
+  { call, by, at, note, granted }: Spoken,
 ): string {
   const facts = { ...progressOf(call), approval: spokenBy(approval, by), note: note?.toWellFormed() };
-  return eventOf(kind, facts, { ordinal: approvalOrdinal(approval), at });
+  const writer = new EventWriter(facts);
+  const said = writer.write(kind, facts, { ordinal: approvalOrdinal(approval), at });
+  if (!granted) return writer.body([said]);
+  const issued = grantEvent("GRANT_ISSUED", granted.grant, { eventId: granted.eventId, timestamp: at });
+  return auditBody(approval.tenant, [writer.whole(said), issued]);
 }

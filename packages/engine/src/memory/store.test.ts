@@ -34,7 +34,7 @@ describe("a bounded memory store", () => {
     expect(left[0]?.callId).toBe(calls[49]?.callId);
     expect(left.at(-1)?.callId).toBe(open.callId);
     expect((await applied(store, opening(sampleCall({ idempotencyKey: "k0" })))).ok).toBe(true);
-    expect(await store.audit.read("acme", { after: 0, limit: 100 })).toHaveLength(52);
+    expect(await store.audit.read("acme", { strand: 0, after: 0, limit: 100 })).toHaveLength(52);
   });
 
   it("forgets the approvals of the calls it forgets, and no others", async () => {
@@ -73,12 +73,12 @@ describe("a bounded memory store", () => {
 
   it("forgets the oldest audit entries and keeps their numbers and its head", async () => {
     const store = createMemoryStore({ maxAuditEntries: 10 });
-    for (let index = 0; index < 50; index += 1) await applied(store, unitOf({ events: ["{}"] }));
-    const left = await store.audit.read("acme", { after: 0, limit: 100 });
+    for (let index = 0; index < 50; index += 1) await applied(store, unitOf({ audit: "{}" }));
+    const left = await store.audit.read("acme", { strand: 0, after: 0, limit: 100 });
     expect(left.length).toBeLessThanOrEqual(11);
     expect(left.at(-1)?.sequence).toBe(50);
-    expect(await store.audit.read("acme", { after: 48, limit: 100 })).toHaveLength(2);
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 50 });
+    expect(await store.audit.read("acme", { strand: 0, after: 48, limit: 100 })).toHaveLength(2);
+    expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 50 }]);
   });
 
   it("applies nothing of a unit that cannot be kept", async () => {
@@ -86,8 +86,8 @@ describe("a bounded memory store", () => {
     const scope = { tenant: "acme", tool: "calc" };
     // @ts-expect-error a value that is not JSON, as a defect elsewhere might hand over
     const writes: StateWrites["writes"] = [{ key: "k", value: 1n }];
-    const unit = unitOf({ events: ["{}"], state: { scope, callId: "c", snapshotVersion: 0, writes } });
+    const unit = unitOf({ audit: "{}", state: { scope, callId: "c", snapshotVersion: 0, writes } });
     await expect(store.commit(unit)).rejects.toThrow(TypeError);
-    expect(await store.audit.head("acme")).toBeUndefined();
+    expect(await store.audit.heads("acme")).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { failure, SallyportError } from "@sallyport/protocol";
-import { GENESIS, linkAll } from "../audit/index.ts";
+import { genesis, linkAfter } from "../audit/index.ts";
 import { LruMap } from "../lru-map.ts";
 import { mapMethods } from "../map-methods.ts";
 import type { Callback, CallbackReader } from "../ports/calls.ts";
@@ -28,7 +28,7 @@ import { MemoryState } from "./state.ts";
 export interface MemoryStoreOptions {
   /** Beyond about this many closed calls the oldest are forgotten, with keys, approvals, callbacks. Default: none are. */
   maxClosedCalls?: number;
-  /** Beyond about this many audit entries a tenant's oldest are forgotten. Default: none are. */
+  /** Beyond about this many audit entries a strand's oldest are forgotten. Default: none are. */
   maxAuditEntries?: number;
   /** As if other processes used the store too, so that whoever uses it keeps its lease by renewing it. Default: false. */
   isShared?: boolean;
@@ -115,10 +115,10 @@ function applyUnit(unit: UnitOfWork, parts: readonly Part[], audit: MemoryAudit)
     const conflict = part.conflict?.(copy);
     if (conflict) return { ok: false, conflict };
   }
-  const entries = audit.link(copy);
-  const link = linkOf(entries.at(-1));
+  const entry = audit.link(copy);
+  const link = entry && { strand: entry.strand, sequence: entry.sequence, hash: entry.hash };
   for (const part of parts) part.write(copy, link);
-  audit.append(unit.tenant, entries);
+  if (entry && link) audit.append(unit.tenant, entry, link);
   return { ok: true, ...(link && { link }) };
 }
 
@@ -226,16 +226,24 @@ class MemoryRevocations implements Part {
   }
 }
 
-/** One chain per tenant. With a bound, the oldest entries go and the chain then starts later than 1. */
+interface Strand {
+  head: AuditLink;
+  entries: AuditEntry[];
+}
+
+/** The strands of each tenant. With a bound, the oldest entries go and a strand then starts later than 1. */
 class MemoryAudit {
-  readonly #chains = new Map<string, { head: AuditLink; entries: AuditEntry[] }>();
+  readonly #tenants = new Map<string, Map<number, Strand>>();
   readonly #maxEntries: number;
 
   readonly reader: AuditReader = {
-    tenants: async () => [...this.#chains.keys()].sort(),
-    head: async (tenant) => structuredClone(this.#chains.get(tenant)?.head),
-    read: async (tenant, { after, limit }) => {
-      const entries = this.#chains.get(tenant)?.entries ?? [];
+    tenants: async () => [...this.#tenants.keys()].sort(),
+    heads: async (tenant) =>
+      [...(this.#tenants.get(tenant)?.values() ?? [])]
+        .map(({ head }) => ({ ...head }))
+        .sort((one, other) => one.strand - other.strand),
+    read: async (tenant, { strand, after, limit }) => {
+      const entries = this.#tenants.get(tenant)?.get(strand)?.entries ?? [];
       const from = Math.max(0, after - (entries[0]?.sequence ?? 1) + 1);
       return entries.slice(from, from + limit).map((entry) => ({ ...entry }));
     },
@@ -245,22 +253,20 @@ class MemoryAudit {
     this.#maxEntries = maxEntries;
   }
 
-  /** The unit's events, linked to the chain; nothing is kept yet. */
-  link({ tenant, events }: UnitOfWork): AuditEntry[] {
-    return linkAll(this.#chains.get(tenant)?.head ?? GENESIS, events);
+  /** The unit's body, linked to its strand; nothing is kept yet. */
+  link({ tenant, strand = 0, audit }: UnitOfWork): AuditEntry | undefined {
+    if (audit === undefined) return undefined;
+    return linkAfter(this.#tenants.get(tenant)?.get(strand)?.head ?? genesis(strand), audit);
   }
 
-  append(tenant: string, added: readonly AuditEntry[]): void {
-    const head = linkOf(added.at(-1));
-    if (!head) return;
-    const chain = this.#chains.get(tenant) ?? { head, entries: [] };
-    chain.head = head;
-    chain.entries.push(...added);
-    if (chain.entries.length > this.#maxEntries * 1.1) chain.entries = chain.entries.slice(-this.#maxEntries);
-    this.#chains.set(tenant, chain);
+  append(tenant: string, entry: AuditEntry, head: AuditLink): void {
+    const strands = this.#tenants.get(tenant) ?? new Map<number, Strand>();
+    this.#tenants.set(tenant, strands);
+    const strand = strands.get(entry.strand) ?? { head, entries: [] };
+    strand.head = head;
+    strand.entries.push(entry);
+    if (strand.entries.length > this.#maxEntries * 1.1)
+      strand.entries = strand.entries.slice(-this.#maxEntries);
+    strands.set(entry.strand, strand);
   }
-}
-
-function linkOf(entry: AuditEntry | undefined): AuditLink | undefined {
-  return entry && { sequence: entry.sequence, hash: entry.hash };
 }

@@ -218,7 +218,7 @@ describe("capability tokens", () => {
       revokedAt: 1,
       forgetAt: Date.now() + 60_000,
     };
-    await store.commit({ tenant: "system", revocations: [revocation], events: [] });
+    await store.commit({ tenant: "system", revocations: [revocation] });
     bus.publish("token:revocations", {});
     await vi.waitFor(async () => {
       expect(errorOf(await call("echo", {}, { token })).code).toBe("E3208");

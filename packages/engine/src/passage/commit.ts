@@ -49,9 +49,9 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
   const visit = { state: "COMPLETED" as const, at: completedAt };
   const ended = { visits: [...attempt.visits, visit], completedAt };
   const answer = successAnswer(progress, ended, at.output);
-  const events = log.bodies({ kind: "COMPLETED", at: completedAt, progress });
+  const { audit } = log.unit({ kind: "COMPLETED", at: completedAt, progress });
   const state = attempt.request.dryRun ? undefined : transaction.writes();
-  const unit = closeAttempt(attempt, { answer, events, outputHash, state }, context);
+  const unit = closeAttempt(attempt, { answer, audit, outputHash, state }, context);
   let result: CommitResult;
   try {
     attempt.outcomeSent = true;

@@ -133,7 +133,7 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
   const { attempt, tool } = at;
   const { callId, call, log } = attempt;
   if (attempt.violation) return await rollBack(at, attempt.violation);
-  const events = log.bodies();
+  const events = log.unit();
   const isFirst = !attempt.journaled;
   const now = context.clock.now();
   const grantUses = usesOf(attempt, now);
@@ -146,12 +146,12 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
       tenant: call.tenant,
       ...begun,
       ...(grantUses.length > 0 && { grantUses }),
-      events,
+      audit: events.audit,
       ...(outbox && { outbox }),
     });
     if (!result.ok)
       return await rollBack(at, conflictFailure(result.conflict, { callId, what: "intent", at: now }));
-    log.stored(events.length);
+    log.stored(events);
     attempt.journaled = true;
     for (const { grantId } of grantUses) attempt.used.add(grantId);
     return at;

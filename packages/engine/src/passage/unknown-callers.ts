@@ -1,5 +1,5 @@
 import { canonicalJson, type Failure } from "@sallyport/protocol";
-import { SYSTEM_TENANT } from "../audit/index.ts";
+import { auditBody, SYSTEM_TENANT } from "../audit/index.ts";
 import type { Clock, ErrorHandler, Ids } from "../ports/platform.ts";
 import type { Store } from "../ports/store.ts";
 import { redactText } from "../redact/redact.ts";
@@ -67,12 +67,11 @@ export class UnknownCallers {
     const fixed = {
       eventId: ids.next(),
       state: "REFUSED",
-      tenant: SYSTEM_TENANT,
       timestamp: clock.now(),
     };
     try {
-      const event = canonicalJson({ ...facts, ...fixed });
-      await store.commit({ tenant: SYSTEM_TENANT, events: [event] });
+      const audit = auditBody(SYSTEM_TENANT, [canonicalJson({ ...facts, ...fixed })]);
+      await store.commit({ tenant: SYSTEM_TENANT, audit });
     } catch (error) {
       errors.report({ error, code: "E3801", stage: "record refusal" });
     }

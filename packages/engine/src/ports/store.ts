@@ -27,6 +27,8 @@ export interface UnitOfWork {
   /** A store applies an id once, so a unit without an answer is sent again. Left out: it is applied each time it is sent. */
   id?: string;
   tenant: string;
+  /** The strand of the tenant's audit chain that takes the link: the slot of the instance's lease. Left out: 0. */
+  strand?: number;
   /** The call must be executing under this run id; otherwise the unit is refused (`fenced`). Checked before anything else. */
   fence?: Fence;
   /** Puts a call into the journal: one that waits for approval or room, an intent, or one that is finished already. */
@@ -55,8 +57,8 @@ export interface UnitOfWork {
   revocations?: Revocation[];
   callbacks?: CallbackWrite[];
   records?: RecordWrite[];
-  /** Bodies of audit events in canonical JSON, to be linked to the tenant's chain in this order. */
-  events: string[];
+  /** The body of the unit's audit link in canonical JSON, with all of its events. Left out: nothing goes on record. */
+  audit?: string | undefined;
   /** Events for the sinks, in order. */
   outbox?: EventBatch;
 }
@@ -80,7 +82,7 @@ export type Conflict =
   | { kind: "record"; of: string; id: string }
   | { kind: "state"; keys: string[] };
 
-/** `link` is that of the unit's last event; absent when it has no events. */
+/** `link` is that of the unit's audit body; absent when it has none. */
 export type CommitResult = { ok: true; link?: AuditLink } | { ok: false; conflict: Conflict };
 
 /** A store remembers the ids of at least this many units that it applied last. */
@@ -119,13 +121,14 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Where an event stands in its tenant's chain. */
+/** Where a unit stands in its tenant's record. A strand is a chain of its own; sequences count from 1. */
 export interface AuditLink {
+  strand: number;
   sequence: number;
   hash: string;
 }
 
-/** An event as it is kept: its body in canonical JSON, and its link. */
+/** A link as it is kept, with the unit's body in canonical JSON. */
 export interface AuditEntry extends AuditLink {
   body: string;
 }
@@ -133,8 +136,8 @@ export interface AuditEntry extends AuditLink {
 /** Reads the tamper-evident record. Appending happens only through a unit of work. */
 export interface AuditReader {
   tenants(): Promise<string[]>;
-  /** The newest link of a tenant's chain as the store remembers it beside the events; undefined before the first. */
-  head(tenant: string): Promise<AuditLink | undefined>;
-  /** In sequence order, after the given sequence, at most `limit`. */
-  read(tenant: string, page: { after: number; limit: number }): Promise<AuditEntry[]>;
+  /** The newest link of each strand of a tenant, as the store remembers them beside the entries, by strand. */
+  heads(tenant: string): Promise<AuditLink[]>;
+  /** The entries of one strand in sequence order, after the given sequence, at most `limit`. */
+  read(tenant: string, page: { strand: number; after: number; limit: number }): Promise<AuditEntry[]>;
 }

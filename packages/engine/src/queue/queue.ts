@@ -248,16 +248,16 @@ async function putOnRecord(
 ): Promise<Failure | undefined> {
   const { callId, queuedAt } = call;
   const { idempotencyKey } = attempt.request;
-  const events = attempt.log.bodies({ kind: "QUEUED", at: queuedAt, progress });
+  const events = attempt.log.unit({ kind: "QUEUED", at: queuedAt, progress });
   try {
     const result = await context.store.commit({
       tenant: call.tenant,
       open: { ...intentOf(attempt, tool, context), ...defined({ idempotencyKey }), phase: "queued" },
       enqueue: { ...call, order: encodeOrder(attempt, { progress, tool, input, attempts: 0 }) },
-      events,
+      audit: events.audit,
     });
     if (!result.ok) return conflictFailure(result.conflict, { callId, what: "call", at: queuedAt });
-    attempt.log.stored(events.length);
+    attempt.log.stored(events);
     return undefined;
   } catch (error) {
     context.errors.report({ error, code: "E3914", callId, stage: "queue" });

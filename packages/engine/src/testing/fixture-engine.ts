@@ -2,6 +2,7 @@ import type { CallAnswer, JsonValue } from "@sallyport/protocol";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { EngineOptions } from "../admin/compose.ts";
 import { createEngine, type Engine } from "../admin/engine.ts";
+import { auditEvents } from "../audit/index.ts";
 import { grantAuthority } from "../authorise/authority.ts";
 import type { CallRequest } from "../context.ts";
 import { MemoryMeter } from "../memory/meter.ts";
@@ -100,10 +101,11 @@ export function statesOf(answer: CallAnswer): string[] {
   return answer.lifecycle.map(({ state }) => state);
 }
 
-/** The bodies of a tenant's audit events. */
+/** A tenant's audit events. */
 export async function auditOf(store: Store, tenant = "acme"): Promise<Record<string, JsonValue>[]> {
-  const entries = await store.audit.read(tenant, { after: 0, limit: 10_000 });
-  return entries.map(({ body }) => JSON.parse(body) as Record<string, JsonValue>);
+  const events: Record<string, JsonValue>[] = [];
+  for await (const { event } of auditEvents(store.audit, tenant)) events.push(event);
+  return events;
 }
 
 /** The error of an answer that must not be a success. */

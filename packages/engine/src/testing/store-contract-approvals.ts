@@ -103,7 +103,7 @@ export function consentContract(it: StoreTest): void {
 }
 
 /** Writes approvals in one unit, with one event. */
-const asking = (...approvals: ApprovalWrite[]): UnitOfWork => unitOf({ approvals, events: ["{}"] });
+const asking = (...approvals: ApprovalWrite[]): UnitOfWork => unitOf({ approvals, audit: "{}" });
 
 const change = (record: ApprovalRecord, more: Partial<ApprovalWrite> = {}): ApprovalWrite => ({
   record,

@@ -4,8 +4,10 @@ import type { Store } from "../ports/store.ts";
 import {
   applied,
   batchOf,
+  chainOf,
   contentsOf,
   failedClosing,
+  linksOf,
   ODD_TEXT,
   opening,
   pendingOf,
@@ -53,14 +55,14 @@ export function commitContract(it: StoreTest): void {
   });
 
   it("is applied once also when it is sent again before it is answered, among others", async ({ store }) => {
-    const units = Array.from({ length: 40 }, (_, index) => unitOf({ id: `u-${index}`, events: ["{}"] }));
+    const units = Array.from({ length: 40 }, (_, index) => unitOf({ id: `u-${index}`, audit: "{}" }));
     const results = await Promise.all([...units, ...units].map((unit) => applied(store, unit)));
     expect(results.slice(40)).toEqual(results.slice(0, 40));
     expect(await counts(store)).toMatchObject({ events: 40 });
   });
 
   it("without an id is applied each time", async ({ store }) => {
-    const unit = unitOf({ events: ["{}"] });
+    const unit = unitOf({ audit: "{}" });
     await applied(store, unit);
     expect((await applied(store, unit)).link?.sequence).toBe(2);
   });
@@ -68,7 +70,7 @@ export function commitContract(it: StoreTest): void {
   it("is checked anew when it was refused the first time", async ({ store }) => {
     const call = sampleIntent();
     const close = { callId: call.callId, phase: "unknown" as const };
-    const unit = unitOf({ id: "u", close, events: ["{}"] });
+    const unit = unitOf({ id: "u", close, audit: "{}" });
     expect(await refusal(store, unit)).toEqual({ kind: "not_open" });
     await applied(store, opening(call));
     expect((await applied(store, unit)).link?.sequence).toBe(2);
@@ -82,7 +84,7 @@ export function commitContract(it: StoreTest): void {
     await applied(store, unitOf({ close: { callId: call.callId, phase: "closed", closing } }));
     const closed = await store.calls.get(call.callId);
     expect(closed).toMatchObject({ phase: "closed", closing: { status: "success" } });
-    const again = unitOf({ close: { callId: call.callId, phase: "unknown" }, events: ["{}"] });
+    const again = unitOf({ close: { callId: call.callId, phase: "unknown" }, audit: "{}" });
     expect(await refusal(store, again)).toEqual({ kind: "not_open" });
     expect(await store.calls.get(call.callId)).toEqual(closed);
   });
@@ -90,14 +92,14 @@ export function commitContract(it: StoreTest): void {
   it("takes a call from executing to unknown, and from there only to closed", async ({ store }) => {
     const call = sampleIntent();
     await applied(store, opening(call));
-    const unknown = unitOf({ close: { callId: call.callId, phase: "unknown" }, events: ["{}"] });
+    const unknown = unitOf({ close: { callId: call.callId, phase: "unknown" }, audit: "{}" });
     await applied(store, unknown);
     expect(await store.calls.get(call.callId)).toEqual({ ...call, phase: "unknown" });
     expect(await refusal(store, unknown)).toEqual({ kind: "not_open" });
     const close = { callId: call.callId, phase: "closed", closing: sampleClosing(call.callId) } as const;
     // What was said of the call stands against its late owner; only who knows of the verdict may close it.
     for (const late of [close, { ...close, from: "executing" as const }]) {
-      expect(await refusal(store, unitOf({ close: late, events: ["{}"] }))).toEqual({ kind: "not_open" });
+      expect(await refusal(store, unitOf({ close: late, audit: "{}" }))).toEqual({ kind: "not_open" });
     }
     expect((await store.calls.get(call.callId))?.phase).toBe("unknown");
     await applied(store, unitOf({ close: { ...close, from: "unknown" } }));
@@ -109,9 +111,12 @@ export function commitContract(it: StoreTest): void {
     expect(await refusal(store, unitOf({ close }))).toEqual({ kind: "not_open" });
   });
 
-  it("makes its last event the receipt of the call it opens or closes [R1-8.1]", async ({ store }) => {
+  it("makes its link the receipt of the call it opens or closes, with the strand [R1-8.1]", async ({
+    store,
+  }) => {
     const call = sampleCall();
-    const { link } = await applied(store, unitOf({ open: call, events: ["{}", '{"last":true}'] }));
+    const { link } = await applied(store, unitOf({ open: call, strand: 3, audit: "{}" }));
+    expect(link).toEqual(linksOf(chainOf(["{}"], 3))[0]);
     const receipt = { tenant: "acme", ...link, inputHash: call.inputHash, outputHash: "o".repeat(64) };
     expect((await store.calls.get(call.callId))?.closing?.answer.receipt).toEqual(receipt);
   });
@@ -127,7 +132,7 @@ export function commitContract(it: StoreTest): void {
       const kept = { ...closing, answer: { ...answer, ...more } };
       await applied(
         store,
-        unitOf({ close: { callId: call.callId, phase: "closed", closing: kept }, events: ["{}"] }),
+        unitOf({ close: { callId: call.callId, phase: "closed", closing: kept }, audit: "{}" }),
       );
       return (await store.calls.get(call.callId))?.closing?.answer.receipt;
     };
@@ -141,7 +146,7 @@ export function commitContract(it: StoreTest): void {
     await applied(store, opening({ callId, ...intent }));
     const { outputHash: _, ...closing } = sampleClosing(callId);
     const close = { callId, phase: "closed", closing } as const;
-    const { link } = await applied(store, unitOf({ close, events: ['{"closed":true}'] }));
+    const { link } = await applied(store, unitOf({ close, audit: '{"closed":true}' }));
     const receipt = { tenant: "acme", ...link, inputHash: intent.inputHash };
     expect((await store.calls.get(callId))?.closing?.answer.receipt).toEqual(receipt);
   });
@@ -203,7 +208,7 @@ export function commitContract(it: StoreTest): void {
     await applied(store, unit);
     spoil(unit);
     spoil(await contentsOf(store));
-    const { events: _, messages: __, orders, state: kept, ...rest } = await contentsOf(store);
+    const { heads: _, units: ___, messages: __, orders, state: kept, ...rest } = await contentsOf(store);
     expect(rest).toEqual({
       calls: [call],
       queue: [placeOf(call)],
@@ -258,7 +263,7 @@ export function commitContract(it: StoreTest): void {
 async function counts(store: Store) {
   return {
     calls: (await store.calls.list({ limit: 100 })).length,
-    events: (await store.audit.read("acme", { after: 0, limit: 100 })).length,
+    events: (await store.audit.read("acme", { strand: 0, after: 0, limit: 100 })).length,
     messages: (await pendingOf(store)).length,
   };
 }

@@ -139,7 +139,7 @@ export function fenceContract(it: StoreTest): void {
   it("writes while it is the call's present one, and ends it [X-5]", async ({ store }) => {
     const call = await running(store, "r1", { stagedIn: "folder-1" });
     expect(await store.calls.get(call.callId)).toEqual(call);
-    await applied(store, by("r1", call, unitOf({ events: ["{}"] })));
+    await applied(store, by("r1", call, unitOf({ audit: "{}" })));
     await applied(store, by("r1", call, ending(call)));
     expect(await store.calls.get(call.callId)).toMatchObject({ phase: "closed", runId: "r1" });
   });
@@ -174,7 +174,7 @@ export function fenceContract(it: StoreTest): void {
       ["r1", sampleIntent()],
     ];
     for (const [runId, of] of late) {
-      const unit = { ...writing(scope, { version: 0 }, { a: 2 }), open: other, events: ["{}"] };
+      const unit = { ...writing(scope, { version: 0 }, { a: 2 }), open: other, audit: "{}" };
       expect(await refusal(store, by(runId, of, unit))).toEqual({ kind: "fenced" });
     }
     expect(await contentsOf(store)).toEqual(before);
@@ -183,7 +183,7 @@ export function fenceContract(it: StoreTest): void {
   it("ends where the next one begins: each retry has its own [X-5]", async ({ store }) => {
     const call = await running(store, "r1");
     const rerun = { callId: call.callId, runId: "r2", attempt: 2 };
-    await applied(store, by("r1", call, unitOf({ rerun, events: ["{}"] })));
+    await applied(store, by("r1", call, unitOf({ rerun, audit: "{}" })));
     expect(await store.calls.get(call.callId)).toEqual({ ...call, runId: "r2", attempt: 2 });
     expect(await refusal(store, by("r1", call, ending(call)))).toEqual({ kind: "fenced" });
     expect(await refusal(store, by("r1", call, unitOf({ rerun })))).toEqual({ kind: "fenced" });
@@ -194,14 +194,14 @@ export function fenceContract(it: StoreTest): void {
   it("gets the same answer to the same unit, also when another has taken over since", async ({ store }) => {
     const call = await running(store, "r1");
     const rerun = { callId: call.callId, runId: "r2", attempt: 2 };
-    const unit = { ...by("r1", call, unitOf({ rerun, events: ["{}"] })), id: newCallId() };
+    const unit = { ...by("r1", call, unitOf({ rerun, audit: "{}" })), id: newCallId() };
     expect(await applied(store, unit)).toEqual(await applied(store, unit));
   });
 
   it("has the receipt of what was written while it ran", async ({ store }) => {
     const call = await running(store, "r1");
     const rerun = { callId: call.callId, runId: "r2", attempt: 2 };
-    const { link } = await applied(store, by("r1", call, unitOf({ rerun, events: ["{}"] })));
+    const { link } = await applied(store, by("r1", call, unitOf({ rerun, audit: "{}" })));
     const { callId } = call;
     const close = { callId, phase: "closed", closing: sampleClosing(callId) } as const;
     await applied(store, by("r2", call, unitOf({ close })));
@@ -211,7 +211,7 @@ export function fenceContract(it: StoreTest): void {
   it("is asked to end by a reason that stays, and only while it executes", async ({ store }) => {
     const call = await running(store, "r1");
     const cancel = { callId: call.callId, reason: ODD_TEXT };
-    await applied(store, unitOf({ cancel, events: ["{}"] }));
+    await applied(store, unitOf({ cancel, audit: "{}" }));
     await applied(store, unitOf({ cancel: { ...cancel, reason: "later" } }));
     expect(await store.calls.get(call.callId)).toEqual({ ...call, cancelReason: ODD_TEXT });
     await applied(store, by("r1", call, ending(call)));
@@ -219,7 +219,7 @@ export function fenceContract(it: StoreTest): void {
     const queued = sampleIntent();
     await applied(store, queueing(queued));
     for (const callId of [queued.callId, "nobody"]) {
-      const unit = unitOf({ cancel: { callId, reason: "no" }, events: ["{}"] });
+      const unit = unitOf({ cancel: { callId, reason: "no" }, audit: "{}" });
       expect(await refusal(store, unit)).toEqual({ kind: "not_open" });
     }
   });

@@ -23,7 +23,7 @@ export function revocationsContract(it: StoreTest): void {
     const first = sampleRevocation();
     const again = { ...first, reason: "Again.", forgetAt: 0 };
     await applied(store, unitOf({ revocations: [first, again] }));
-    const done = await applied(store, unitOf({ revocations: [again], events: ["{}"] }));
+    const done = await applied(store, unitOf({ revocations: [again], audit: "{}" }));
     expect(done.link).toMatchObject({ sequence: 1 });
     expect((await store.revocations.changedSince()).changed).toEqual([first]);
   });
@@ -50,7 +50,7 @@ export function revocationsContract(it: StoreTest): void {
   });
 }
 
-const granting = (...grants: GrantWrite[]): UnitOfWork => unitOf({ grants, events: ["{}"] });
+const granting = (...grants: GrantWrite[]): UnitOfWork => unitOf({ grants, audit: "{}" });
 
 const using = (...uses: [grantId: string, at: number][]): UnitOfWork =>
   unitOf({ grantUses: uses.map(([grantId, at]) => ({ grantId, at })) });
@@ -191,7 +191,7 @@ const REVISED: Revised[] = [
           record: sampleApproval({ approvalId, revision }),
           ...(expected !== undefined && { expect: expected }),
         })),
-        events: ["{}"],
+        audit: "{}",
       }),
     read: (store, id) => store.approvals.get(id),
     conflict: (approvalId) => ({ kind: "approval", approvalId }),
@@ -216,7 +216,7 @@ const REVISED: Revised[] = [
           record: { ...sampleTool(id, "1.0.0"), revision },
           ...(expected !== undefined && { expect: expected }),
         })),
-        events: ["{}"],
+        audit: "{}",
       }),
     read: async (store, id) =>
       (await store.tools.changedSince()).changed.find(({ manifest }) => manifest.id === id),

@@ -68,11 +68,11 @@ export function lifetimeContract(it: StoreTest): void {
   });
 
   it("goes on with chain, outbox, versions and keys where they stood", async ({ fixture, skip }) => {
-    const { length } = (await fill(fixture.store)).events;
+    const { length } = (await fill(fixture.store)).units;
     const ids = (await pendingOf(fixture.store)).map(({ id }) => id);
     await fixture.store.outbox.delivered({ sink: "s", ids });
     const store = await reopened(fixture, skip);
-    const next = unitOf({ events: ["{}"], outbox: batchOf(["x"]) });
+    const next = unitOf({ audit: "{}", outbox: batchOf(["x"]) });
     expect((await applied(store, next)).link?.sequence).toBe(length + 1);
     await store.outbox.delivered({ sink: "s", ids });
     expect(await pendingOf(store)).toMatchObject([{ events: batchOf(["x"]).events }]);

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect } from "vitest";
-import { GENESIS, linkAll } from "../audit/index.ts";
 import { createMemoryStore } from "../memory/store.ts";
 import type { ApprovalState } from "../ports/approvals.ts";
 import { CALLBACK_STATES, type CallPhase } from "../ports/calls.ts";
@@ -9,6 +8,7 @@ import type { StateSnapshot } from "../ports/state.ts";
 import type { CommitResult, Store, UnitOfWork } from "../ports/store.ts";
 import {
   batchOf,
+  chainOf,
   contentsOf,
   moved,
   newCallId,
@@ -68,7 +68,7 @@ const part = fc.oneof(
   }),
   fc.record({ is: fc.constant("tool"), which, isHeld: fc.boolean(), isLate }),
   fc.record({ is: fc.constant("state"), slot, writes }),
-  fc.record({ is: fc.constant("event") }),
+  fc.record({ is: fc.constant("event"), strand: fc.nat(1) }),
   fc.record({ is: fc.constant("message"), which }),
 );
 type Part = typeof part extends fc.Arbitrary<infer Value> ? Value : never;
@@ -148,8 +148,11 @@ class Pair {
     }
     const queued = after.calls.filter((call) => call.phase === "queued").map(({ callId }) => callId);
     expect(after.queue.map(({ callId }) => callId)).toEqual(queued.reverse());
-    const bodies = after.events.map(({ body }) => body);
-    expect(after.events).toEqual(linkAll(GENESIS, bodies));
+    for (const { strand } of after.heads) {
+      const entries = after.units.filter((entry) => entry.strand === strand);
+      const bodies = entries.map(({ body }) => body);
+      expect(entries).toEqual(chainOf(bodies, strand));
+    }
     return expected;
   }
 
@@ -298,7 +301,7 @@ class Pair {
         return { state: { ...base, writes: list } };
       }
       case "event":
-        return { events: [...unit.events, `{"n":${this.#units}}`] };
+        return { strand: one.strand, audit: `{"n":${this.#units}}` };
       case "message":
         return {
           outbox: { sinks: ["s"], events: [...(unit.outbox?.events ?? []), ...batchOf([name]).events] },

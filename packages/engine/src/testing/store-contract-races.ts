@@ -1,14 +1,15 @@
 import { expect } from "vitest";
-import { GENESIS, linkAll } from "../audit/index.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,
   approvedCall,
   beginning,
+  chainOf,
   consuming,
   crowd,
   ending,
   failedClosing,
+  linksOf,
   moved,
   opening,
   pendingOf,
@@ -66,7 +67,7 @@ const RACES: Record<string, (store: Store) => Promise<Race>> = {
         const { call, approved } = both;
         expect(await store.calls.get(call.callId)).toMatchObject({ owner: `racer-${index}` });
         expect(await store.approvals.get(approved.approvalId)).toEqual(moved(approved, "consumed"));
-        const events = await store.audit.read("acme", { after: 2, limit: 99 });
+        const events = await store.audit.read("acme", { strand: 0, after: 2, limit: 99 });
         expect(events.map(({ body }) => body)).toEqual([`{"by":"racer-${index}"}`]);
         expect(await pendingOf(store)).toHaveLength(1);
       },
@@ -80,7 +81,7 @@ const RACES: Record<string, (store: Store) => Promise<Race>> = {
       standing: { state: "reserved" as const, owner: `racer-${index}`, until: 9 },
     }));
     return {
-      units: reserved.map((record) => unitOf({ approvals: [{ record, expect: 2 }], events: ["{}"] })),
+      units: reserved.map((record) => unitOf({ approvals: [{ record, expect: 2 }], audit: "{}" })),
       conflict: () => ({ kind: "approval", approvalId }),
       check: async (index) => expect(await store.approvals.get(approvalId)).toEqual(reserved[index]),
     };
@@ -130,7 +131,7 @@ function callbackRace(
   const writes = crowd(CROWD, write);
   const callId = writes[0]?.callback.callId ?? "";
   return {
-    units: writes.map((one) => unitOf({ callbacks: [one], events: ["{}"] })),
+    units: writes.map((one) => unitOf({ callbacks: [one], audit: "{}" })),
     conflict: () => ({ kind: "callback", callId }),
     check: async (index) => expect(await store.callbacks.ofCall(callId)).toEqual(writes[index]?.callback),
   };
@@ -140,26 +141,30 @@ function callbackRace(
 export function raceContract(it: StoreTest): void {
   it.for(Object.entries(RACES))("one %s, and the others leave nothing", async ([, prepare], { store }) => {
     const { units, conflict, check } = await prepare(store);
-    const before = (await store.audit.head("acme"))?.sequence ?? 0;
+    const before = (await store.audit.heads("acme"))[0]?.sequence ?? 0;
     const results = await Promise.all(units.map((unit) => store.commit(unit)));
     const winner = results.findIndex(({ ok }) => ok);
     expect(results.filter(({ ok }) => ok)).toHaveLength(1);
     const told = { ok: false, conflict: await conflict(winner) };
     expect(results.toSpliced(winner, 1)).toEqual(crowd(units.length - 1, () => told));
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: before + 1 });
+    expect(await store.audit.heads("acme")).toMatchObject([{ sequence: before + 1 }]);
     await check(winner);
   });
 
-  it("each gives its events links of their own in one contiguous chain [R1-8.1]", async ({ store }) => {
-    const units = crowd(CROWD, () => unitOf({ open: sampleCall(), events: ['{"a":1}', '{"b":2}'] }));
+  it("each has a link of its own, and every strand is one contiguous chain [R1-8.1]", async ({ store }) => {
+    const units = crowd(CROWD, (index) =>
+      unitOf({ open: sampleCall(), strand: index % 3, audit: `{"n":${index}}` }),
+    );
     const done = await Promise.all(units.map((unit) => applied(store, unit)));
-    const entries = await store.audit.read("acme", { after: 0, limit: 1000 });
-    const bodies = entries.map(({ body }) => body);
-    expect(entries).toEqual(linkAll(GENESIS, bodies));
-    expect(entries).toHaveLength(2 * CROWD);
-    const links = done.flatMap(({ link }) => link ?? []).sort((one, other) => one.sequence - other.sequence);
-    const lastOfUnits = entries.filter((_, index) => index % 2 === 1);
-    expect(links).toEqual(lastOfUnits.map(({ sequence, hash }) => ({ sequence, hash })));
+    const links = done.flatMap(({ link }) => link ?? []);
+    for (const strand of [0, 1, 2]) {
+      const entries = await store.audit.read("acme", { strand, after: 0, limit: 1000 });
+      const bodies = entries.map(({ body }) => body);
+      expect(entries).toEqual(chainOf(bodies, strand));
+      const told = links.filter((link) => link.strand === strand);
+      expect(told.sort((one, other) => one.sequence - other.sequence)).toEqual(linksOf(entries));
+    }
+    expect(links).toHaveLength(CROWD);
   });
 
   it("none loses an update of a shared counter [R1-4.3]", async ({ store }) => {
@@ -181,7 +186,7 @@ export function raceContract(it: StoreTest): void {
     const results = await Promise.all(units.map((unit) => store.commit(unit)));
     expect(results.map(({ ok }) => ok)).toEqual(crowd(CROWD, (index) => index % 2 === 0));
     expect(results[1]).toEqual({ ok: false, conflict: { kind: "duplicate_call" } });
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 1 + CROWD / 2 });
+    expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 1 + CROWD / 2 }]);
   });
 
   it("those that begin and those that withdraw a call end it one way", async ({ store }) => {
@@ -190,7 +195,7 @@ export function raceContract(it: StoreTest): void {
     const withdrawal = unitOf({
       close: { callId, phase: "closed", closing: failedClosing(callId, "error") },
       approvals: [{ record: moved(both.approved, "withdrawn"), expect: 2, order: null }],
-      events: ['{"by":"nobody"}'],
+      audit: '{"by":"nobody"}',
     });
     const units = crowd(CROWD, (index) => (index % 2 === 0 ? withdrawal : consuming(both, "run-2")));
     const results = await Promise.all(units.map((unit) => store.commit(unit)));
@@ -199,7 +204,7 @@ export function raceContract(it: StoreTest): void {
     const phase = (await store.calls.get(callId))?.phase;
     const state = (await store.approvals.get(both.approved.approvalId))?.standing.state;
     expect([phase, state]).toEqual(winners[0] === 0 ? ["closed", "withdrawn"] : ["executing", "consumed"]);
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 3 });
+    expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 3 }]);
   });
 
   it.for([undefined, "queued"] as const)(

@@ -1,10 +1,11 @@
 import { expect } from "vitest";
-import { GENESIS, linkAll } from "../audit/index.ts";
 import type { Callback, CallbackWrite, CallFilter } from "../ports/calls.ts";
-import type { Store } from "../ports/store.ts";
+import type { AuditLink, Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,
+  chainOf,
   failedClosing,
+  linksOf,
   opening,
   refusal,
   type StoreTest,
@@ -69,45 +70,72 @@ async function fill(store: Store): Promise<string[]> {
   return calls.map(({ callId }) => callId);
 }
 
-const bodies = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, index) =>
-    JSON.stringify({ n: from + index, odd: '"\u0000\u2028\n\u{1f600}' }),
-  );
+const bodies = (count: number) =>
+  Array.from({ length: count }, (_, n) => JSON.stringify({ n, odd: '"\u0000\u2028\n\u{1f600}' }));
 
-/** Events form one chain per tenant, numbered from 1. */
+/** Commits a unit for each body, in order. */
+async function append(store: Store, texts: readonly string[], unit: Partial<UnitOfWork> = {}) {
+  const links: (AuditLink | undefined)[] = [];
+  for (const audit of texts) links.push((await applied(store, unitOf({ ...unit, audit }))).link);
+  return links;
+}
+
+/** Units form one chain per tenant and strand, numbered from 1. */
 export function auditContract(it: StoreTest): void {
-  it("links events to their tenant's chain, in order, from 1 [R1-8.1]", async ({ store }) => {
-    const first = await applied(store, unitOf({ events: bodies(3) }));
-    const second = await applied(store, unitOf({ events: bodies(2, 3) }));
-    const expected = linkAll(GENESIS, bodies(5));
-    expect(await store.audit.read("acme", { after: 0, limit: 10 })).toEqual(expected);
-    const links = expected.map(({ sequence, hash }) => ({ sequence, hash }));
-    expect([first.link, second.link]).toEqual([links[2], links[4]]);
-    expect(await store.audit.head("acme")).toEqual(links[4]);
+  it("links units to their tenant's chain, in order, from 1 [R1-8.1] [L3-AUD-1]", async ({ store }) => {
+    const links = await append(store, bodies(5));
+    const expected = chainOf(bodies(5));
+    expect(await store.audit.read("acme", { strand: 0, after: 0, limit: 10 })).toEqual(expected);
+    expect(links).toEqual(linksOf(expected));
+    expect(await store.audit.heads("acme")).toEqual(links.slice(-1));
+  });
+
+  it("keeps the strands of a tenant apart, each a chain of its own [R1-8.1] [L3-AUD-1]", async ({
+    store,
+  }) => {
+    await append(store, bodies(2), { strand: 11 });
+    await append(store, bodies(3));
+    await append(store, bodies(4), { strand: 2 });
+    await append(store, bodies(4).slice(2), { strand: 11 });
+    for (const [strand, count] of [
+      [0, 3],
+      [2, 4],
+      [11, 4],
+    ] as const) {
+      const entries = await store.audit.read("acme", { strand, after: 0, limit: 10 });
+      expect(entries).toEqual(chainOf(bodies(count), strand));
+      expect(await store.audit.read("acme", { strand, after: 1, limit: 1 })).toEqual(entries.slice(1, 2));
+    }
+    const heads = [chainOf(bodies(3)), chainOf(bodies(4), 2), chainOf(bodies(4), 11)];
+    expect(await store.audit.heads("acme")).toEqual(heads.flatMap((chain) => linksOf(chain).slice(-1)));
+    expect(await store.audit.read("acme", { strand: 1, after: 0, limit: 10 })).toEqual([]);
+    expect(await store.audit.tenants()).toEqual(["acme"]);
   });
 
   it("keeps tenants apart", async ({ store }) => {
-    await applied(store, unitOf({ events: bodies(2) }));
-    await applied(store, unitOf({ tenant: "other", events: bodies(1) }));
+    await append(store, bodies(2));
+    await append(store, bodies(1), { tenant: "other" });
     expect((await store.audit.tenants()).toSorted()).toEqual(["acme", "other"]);
-    expect(await store.audit.head("other")).toMatchObject({ sequence: 1 });
-    expect(await store.audit.head("nobody")).toBeUndefined();
-    expect(await store.audit.read("nobody", { after: 0, limit: 10 })).toEqual([]);
+    expect(await store.audit.heads("other")).toMatchObject([{ sequence: 1 }]);
+    expect(await store.audit.heads("nobody")).toEqual([]);
+    expect(await store.audit.read("nobody", { strand: 0, after: 0, limit: 10 })).toEqual([]);
   });
 
   it("is read from any sequence on, at most as many as asked for", async ({ store }) => {
-    for (const from of [0, 3, 6]) await applied(store, unitOf({ events: bodies(3, from) }));
+    await append(store, bodies(6));
+    await Promise.all(bodies(3).map((audit) => applied(store, unitOf({ audit }))));
     const read = async (after: number, limit: number) =>
-      (await store.audit.read("acme", { after, limit })).map(({ sequence }) => sequence);
+      (await store.audit.read("acme", { strand: 0, after, limit })).map(({ sequence }) => sequence);
     expect(await read(0, 4)).toEqual([1, 2, 3, 4]);
     expect(await read(4, 2)).toEqual([5, 6]);
+    expect(await read(6, 2)).toEqual([7, 8]);
     expect(await read(8, 100)).toEqual([9]);
     expect(await read(9, 100)).toEqual([]);
     expect(await read(0, 0)).toEqual([]);
   });
 
-  it("gives no link to a unit without events, and no chain to its tenant", async ({ store }) => {
-    expect(await applied(store, unitOf({}))).toEqual({ ok: true });
+  it("gives no link to a unit without an audit body, and no chain to its tenant", async ({ store }) => {
+    expect(await applied(store, unitOf({ strand: 1 }))).toEqual({ ok: true });
     expect(await store.audit.tenants()).toEqual([]);
   });
 }
@@ -140,7 +168,7 @@ export function toolsContract(it: StoreTest): void {
   });
 }
 
-const telling = (...callbacks: CallbackWrite[]) => unitOf({ callbacks, events: ["{}"] });
+const telling = (...callbacks: CallbackWrite[]) => unitOf({ callbacks, audit: "{}" });
 
 /** The next delivery of it is under way. */
 function tried(callback: Callback, fields: Partial<Callback> = {}): CallbackWrite {
@@ -202,7 +230,7 @@ export function callbacksContract(it: StoreTest): void {
     expect(await store.callbacks.ofCall(callback.callId)).toEqual(first.callback);
     expect(await store.callbacks.ofCall(other.callId)).toBeUndefined();
     expect(await store.calls.list({ limit: 9 })).toEqual([]);
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 2 });
+    expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 2 }]);
   });
 
   it.for(["delivered", "given_up"] as const)(
@@ -227,7 +255,7 @@ export function callbacksContract(it: StoreTest): void {
     const below = { callback: sampleCallback({ attempts: -1 }) };
     await expect(store.commit(telling(below))).rejects.toThrow(/attempts/);
     expect(await store.callbacks.ofCall(callback.callId)).toEqual(callback);
-    expect(await store.audit.head("acme")).toMatchObject({ sequence: 1 });
+    expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 1 }]);
   });
 
   it("is due from its time on, the longest overdue first, until it is settled", async ({ store }) => {

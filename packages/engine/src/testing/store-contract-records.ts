@@ -13,7 +13,7 @@ import {
   writing,
 } from "./store-samples.ts";
 
-const keeping = (...records: RecordWrite[]): UnitOfWork => unitOf({ records, events: ["{}"] });
+const keeping = (...records: RecordWrite[]): UnitOfWork => unitOf({ records, audit: "{}" });
 
 /** Small documents that every process has; each changes by a write made on its newest revision, or whatever is there. */
 export function recordsContract(it: StoreTest): void {

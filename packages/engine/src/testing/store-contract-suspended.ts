@@ -114,7 +114,7 @@ export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): v
     const call = await suspended(store, { callId, ...fields, closing: failedClosing(callId, "error") });
     const { requestDigest } = fields;
     const intent = intentOf(call, { closing: sampleClosing(callId) });
-    await applied(store, unitOf({ begin: intent, events: ["{}"] }));
+    await applied(store, unitOf({ begin: intent, audit: "{}" }));
     const { closing: _, ...expected } = intent;
     expect(await store.calls.get(callId)).toEqual({ ...expected, requestDigest });
   });
@@ -200,7 +200,7 @@ export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): v
     const { answer, ...closing } = failedClosing(call.callId, "error");
     const late = { ...answer, version: "2.0.0", operation: "other", startedAt: 77, completedAt: 88 };
     const close = { callId: call.callId, phase: "closed", closing: { ...closing, answer: late } } as const;
-    const { link } = await applied(store, unitOf({ close, events: ["{}"] }));
+    const { link } = await applied(store, unitOf({ close, audit: "{}" }));
     const receipt = { tenant: "acme", ...link, inputHash: call.inputHash };
     const expected = { ...closing, answer: { ...late, receipt } };
     expect(await store.calls.get(call.callId)).toEqual({ ...call, phase: "closed", closing: expected });
@@ -228,7 +228,7 @@ export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): v
   it("has no unknown outcome, because nothing has run", async ({ store }) => {
     const call = await suspended(store, { phase });
     const before = await contentsOf(store);
-    const lost = unitOf({ close: { callId: call.callId, phase: "unknown" }, events: ["{}"] });
+    const lost = unitOf({ close: { callId: call.callId, phase: "unknown" }, audit: "{}" });
     expect(await refusal(store, lost)).toEqual({ kind: "not_open" });
     expect(await contentsOf(store)).toEqual(before);
   });
@@ -268,7 +268,7 @@ export function queueContract(it: StoreTest): void {
     const mistakes = [
       { ...unit, open: { ...call, phase: "waiting" as const } },
       { ...unit, open: other },
-      unitOf({ ...(unit.enqueue && { enqueue: unit.enqueue }), events: ["{}"] }),
+      unitOf({ ...(unit.enqueue && { enqueue: unit.enqueue }), audit: "{}" }),
       opening(call),
     ];
     for (const mistake of mistakes) await expect(store.commit(mistake)).rejects.toThrow(/queue/);

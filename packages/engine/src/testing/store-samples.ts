@@ -1,13 +1,14 @@
 import { type CallAnswer, failure, type JsonValue } from "@sallyport/protocol";
 import fc from "fast-check";
 import { test } from "vitest";
+import { genesis, linkAfter } from "../audit/index.ts";
 import type { ApprovalRecord, ApprovalStanding, ApprovalState } from "../ports/approvals.ts";
 import type { Callback, CallPhase, CallRecord, ClosedWith, QueuedCall } from "../ports/calls.ts";
 import type { CapabilityGrant, Revocation, StandingGrant } from "../ports/grants.ts";
 import type { EventBatch, PendingBatch } from "../ports/outbox.ts";
 import type { RecordWrite } from "../ports/records.ts";
 import type { StateScope, StateSnapshot } from "../ports/state.ts";
-import type { CommitResult, Conflict, Store, UnitOfWork } from "../ports/store.ts";
+import type { AuditEntry, AuditLink, CommitResult, Conflict, Store, UnitOfWork } from "../ports/store.ts";
 import type { ToolRecord } from "../ports/tools.ts";
 
 /** One empty store. `reopen` closes it and opens what it left behind; absent when nothing survives. */
@@ -125,7 +126,7 @@ export function sampleCall(fields: Partial<CallRecord> = {}): CallRecord {
 
 /** A unit of which every part that is not given is empty. */
 export function unitOf(parts: Partial<UnitOfWork>): UnitOfWork {
-  return { tenant: parts.open?.tenant ?? "acme", events: [], ...parts };
+  return { tenant: parts.open?.tenant ?? "acme", ...parts };
 }
 
 /** Events that each name something, for the sink `s` when none is named. */
@@ -141,9 +142,24 @@ export function pendingOf(
   return outbox.pending({ sink: "s", instance: "i", limit: ALL, ...order });
 }
 
+/** The chain that bodies form in a strand, from its beginning. */
+export function chainOf(bodies: readonly string[], strand = 0): AuditEntry[] {
+  let previous = genesis(strand);
+  return bodies.map((body) => {
+    const entry = linkAfter(previous, body);
+    previous = entry;
+    return entry;
+  });
+}
+
+/** The links of entries, without their bodies. */
+export function linksOf(entries: readonly AuditEntry[]): AuditLink[] {
+  return entries.map(({ strand, sequence, hash }) => ({ strand, sequence, hash }));
+}
+
 /** Opens the call, with one event. */
 export function opening(call: CallRecord): UnitOfWork {
-  return unitOf({ open: call, events: [`{"opened":"${call.callId}"}`] });
+  return unitOf({ open: call, audit: `{"opened":"${call.callId}"}` });
 }
 
 /** Opens the call as queued, with one event, its place in the queue and its order. */
@@ -335,12 +351,12 @@ export function sampleRevocation(fields: Partial<Revocation> = {}): Revocation {
 
 /** Begins the call as it is, with one event. */
 export const beginning = ({ phase: _, ...begin }: CallRecord) =>
-  unitOf({ tenant: begin.tenant, begin, events: ["{}"] });
+  unitOf({ tenant: begin.tenant, begin, audit: "{}" });
 
 /** Closes the call without an output, with one event; with `from` only while the call is in that phase. */
 export function ending({ callId, tenant }: CallRecord, from?: CallPhase): UnitOfWork {
   const close = { callId, phase: "closed", closing: failedClosing(callId, "error") } as const;
-  return unitOf({ tenant, close: { ...close, ...(from && { from }) }, events: ["{}"] });
+  return unitOf({ tenant, close: { ...close, ...(from && { from }) }, audit: "{}" });
 }
 
 /** A waiting call and its approved approval, as the store has them now. */
@@ -348,8 +364,8 @@ export async function approvedCall(store: Store) {
   const call = sampleIntent({ phase: "waiting" });
   const record = sampleApproval({ callId: call.callId });
   const approved = moved(record, "approved");
-  await applied(store, unitOf({ open: call, approvals: [{ record, order: "{}" }], events: ["{}"] }));
-  await applied(store, unitOf({ approvals: [{ record: approved, expect: 1 }], events: ["{}"] }));
+  await applied(store, unitOf({ open: call, approvals: [{ record, order: "{}" }], audit: "{}" }));
+  await applied(store, unitOf({ approvals: [{ record: approved, expect: 1 }], audit: "{}" }));
   return { call, approved };
 }
 
@@ -362,7 +378,7 @@ export function consuming(
   return unitOf({
     begin: { ...call, owner },
     approvals: [{ record, expect: approved.revision, order: null }],
-    events: [`{"by":"${owner}"}`],
+    audit: `{"by":"${owner}"}`,
     outbox: batchOf([call.callId]),
   });
 }
@@ -393,6 +409,10 @@ export async function contentsOf(store: Store, tenant?: string) {
   const state = await seenBy(store, snapshot);
   store.state.release(snapshot);
   const approvals = await store.approvals.list(filter);
+  const heads = await store.audit.heads(tenant ?? "acme");
+  const units: AuditEntry[] = [];
+  for (const { strand } of heads)
+    units.push(...(await store.audit.read(tenant ?? "acme", { strand, after: 0, limit: ALL })));
   return {
     approvals,
     orders: await Promise.all(approvals.map(({ approvalId }) => store.approvals.order(approvalId))),
@@ -402,7 +422,8 @@ export async function contentsOf(store: Store, tenant?: string) {
     queue: (await store.queue.list({ limit: ALL })).filter(({ callId }) => isMeant(callId)),
     callbacks: (await store.callbacks.due(Infinity, ALL)).filter(({ callId }) => isMeant(callId)),
     records: (await store.records.list("sample", { limit: ALL })).filter(({ id }) => isMeant(id)),
-    events: await store.audit.read(tenant ?? "acme", { after: 0, limit: ALL }),
+    heads,
+    units,
     messages: (await pendingOf(store))
       .filter((batch) => isMeant(batch.tenant))
       .map(({ tenant: of, events }) => ({ tenant: of, events })),

@@ -54,11 +54,12 @@ const facts = {
   completed_at: absentOr(timestamp),
 };
 
-/** Where the call's last event stands in its tenant's audit chain. */
+/** Where the unit of work that ended the call stands in its tenant's audit chain. */
 const receipt = named(
   "Receipt",
   record({
     tenant_id: anyText,
+    strand: count,
     sequence: count,
     hash: anyText,
     input_hash: anyText,

@@ -84,28 +84,50 @@ const CHAIN_PROBLEMS = [
 
 export const auditQueryField = exactRecord({
   tenant: absentOr(nameText, "Whose chain; left out: the tenant this server serves by default."),
+  strand: absentOr(
+    wholeNumberText({ minimum: 0, maximum: 65_535 }),
+    "Which strand of the chain; left out: the first one, 0.",
+  ),
   after: absentOr(
     wholeNumberText({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     "Only what comes after this sequence number.",
   ),
-  limit: absentOr(wholeNumberText({ minimum: 1, maximum: 1_000 }), "Events a page, 100 when left out."),
+  limit: absentOr(
+    wholeNumberText({ minimum: 1, maximum: 1_000 }),
+    "Units of work a page, 100 when left out; each holds a few events.",
+  ),
 });
 /** As it stands in the address. */
 export type AuditQuery = Infer<typeof auditQueryField>;
+
+const chainHead = record({ strand: count, sequence: count, hash: anyText });
 
 export const auditPageField = named(
   "AuditPage",
   record({
     tenant_id: anyText,
-    events: described(listOf(anyObject), "CloudEvents 1.0 that carry their links in the chain."),
+    strand: count,
+    strands: described(listOf(chainHead), "The newest link of each strand of the tenant's chain."),
+    events: described(
+      listOf(anyObject),
+      "CloudEvents 1.0 with the link of their unit of work: strand, sequence, and index within the unit.",
+    ),
     next_after: absentOr(count, "Absent when there is nothing more yet."),
   }),
 );
-/** A part of one tenant's chain, in order; the events can be checked offline. */
+/** A part of one strand of a tenant's chain, in order; the events can be checked offline. */
 export type AuditPage = Infer<typeof auditPageField>;
 
 export const auditVerifyQueryField = exactRecord({
   tenant: absentOr(nameText, "Only this tenant's chain; left out: every chain."),
+});
+
+const eventOutline = record({
+  index: count,
+  event_id: anyText,
+  state: anyText,
+  at: absentOr(timestamp),
+  call_id: absentOr(anyText),
 });
 
 export const auditVerificationField = named(
@@ -116,8 +138,16 @@ export const auditVerificationField = named(
       record({
         tenant_id: anyText,
         events: count,
-        head: record({ sequence: count, hash: anyText }),
-        findings: listOf(record({ sequence: count, problem: oneOf(CHAIN_PROBLEMS), message: anyText })),
+        strands: listOf(record({ strand: count, sequence: count, hash: anyText, events: count })),
+        findings: listOf(
+          record({
+            strand: count,
+            sequence: count,
+            problem: oneOf(CHAIN_PROBLEMS),
+            message: anyText,
+            events: described(listOf(eventOutline), "The events of the unit as they are now."),
+          }),
+        ),
       }),
     ),
   }),

@@ -1,4 +1,4 @@
-import { type CallAnswer, type Failure, invokeResponse } from "@sallyport/protocol";
+import { type CallAnswer, type Failure, invokeResponse, type Receipt } from "@sallyport/protocol";
 import { lengthText } from "./duration-text.ts";
 import { type Output, visible } from "./io.ts";
 
@@ -46,6 +46,11 @@ function rollbackText({ rollback }: CallAnswer): string[] {
   return [`rolled back: ${covers.join(" and ")}; not seen: ${words.join(", ")}`];
 }
 
+/** The tenant, the strand where it is not the first, and the unit of work. */
+export function receiptPlace({ tenant, strand, sequence }: Receipt): string {
+  return strand === 0 ? `${tenant}#${sequence}` : `${tenant}/${strand}#${sequence}`;
+}
+
 /** One line that says how a call went, for stderr. */
 export function answerSummary(answer: CallAnswer, output: Output): string {
   const mark = markOf(answer, output);
@@ -58,9 +63,7 @@ export function answerSummary(answer: CallAnswer, output: Output): string {
   parts.push(...rollbackText(answer), ...approvalText(answer));
   if (answer.replayed) parts.push("answered from the record");
   if (answer.receipt)
-    parts.push(
-      `receipt ${answer.receipt.tenant}#${answer.receipt.sequence} ${answer.receipt.hash.slice(0, 12)}…`,
-    );
+    parts.push(`receipt ${receiptPlace(answer.receipt)} ${answer.receipt.hash.slice(0, 12)}…`);
   const warnings = answer.warnings.map(
     ({ code, message }) => `\n${output.style("yellow", "!")} ${code} ${visible(message)}`,
   );

@@ -9,12 +9,12 @@ import {
   MemoryMeter,
   verifyChain,
 } from "@sallyport/engine";
+import { auditEvents } from "@sallyport/engine/host";
 import type { ErrorReport, Implementation, Store } from "@sallyport/engine/ports";
 import {
   type CallAnswer,
   type Caller,
   isFailure,
-  isJsonObject,
   type JsonObject,
   type LifecycleState,
   SallyportError,
@@ -79,11 +79,13 @@ export async function openProbeEngine(
     probe: (operation: string, more?: Partial<CallRequest>) => call(probe, operation, more),
     /** Everything the store holds for a tool, the probe when left out. */
     stateOf: (tool: ProbedTool = probe) => stateOf(store, tool),
-    /** The bodies of the audit events of one execution, in the order of the chain. */
+    /** The audit events of one execution, in the order of the chain. */
     eventsOf: async ({ executionId }: CallAnswer): Promise<JsonObject[]> => {
-      const entries = await store.audit.read(PROBER.tenant, { after: 0, limit: 10_000 });
-      const bodies = entries.map(({ body }): unknown => JSON.parse(body));
-      return bodies.filter(isJsonObject).filter((body) => body.executionId === executionId);
+      const found: JsonObject[] = [];
+      for await (const { event } of auditEvents(store.audit, PROBER.tenant)) {
+        if (event.executionId === executionId) found.push(event);
+      }
+      return found;
     },
     /** Checks the audit chain link by link against the head that the store remembers. */
     checkChain: () => verifyChain(store.audit, PROBER.tenant),

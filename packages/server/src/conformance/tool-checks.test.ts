@@ -123,7 +123,7 @@ const direct = engineWithRunners(async (job, inner, store) => {
   const scope = { tenant, tool: job.tool };
   const put = async (key: string, value: never) => {
     const state = { scope, callId, snapshotVersion: 99, writes: [{ key, value }] };
-    await store.commit({ tenant, events: [], state });
+    await store.commit({ tenant, state });
   };
   return await inner.run({ ...job, host: { ...job.host, put } });
 });

@@ -123,7 +123,6 @@ describe("keys in a shared store", () => {
     const body = JSON.stringify({ prints, sealed: bytes.toString("base64") });
     await store.commit({
       tenant: "t",
-      events: [],
       records: [{ kind: "keys", id: "server", body }],
     });
     expect(await shareKeys(sharing(1, seal))).toMatchObject({ code: "E3227" });

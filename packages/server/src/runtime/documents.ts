@@ -51,7 +51,6 @@ export class Documents<Body> {
   }): Promise<boolean> {
     const { ok } = await this.#store.commit({
       tenant: NO_TENANT,
-      events: [],
       records: [{ kind: this.#kind, ...write }],
     });
     return ok;

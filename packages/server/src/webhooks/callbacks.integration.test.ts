@@ -153,7 +153,7 @@ describe("a callback [L3-API-1] [L3P2-1]", () => {
       attempts: 0,
       dueAt: 0,
     };
-    await rig.store.commit({ tenant: "acme", callbacks: [{ callback: lost }], events: [] });
+    await rig.store.commit({ tenant: "acme", callbacks: [{ callback: lost }] });
     await expect.poll(() => rig.stateOf(callId), WAIT).toBe("given_up");
     await expect.poll(() => rig.stateOf("lost"), WAIT).toBe("given_up");
     expect(receiver.told).toEqual([]);

@@ -44,7 +44,7 @@ async function write(
   { expect }: { expect: number },
   { store }: CallbackRoom,
 ): Promise<boolean> {
-  const unit = { tenant: callback.tenant, callbacks: [{ callback, expect }], events: [] };
+  const unit = { tenant: callback.tenant, callbacks: [{ callback, expect }] };
   return (await store.commit(unit)).ok;
 }
 

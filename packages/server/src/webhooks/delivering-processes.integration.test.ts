@@ -53,7 +53,6 @@ describe("processes that deliver", () => {
     await rig.store.commit({
       tenant: due.tenant,
       callbacks: [{ callback: taken, expect: 0 }],
-      events: [],
     });
     const callbacks = rig.start();
     rig.clock.forward(39_000);
@@ -78,7 +77,6 @@ describe("processes that deliver", () => {
       await rig.store.commit({
         tenant: taken.tenant,
         callbacks: [{ callback: delivered, expect: 1 }],
-        events: [],
       });
     };
     const callbacks = rig.start();

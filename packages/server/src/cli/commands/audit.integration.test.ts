@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
+import { auditBody } from "@sallyport/engine/chain";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { main } from "../main.ts";
 
@@ -12,13 +13,14 @@ let cwd: string;
 beforeEach(async () => {
   cwd = mkdtempSync(join(tmpdir(), "sallyport-audit-"));
   const store = await openSqliteStore({ folder: join(cwd, ".sallyport") });
-  const events = Array.from({ length: EVENTS }, (_, n) =>
-    JSON.stringify({
-      ...{ agent: "two\u2028lines\u2029\r", callId: "c", eventId: `c:${n}`, state: "DECLARED" },
-      ...{ tenant: "local", timestamp: n },
-    }),
-  );
-  await store.commit({ tenant: "local", events });
+  const common = JSON.stringify({ agent: "two\u2028lines\u2029\r", callId: "c" });
+  const event = (n: number) => JSON.stringify({ eventId: `c:${n}`, state: "DECLARED", timestamp: n });
+  const units = Array.from({ length: EVENTS / 2 }, (_, n) => ({
+    tenant: "local",
+    strand: n % 2,
+    audit: auditBody("local", [event(2 * n), event(2 * n + 1)], common),
+  }));
+  await Promise.all(units.map((unit) => store.commit(unit)));
   await store.close();
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
@@ -58,6 +60,8 @@ describe("sallyport audit export", () => {
     expect(await verify("")).toBe(1);
     expect(await verify(out.slice(0, out.lastIndexOf("\n", out.length - 2) + 1))).toBe(1);
     expect(await verify(out.replace(".declared", ".completed"))).toBe(1);
+    const withoutStrand = out.split("\n").filter((line) => !line.includes('"strand":1,"sequence"'));
+    expect(await verify(withoutStrand.join("\n"))).toBe(1);
     expect((await run(["audit", "verify", "--file", file, "--tenant", "typo"])).code).toBe(2);
   });
 

@@ -1,14 +1,16 @@
 import { accessSync, constants, createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import { type ChainReport, verifyChain } from "@sallyport/engine";
-import { GENESIS } from "@sallyport/engine/chain";
+import { genesis } from "@sallyport/engine/chain";
 import {
-  auditEntries,
   closingLine,
+  type EventOutline,
   ExportCheck,
   type ExportedChain,
   type ExportReport,
   exportEntry,
+  strandEntries,
+  strandsOf,
 } from "@sallyport/engine/host";
 import type { AuditLink, Store } from "@sallyport/engine/ports";
 import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
@@ -33,8 +35,8 @@ interface VerifyOptions extends CommonOptions {
 }
 
 const VERIFY_HELP = `
-Each tenant's events form a chain of hashes: changing, removing, inserting or moving one breaks it, and the place is
-named. A receipt you kept also shows whether the end was cut off or the whole chain was written anew. An export is
+Each unit of work that a tenant's calls write is a link in a chain of hashes: changing, removing, inserting or moving one
+breaks the chain, and the unit is named with its events. Where several processes write, each has a strand of its own. A receipt you kept also shows whether the end was cut off or the whole chain was written anew. An export is
 compared line by line, every field, and must end with its closing line; one from before exports had that line is
 checked as far as it goes and is not called intact.
   $ sallyport audit verify
@@ -70,9 +72,14 @@ async function readReceipt(argument: string, io: Io): Promise<Kept> {
   const value = await readInput(argument, io);
   const receipt = isJsonObject(value) && isJsonObject(value.receipt) ? value.receipt : value;
   if (isJsonObject(receipt)) {
-    const { tenant, sequence, hash } = receipt;
-    if (typeof tenant === "string" && typeof sequence === "number" && typeof hash === "string") {
-      return { tenant, sequence, hash };
+    const { tenant, strand = 0, sequence, hash } = receipt;
+    if (
+      typeof tenant === "string" &&
+      typeof strand === "number" &&
+      typeof sequence === "number" &&
+      typeof hash === "string"
+    ) {
+      return { tenant, strand, sequence, hash };
     }
   }
   throw new SallyportError(failure("E3921", { message: "A receipt has a tenant, a sequence and a hash." }));
@@ -148,20 +155,35 @@ function report({ chains, problems }: ExportReport, { output }: Session): number
 }
 
 function chainText(
-  { tenant, events, head, findings }: ChainReport,
+  { tenant, events, strands, findings }: ChainReport,
   style: Session["output"]["style"],
 ): string {
   const name = visible(tenant).replaceAll(/\s/g, " ");
   if (findings.length === 0) {
-    return `${style("green", "✓")} ${name}: ${events} events, intact, head #${head.sequence} ${head.hash.slice(0, 16)}…`;
+    const heads = strands.map((head) => `${placeText(head)} ${head.hash.slice(0, 16)}…`).join(", ");
+    return `${style("green", "✓")} ${name}: ${events} events, intact, head ${heads}`;
   }
-  const lines = findings.map(({ sequence, problem, message }) => `    #${sequence} ${problem}: ${message}`);
+  const lines = findings.flatMap((finding) => [
+    `    ${placeText(finding)} ${finding.problem}: ${finding.message}`,
+    ...finding.events.map((event) => `      ${eventText(finding.sequence, event)}`),
+  ]);
   return [`${style("red", "✗")} ${name}: ${events} events, NOT intact`, ...lines].join("\n");
 }
 
+/** The strand is named where it is not the first. */
+function placeText({ strand, sequence }: { strand: number; sequence: number }): string {
+  return strand === 0 ? `#${sequence}` : `strand ${strand} #${sequence}`;
+}
+
+function eventText(sequence: number, { index, state, callId, timestamp }: EventOutline): string {
+  const at = timestamp === undefined ? "" : ` at ${new Date(timestamp).toISOString()}`;
+  return visible(`${sequence}.${index} ${state}${callId === undefined ? "" : ` of call ${callId}`}${at}`);
+}
+
 const EXPORT_HELP = `
-The last line states how many events of each chain the export holds and the newest hash of each, so that a file that
-was cut off does not verify.`;
+Each line stands for itself; \`strand\`, \`sequence\` and \`index\` say which event of which unit of work it is. The last line
+states how many events of each strand the export holds and the newest hash of each, so that a file that was cut off does
+not verify.`;
 
 function exportCommand(io: Io): Command {
   const command = new Command("export")
@@ -183,18 +205,27 @@ async function exportChains(store: Store, wanted: string | undefined, { output }
   if (wanted !== undefined && !all.includes(wanted)) throw noSuchTenant(wanted, all);
   const chains: ExportedChain[] = [];
   let text = "";
-  for (const tenant of wanted === undefined ? all : [wanted]) {
-    const head = (await store.audit.head(tenant)) ?? GENESIS;
-    const chain = { tenant, events: 0, sequence: 0, hash: GENESIS.hash };
-    for await (const entry of auditEntries(store.audit, tenant)) {
-      text += `${JSON.stringify(exportEntry(entry))}\n`;
-      Object.assign(chain, { events: chain.events + 1, sequence: entry.sequence, hash: entry.hash });
+  for await (const { tenant, strand } of strandsToExport(store, wanted === undefined ? all : [wanted])) {
+    const head = (await store.audit.heads(tenant)).find((one) => one.strand === strand) ?? genesis(strand);
+    const chain = { tenant, ...genesis(strand), events: 0 };
+    for await (const entry of strandEntries(store.audit, tenant, { strand })) {
+      const events = exportEntry(entry);
+      for (const event of events) text += `${JSON.stringify(event)}\n`;
+      const { sequence, hash } = entry;
+      Object.assign(chain, { events: chain.events + events.length, sequence, hash });
       if (text.length < CHUNK_CHARS) continue;
       if (!(await output.data(text))) return;
       text = "";
     }
-    // A chain whose end is gone from the store is exported as one that lacks its end.
-    chains.push(chain.sequence < head.sequence ? { ...chain, ...head } : chain);
+    // A strand whose end is gone from the store is exported as one that lacks its end.
+    if (chain.sequence < head.sequence) Object.assign(chain, head);
+    if (chain.sequence > 0) chains.push(chain);
   }
   await output.data(`${text}${closingLine(chains)}\n`);
+}
+
+async function* strandsToExport({ audit }: Store, tenants: readonly string[]) {
+  for (const tenant of tenants) {
+    for (const strand of await strandsOf(audit, tenant)) yield { tenant, strand };
+  }
 }

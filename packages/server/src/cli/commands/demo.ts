@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { openRuntime } from "../../runtime/runtime.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
-import { answerDocument, failureText } from "../render-answer.ts";
+import { answerDocument, failureText, receiptPlace } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
 const STAGES: Record<string, string> = {
@@ -81,7 +81,7 @@ function story(
       : indent(failureText(answer.error, output)),
   );
   const { receipt } = answer;
-  if (receipt) lines.push(`  receipt     ${receipt.tenant}#${receipt.sequence} ${receipt.hash}`);
+  if (receipt) lines.push(`  receipt     ${receiptPlace(receipt)} ${receipt.hash}`);
   return lines.join("\n");
 }
 

@@ -56,7 +56,6 @@ async function store(...records: GrantRecord[]): Promise<void> {
   await opened.commit({
     tenant: "local",
     grants: records.map((record) => ({ record })),
-    events: [],
   });
   await opened.close();
 }

@@ -9,6 +9,7 @@ import {
   auditQueryField,
   auditVerificationField,
   auditVerifyQueryField,
+  defined,
   failure,
   SallyportError,
 } from "@sallyport/protocol";
@@ -28,7 +29,7 @@ function readRoute(parts: RouteContext): Route {
     tag: "Audit",
     summary: "Read a tenant's audit events",
     description:
-      "In the order of the chain. Each event carries its link, so that an export can be checked offline.",
+      "In the order of the chain, one strand at a time; `strands` names those there are. Units of work come whole: each of their events carries the unit's link, so that an export can be checked offline.",
     access: "operator",
     query: auditQueryField,
     answers: { 200: { description: "A part of the chain.", schema: auditPageField } },
@@ -39,11 +40,14 @@ function readRoute(parts: RouteContext): Route {
 async function auditPage(query: AuditQuery, { audit, caller }: RouteContext): Promise<AuditPage> {
   const tenant = query.tenant ?? caller.tenant;
   const limit = Number(query.limit ?? 100);
-  const entries = await audit.read(tenant, { after: Number(query.after ?? 0), limit });
+  const strand = Number(query.strand ?? 0);
+  const entries = await audit.read(tenant, { strand, after: Number(query.after ?? 0), limit });
   const last = entries.at(-1);
   return {
     tenant_id: tenant,
-    events: entries.map((entry) => ({ ...exportEntry(entry) })),
+    strand,
+    strands: (await audit.heads(tenant)).map((head) => ({ ...head })),
+    events: entries.flatMap(exportEntry).map((event) => ({ ...event })),
     ...(entries.length === limit && last && { next_after: last.sequence }),
   };
 }
@@ -77,7 +81,11 @@ function verifyRoute(parts: RouteContext): Route {
 /** Nothing to check is not the same as nothing wrong: the name may be misspelt. Throws E3917. */
 async function knownTenant(tenant: string, { audit }: RouteContext): Promise<string> {
   // A chain that lost its events still has its newest link on record, and one that lost that has events.
-  if ((await audit.head(tenant)) ?? (await audit.read(tenant, { after: 0, limit: 1 })).at(0)) return tenant;
+  const [found] = [
+    ...(await audit.heads(tenant)),
+    ...(await audit.read(tenant, { strand: 0, after: 0, limit: 1 })),
+  ];
+  if (found) return tenant;
   const message = `Tenant "${tenant.slice(0, 128)}" has no audit chain.`;
   const advice = "Leave the tenant out to check every chain there is; the answer names them.";
   throw new SallyportError(failure("E3917", { message, advice }));
@@ -87,11 +95,22 @@ function isSound({ findings }: AuditChain): boolean {
   return findings.length === 0;
 }
 
-function chainView({ tenant, events, head, findings }: ChainReport): AuditChain {
+function chainView({ tenant, events, strands, findings }: ChainReport): AuditChain {
   return {
     tenant_id: tenant,
     events,
-    head: { sequence: head.sequence, hash: head.hash },
-    findings: findings.map(({ sequence, problem, message }) => ({ sequence, problem, message })),
+    strands: strands.map((strand) => ({ ...strand })),
+    findings: findings.map(({ events: held, ...finding }) => ({
+      ...finding,
+      events: held.map(({ index, eventId, state, timestamp, callId }) => ({
+        index,
+        event_id: eventId,
+        state,
+        ...defined({
+          at: timestamp === undefined ? undefined : new Date(timestamp).toISOString(),
+          call_id: callId,
+        }),
+      })),
+    })),
   };
 }

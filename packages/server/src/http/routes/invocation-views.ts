@@ -162,6 +162,7 @@ function effectsView({ files, omitted, digest }: FileEffects): InvocationEffects
 
 function receiptView({
   tenant,
+  strand,
   sequence,
   hash,
   inputHash,
@@ -170,6 +171,7 @@ function receiptView({
 }: Receipt): InvocationReceipt {
   return {
     tenant_id: tenant,
+    strand,
     sequence,
     hash,
     input_hash: inputHash,

@@ -89,17 +89,22 @@ describe("/v1/grants", () => {
 describe("/v1/audit", () => {
   it("reads a chain page by page, each event with its link", async () => {
     const { ask, store } = await open();
-    await ask("invokeTool", { body: { tool_id: "sum", parameters: { a: 1, b: 1 } } });
-    const all = await store.audit.read("local", { after: 0, limit: 1_000 });
+    for (const a of [1, 2, 3]) await ask("invokeTool", { body: { tool_id: "sum", parameters: { a, b: 1 } } });
+    const all = await store.audit.read("local", { strand: 0, after: 0, limit: 1_000 });
     const first = await ask("readAudit", { query: { limit: "2" }, principal: OPERATOR });
-    expect(first.json).toMatchObject({ tenant_id: "local", next_after: 2 });
+    const heads = await store.audit.heads("local");
+    expect(first.json).toMatchObject({ tenant_id: "local", strand: 0, strands: heads, next_after: 2 });
+    expect(first.json.events).toHaveLength(10);
     expect(first.json.events).toMatchObject([
-      { specversion: "1.0", sequence: 1, chainhash: all[0]?.hash },
-      { sequence: 2, chainhash: all[1]?.hash },
+      { specversion: "1.0", strand: 0, sequence: 1, index: 1, chainhash: all[0]?.hash },
+      ...[2, 3, 4, 5].map((index) => ({ sequence: 1, index, chainhash: all[0]?.hash })),
+      ...[1, 2, 3, 4, 5].map((index) => ({ sequence: 2, index, chainhash: all[1]?.hash })),
     ]);
     const rest = await ask("readAudit", { query: { after: "2" }, principal: OPERATOR });
-    expect(rest.json.events).toHaveLength(all.length - 2);
+    expect(rest.json.events).toHaveLength(5);
     expect(rest.json).not.toHaveProperty("next_after");
+    const other = await ask("readAudit", { query: { strand: "1" }, principal: OPERATOR });
+    expect(other.json).toMatchObject({ strand: 1, events: [] });
     expect((await ask("readAudit", { query: { tenant: "none" } })).json.events).toEqual([]);
   });
 
@@ -113,16 +118,23 @@ describe("/v1/audit", () => {
     });
     parts.audit = {
       tenants: () => store.audit.tenants(),
-      head: (tenant) => store.audit.head(tenant),
+      heads: (tenant) => store.audit.heads(tenant),
       read: async (tenant, page) =>
         (await store.audit.read(tenant, page)).map((entry) =>
-          entry.sequence === 2 ? { ...entry, body: entry.body.replace("local", "LOCAL") } : entry,
+          entry.sequence === 1 ? { ...entry, body: entry.body.replace("local", "LOCAL") } : entry,
         ),
     };
     const broken = await ask("verifyAudit", { query: { tenant: "local" } });
     expect(broken.json).toMatchObject({ verified: false });
     expect(broken.json.chains).toMatchObject([
-      { findings: expect.arrayContaining([expect.objectContaining({ sequence: 2 })]) },
+      {
+        findings: expect.arrayContaining([
+          expect.objectContaining({
+            sequence: 1,
+            events: expect.arrayContaining([expect.objectContaining({ index: 1, state: "DECLARED" })]),
+          }),
+        ]),
+      },
     ]);
   });
 });
@@ -138,11 +150,14 @@ describe("GET /v1/audit:verify", () => {
     const { ask, parts } = await open();
     parts.audit = {
       tenants: async () => [],
-      head: async () => ({ sequence: 3, hash: "h" }),
+      heads: async () => [{ strand: 2, sequence: 3, hash: "h" }],
       read: async () => [],
     };
     const { json } = await ask("verifyAudit", { query: { tenant: "local" } });
-    expect(json).toMatchObject({ verified: false, chains: [{ findings: [{ problem: "truncated" }] }] });
+    expect(json).toMatchObject({
+      verified: false,
+      chains: [{ findings: [{ strand: 2, problem: "truncated" }] }],
+    });
   });
 });
 

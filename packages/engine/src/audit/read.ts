@@ -1,0 +1,49 @@
+import type { JsonObject } from "@sallyport/protocol";
+import type { AuditEntry, AuditReader } from "../ports/store.ts";
+import { eventsIn } from "./chain.ts";
+
+const PAGE = 1_000;
+
+/** Every unit of one strand in order, a page at a time. Units that come meanwhile are included. */
+export async function* strandEntries(
+  reader: AuditReader,
+  tenant: string,
+  from: { strand: number; after?: number },
+): AsyncGenerator<AuditEntry> {
+  const { strand } = from;
+  for (let after = from.after ?? 0, isMore = true; isMore; ) {
+    const page = await reader.read(tenant, { strand, after, limit: PAGE });
+    yield* page;
+    after = page.at(-1)?.sequence ?? after;
+    isMore = page.length === PAGE;
+  }
+}
+
+/** The strands a tenant has by its heads, and the first one, which may have lost its head. */
+export async function strandsOf(reader: AuditReader, tenant: string): Promise<number[]> {
+  const heads = await reader.heads(tenant);
+  return [...new Set([0, ...heads.map(({ strand }) => strand)])].sort((one, other) => one - other);
+}
+
+/** Every unit of a tenant, strand after strand. */
+export async function* auditEntries(reader: AuditReader, tenant: string): AsyncGenerator<AuditEntry> {
+  for (const strand of await strandsOf(reader, tenant)) yield* strandEntries(reader, tenant, { strand });
+}
+
+/** An event with its place: `index` counts the events of its unit from 1. */
+export interface RecordedEvent {
+  strand: number;
+  sequence: number;
+  index: number;
+  event: JsonObject;
+}
+
+/** The events of a unit, each with its place. */
+export function eventsOf({ strand, sequence, body }: AuditEntry): RecordedEvent[] {
+  return eventsIn(body).map((event, at) => ({ strand, sequence, index: at + 1, event }));
+}
+
+/** Every event of a tenant, strand after strand: the one way from units to events. */
+export async function* auditEvents(reader: AuditReader, tenant: string): AsyncGenerator<RecordedEvent> {
+  for await (const entry of auditEntries(reader, tenant)) yield* eventsOf(entry);
+}
