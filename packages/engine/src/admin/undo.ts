@@ -60,7 +60,7 @@ function refusal(callId: string, undone: Extract<Undone, { ok: false }>): Failur
 }
 
 const WHY = {
-  unknown: "nothing is kept to undo it with",
+  unknown: "nothing is kept on this machine to undo it with",
   expired: "what it would take to undo it has expired",
   already_undone: "it was undone before",
 } as const;

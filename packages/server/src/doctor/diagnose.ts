@@ -10,7 +10,7 @@ import {
 import type { SandboxOffer, Store } from "@sallyport/engine/ports";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { configuredKeys } from "../keys/index.ts";
+import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
 import { tryIsolation } from "../runtime/isolation.ts";
@@ -33,7 +33,8 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     runtime(),
     configuration(config),
     folder(config),
-    await attempt("store", () => store(config)),
+    await attempt("store", () => (config.store.postgres ? sharedStore(config) : store(config))),
+    ...(config.store.postgres ? [await attempt("keys", () => sharedKeys(config))] : []),
     await attempt("tokens", async () => tokenFinding(config)),
     await attempt("policy", async () => policyFinding(config)),
     await attempt("tools", () => tools(config)),
@@ -93,6 +94,40 @@ function folder({ stateFolder }: LoadedConfig): Finding {
     detail: `${stateFolder} can be read by others`,
     advice: `Run: chmod 700 ${stateFolder}`,
   };
+}
+
+/** Whether the store answers. Its chains are of all processes, and too long to be verified by the way. */
+async function sharedStore(config: LoadedConfig): Promise<Finding> {
+  const opened = await openStoreToRead(config);
+  try {
+    const began = performance.now();
+    await opened.probe?.();
+    const detail = `${storeName(config)}, answers in ${Math.ceil(performance.now() - began)} ms`;
+    return {
+      what: "store",
+      verdict: "good",
+      detail,
+      advice: "Verify its chains with: sallyport audit verify",
+    };
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Whether this process has the keys of the others. Looking takes them, as a start does. */
+async function sharedKeys(config: LoadedConfig): Promise<Finding> {
+  const opened = await openStoreToRead(config);
+  try {
+    const sharing = keySharingOf(config, opened);
+    const trouble = sharing && (await shareKeys(sharing));
+    if (trouble) throw new SallyportError(trouble);
+    const detail = sharing?.sealing
+      ? "kept in the store, encrypted"
+      : "files; those of the other processes match";
+    return { what: "keys", verdict: "good", detail };
+  } finally {
+    await opened.close();
+  }
 }
 
 async function store(config: LoadedConfig): Promise<Finding> {
