@@ -21,6 +21,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   java: "openjdk-17-jre-headless",
   mvn: "maven",
   kcat: "kcat",
+  "redis-server": "redis-server",
   "/usr/lib/postgresql/*/bin/initdb": "postgresql",
   "/usr/include/postgresql/*/server/postgres.h": "postgresql-server-dev-all",
 };

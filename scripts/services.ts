@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { connect as connectSocket, createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 
 /*
@@ -35,8 +35,16 @@ interface Service {
   isIn(folder: string): boolean;
   /** Puts the service into the folder; throws when it cannot. */
   fetch(folder: string): void;
-  /** How it is started: `data` is an empty folder of its own, `given` one that the test has filled. */
-  prepare(at: { folder: string; data: string; port: number; given: string }): ServerCommand;
+  /** How it is started; `data` is an empty folder of its own. */
+  prepare(at: { folder: string; data: string; port: number } & ServiceOptions): ServerCommand;
+}
+
+/** How a service is started for one test file or benchmark. */
+export interface ServiceOptions {
+  /** A folder with files that it reads. */
+  given?: string;
+  /** What it acknowledges survives a power cut. Left out: only a killed process, which is faster. */
+  synced?: boolean;
 }
 
 interface ServerCommand {
@@ -63,7 +71,7 @@ const SERVICES = {
       run(["go", "install", "-ldflags=-s -w", `github.com/open-policy-agent/opa@${OPA_VERSION}`], {
         env: { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" },
       }),
-    prepare: ({ folder, port, given }) => ({
+    prepare: ({ folder, port, given = "" }) => ({
       argv: [
         join(folder, "opa"),
         ...["run", "--server", "--addr", `127.0.0.1:${port}`, "--log-level", "error", "--skip-version-check"],
@@ -124,7 +132,7 @@ const SERVICES = {
       run([...make]);
       run([...make, "install"]);
     },
-    prepare: ({ data, port }) => {
+    prepare: ({ data, port, synced = false }) => {
       // PostgreSQL refuses to run as root.
       const user: { uid?: number; gid?: number } = process.getuid?.() === 0 ? userIds("postgres") : {};
       if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
@@ -142,10 +150,10 @@ const SERVICES = {
         "--no-sync",
       ];
       run([join(bin, "initdb"), ...init], { quiet: true, cwd: data, ...user });
-      const settings = Object.entries(POSTGRES_SETTINGS).flatMap(([name, value]) => [
-        "-c",
-        `${name}=${value}`,
-      ]);
+      const settings = Object.entries({
+        ...POSTGRES_SETTINGS,
+        ...(!synced && POSTGRES_UNSYNCED),
+      }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
       return {
         argv: [join(bin, "postgres"), "-D", join(data, "db"), "-p", String(port), "-k", data, ...settings],
         ...user,
@@ -154,17 +162,33 @@ const SERVICES = {
       };
     },
   },
+  redis: {
+    version: "debian",
+    variable: "SALLYPORT_REDIS",
+    isIn: (folder) => redisServer(folder) !== undefined,
+    fetch: () => {
+      throw new Error("install Debian's package redis-server");
+    },
+    // With an append-only file either way; by default it is synced once a second.
+    prepare: ({ folder, data, port, synced = false }) => ({
+      argv: [
+        redisServer(folder) ?? "",
+        ...["--bind", "127.0.0.1", "--port", String(port), "--dir", data, "--save", ""],
+        ...["--appendonly", "yes", "--appendfsync", synced ? "always" : "everysec"],
+      ],
+    }),
+  },
 } satisfies Record<string, Service>;
 
-/** A test kills processes, never the machine: nothing is lost without syncing. Benchmarks set fsync back on. */
 const POSTGRES_SETTINGS = {
   listen_addresses: "127.0.0.1",
   max_connections: 200,
-  fsync: "off",
-  full_page_writes: "off",
   shared_buffers: "64MB",
   wal_level: "logical",
 };
+
+/** A test kills processes, never the machine: nothing is lost without syncing. Benchmarks sync. */
+const POSTGRES_UNSYNCED = { fsync: "off", full_page_writes: "off" };
 
 const KAFKA_POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -215,12 +239,12 @@ export interface StartedService extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-/** Starts a service on a free port; resolves when it serves. `given` is a folder with files that it reads. */
-export async function startService(name: ServiceName, given = ""): Promise<StartedService> {
+/** Starts a service on a free port; resolves when it serves. */
+export async function startService(name: ServiceName, options: ServiceOptions = {}): Promise<StartedService> {
   const { prepare }: Service = SERVICES[name];
   const data = mkdtempSync(join(tmpdir(), `sallyport-${name}-`));
   const port = await freePort();
-  const command = prepare({ folder: folderOf(name), data, port, given });
+  const command = prepare({ folder: folderOf(name), data, port, ...options });
   let server = await startServer(name, port, command);
   return {
     port,
@@ -291,6 +315,12 @@ function postgresBin(): string | undefined {
     .toSorted((a, b) => Number(b) - Number(a))
     .map((major) => join(POSTGRES_ROOT, major, "bin"));
   return bins.find((bin) => isExecutable(join(bin, "initdb")));
+}
+
+/** Beside other builds in their folder, or on the path. */
+function redisServer(folder: string): string | undefined {
+  const folders = [folder, ...(process.env.PATH ?? "").split(delimiter)];
+  return folders.map((each) => join(each, "redis-server")).find((file) => isExecutable(file));
 }
 
 function pgConfigProgram(): string {

@@ -32,7 +32,7 @@ describe.skipIf(reason)(`a real OPA server [L3-PRM-2]${reason ? ` (${reason})` :
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "sallyport-opa-"));
     writeFileSync(join(folder, "policy.rego"), REGO);
-    server = await startService("opa", folder);
+    server = await startService("opa", { given: folder });
     base = `http://127.0.0.1:${server.port}`;
   });
 
