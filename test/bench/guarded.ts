@@ -38,22 +38,9 @@ export interface GuardedOptions {
 }
 
 /** The whole passage: validated, authorised, journaled, audited. */
-export async function guardedContender({
-  name,
-  store,
-  runner,
-  tool = pure,
-  calls,
-  sinks = [],
-}: GuardedOptions): Promise<Contender> {
-  const runners = [createThreadRunner({ maxThreads: 16 })];
-  const engine = await createEngine({ store, authority, admission: LIMITS, runners, sinks });
-  const implementation: Implementation =
-    runner === "inline"
-      ? { kind: "inline", operations: tool.operations }
-      : { kind: "thread", moduleUrl: MODULE };
-  const registered = await engine.tools.register(tool.manifest, { implementation });
-  if (isFailure(registered)) throw new SallyportError(registered);
+export async function guardedContender({ name, calls, ...options }: GuardedOptions): Promise<Contender> {
+  const { store, tool = pure } = options;
+  const engine = await openEngine(options);
   return {
     name,
     call: () => callOnce(engine, tool.manifest.id),
@@ -65,9 +52,25 @@ export async function guardedContender({
   };
 }
 
+/** An engine with the tool, and with an allow rule for `CALLER`. */
+export async function openEngine(options: Omit<GuardedOptions, "name" | "calls">): Promise<Engine> {
+  const { store, runner, tool = pure, sinks = [] } = options;
+  const runners = [createThreadRunner({ maxThreads: 16 })];
+  const engine = await createEngine({ store, authority, admission: LIMITS, runners, sinks });
+  const implementation: Implementation =
+    runner === "inline"
+      ? { kind: "inline", operations: tool.operations }
+      : { kind: "thread", moduleUrl: MODULE };
+  const registered = await engine.tools.register(tool.manifest, { implementation });
+  if (isFailure(registered)) throw new SallyportError(registered);
+  return engine;
+}
+
+/** Whom the engine of `openEngine` lets call. */
+export const CALLER = { tenant: "bench", agent: "bench" };
+
 async function callOnce(engine: Engine, tool: string): Promise<void> {
-  const caller = { tenant: "bench", agent: "bench" };
-  const answer = await engine.call({ tool, operation: "add", input: { a: 2, b: 3 }, caller });
+  const answer = await engine.call({ tool, operation: "add", input: { a: 2, b: 3 }, caller: CALLER });
   if (answer.status !== "success") throw new SallyportError(answer.error);
 }
 

@@ -30,10 +30,29 @@ export async function measure({ name, call }: Contender, callers: number, calls:
     }
   };
   await Promise.all(Array.from({ length: callers }, caller));
-  const seconds = (performance.now() - started) / 1_000;
+  return { name, ...spread(latencies, performance.now() - started) };
+}
+
+/** As `measure`, for so long: where the machine is slow there are fewer calls. */
+export async function measureFor({ name, call }: Contender, callers: number, ms: number): Promise<Reading> {
+  const latencies: number[] = [];
+  const started = performance.now();
+  const caller = async () => {
+    while (performance.now() - started < ms) {
+      const began = performance.now();
+      await call();
+      latencies.push(performance.now() - began);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+  return { name, ...spread(Float64Array.from(latencies), performance.now() - started) };
+}
+
+function spread(latencies: Float64Array, ms: number): Omit<Reading, "name"> {
   latencies.sort();
-  const at = (share: number) => (latencies[Math.min(calls - 1, Math.floor(share * calls))] ?? 0) * 1_000;
-  return { name, p50Us: at(0.5), p99Us: at(0.99), perSecond: calls / seconds };
+  const { length } = latencies;
+  const at = (share: number) => (latencies[Math.min(length - 1, Math.floor(share * length))] ?? 0) * 1_000;
+  return { p50Us: at(0.5), p99Us: at(0.99), perSecond: (length / ms) * 1_000 };
 }
 
 /** The middle of several rounds, so that one busy moment of the machine does not decide. */

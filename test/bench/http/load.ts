@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
 import autocannon, { type Result } from "autocannon";
+import { cpuMsOf } from "../cpu-time.ts";
 import type { Reading } from "../measure.ts";
 import type { HttpContender } from "./contender.ts";
 
@@ -45,17 +45,6 @@ export async function load(contender: HttpContender, given: Load): Promise<LoadR
   const { total } = result.requests;
   const cpuUs = ((cpuMsOf(pid) - cpuBefore) / total) * 1_000;
   return { name, ...spread(latencies), perSecond: total / result.duration, cpuUs };
-}
-
-/** The kernel counts in hundredths of a second here. */
-const TICK_MS = 10;
-
-/** What all threads of a process have used so far; 0 where there is no /proc. */
-function cpuMsOf(pid: number): number {
-  if (!existsSync(`/proc/${pid}/stat`)) return 0;
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
 function spread(latencies: readonly number[]): { p50Us: number; p99Us: number } {
