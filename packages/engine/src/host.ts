@@ -10,6 +10,7 @@ export type { Drained } from "./admin/engine.ts";
 export { isFinal, isUnspent, levelAt, levelEndsAt, standingAt } from "./approvals/record.ts";
 // The record, and what a person may see
 export {
+  auditEntries,
   auditEvents,
   closingLine,
   type EventOutline,
@@ -17,8 +18,6 @@ export {
   type ExportedChain,
   type ExportReport,
   exportEntry,
-  strandEntries,
-  strandsOf,
 } from "./audit/index.ts";
 export {
   completeCall,

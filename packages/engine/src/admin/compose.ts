@@ -1,5 +1,6 @@
 import { Admission, type AdmissionLimits } from "../admit/admission.ts";
 import { type ApprovalRules, DEFAULT_RULES } from "../approvals/record.ts";
+import { StrandAnchors } from "../audit/index.ts";
 import { grantAuthority } from "../authorise/authority.ts";
 import { CapabilityTree } from "../authorise/grant/index.ts";
 import { DEFAULT_LIMITS, type EngineContext, type EngineLimits, type ToolRule } from "../context.ts";
@@ -87,6 +88,7 @@ export interface Composed {
   context: EngineContext;
   tools: Tools;
   queue: CallQueue;
+  anchors: StrandAnchors;
   adjust(changes: Adjustments): void;
 }
 
@@ -102,7 +104,9 @@ export function composeEngine(options: EngineOptions): Composed {
   const admission = new Admission(options.admission, () => clock.now());
   const { hooks = [], sinks = [], onEvents } = options;
   const owner = ids.next();
-  const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner });
+  // The slot of this process's lease; a process that has the store for itself has slot 0.
+  const strand = (): number => 0;
+  const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner, strand });
   const store = onEvents ? withHints(bounded, onEvents) : bounded;
   const events = new EventBuilder(sinks);
   const available = [createInlineRunner(), createThreadRunner(), ...(options.runners ?? [])];
@@ -160,7 +164,7 @@ export function composeEngine(options: EngineOptions): Composed {
     if (changes.admission) admission.adjust(changes.admission);
     if (changes.toolRules) toolRules = changes.toolRules;
   };
-  return { context, tools, queue, adjust };
+  return { context, tools, queue, adjust, anchors: new StrandAnchors({ store, clock, ids, strand }) };
 }
 
 function withHints(store: Store, onEvents: () => void): Store {

@@ -36,15 +36,17 @@ export class Engine {
   readonly grants: Grants;
   readonly #context: EngineContext;
   readonly #queue: CallQueue;
+  readonly #anchors: Composed["anchors"];
   readonly #adjust: (changes: Adjustments) => void;
   readonly #listening: (() => void)[];
   #drained: Promise<Drained> | undefined;
   #inCharge = false;
   #closed: Promise<void> | undefined;
 
-  constructor({ context, tools, queue, adjust }: Composed, disconnect?: () => void) {
+  constructor({ context, tools, queue, anchors, adjust }: Composed, disconnect?: () => void) {
     this.#context = context;
     this.#queue = queue;
+    this.#anchors = anchors;
     this.#adjust = adjust;
     this.tools = tools;
     this.approvals = new Approvals(context);
@@ -82,6 +84,14 @@ export class Engine {
   claimQueued(): Promise<number> {
     this.#takeCharge();
     return this.#queue.claim();
+  }
+
+  /**
+   * Puts the newest links of the other processes' audit strands on record in this one's, where they have moved. To be
+   * called now and then; says for how many tenants it did. Rejects when the store is lost.
+   */
+  anchorStrands(): Promise<number> {
+    return this.#anchors.write();
   }
 
   /** From here on this process goes on with calls that are approved; one that only looks or answers must not. */

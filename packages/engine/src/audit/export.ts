@@ -249,6 +249,7 @@ export class ExportCheck {
     if (!stated) return report;
     const findings = report.strands.flatMap((held) => {
       const said = stated.find(({ strand }) => strand === held.strand);
+      if (!said && held.sequence === 0) return [];
       if (said?.events === held.events && said.sequence === held.sequence && said.hash === held.hash)
         return [];
       const words = said ? `${said.events} events up to #${said.sequence}` : "nothing of this chain";

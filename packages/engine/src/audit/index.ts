@@ -1,3 +1,4 @@
+export { StrandAnchors } from "./anchor.ts";
 export { auditBody, eventsIn, genesis, linkAfter } from "./chain.ts";
 export {
   type EventFacts,
@@ -22,7 +23,5 @@ export {
   auditEvents,
   eventsOf,
   type RecordedEvent,
-  strandEntries,
-  strandsOf,
 } from "./read.ts";
 export { type ChainReport, type EventOutline, verifyChain } from "./verify.ts";

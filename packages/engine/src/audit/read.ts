@@ -1,5 +1,6 @@
 import type { JsonObject } from "@sallyport/protocol";
 import type { AuditEntry, AuditReader } from "../ports/store.ts";
+import { anchorsIn } from "./anchor.ts";
 import { eventsIn } from "./chain.ts";
 
 const PAGE = 1_000;
@@ -25,9 +26,27 @@ export async function strandsOf(reader: AuditReader, tenant: string): Promise<nu
   return [...new Set([0, ...heads.map(({ strand }) => strand)])].sort((one, other) => one - other);
 }
 
-/** Every unit of a tenant, strand after strand. */
+/**
+ * Every unit of a tenant, strand after strand; then those that were written and anchored by other strands while their own
+ * had been read already, so that who reads all of it finds what each anchor names.
+ */
 export async function* auditEntries(reader: AuditReader, tenant: string): AsyncGenerator<AuditEntry> {
-  for (const strand of await strandsOf(reader, tenant)) yield* strandEntries(reader, tenant, { strand });
+  const read = new Map<number, number>();
+  const anchored = new Map<number, number>();
+  for (let strands = await strandsOf(reader, tenant); strands.length > 0; ) {
+    for (const strand of strands) {
+      for await (const entry of strandEntries(reader, tenant, { strand, after: read.get(strand) ?? 0 })) {
+        read.set(strand, entry.sequence);
+        for (const link of anchorsIn(entry)) {
+          anchored.set(link.strand, Math.max(link.sequence, anchored.get(link.strand) ?? 0));
+        }
+        yield entry;
+      }
+    }
+    const unread = [...anchored].filter(([strand, sequence]) => sequence > (read.get(strand) ?? 0));
+    strands = unread.map(([strand]) => strand);
+    anchored.clear();
+  }
 }
 
 /** An event with its place: `index` counts the events of its unit from 1. */

@@ -1,7 +1,8 @@
 import { canonicalJson, type JsonObject, parseJsonObject } from "@sallyport/protocol";
 import type { AuditEntry, AuditLink, AuditReader } from "../ports/store.ts";
+import { AnchorCheck } from "./anchor-check.ts";
 import { genesis, linkAfter } from "./chain.ts";
-import { eventsOf, strandEntries, strandsOf } from "./read.ts";
+import { auditEntries, eventsOf } from "./read.ts";
 
 /** What an event of a unit says of itself, for who has to look into a finding. */
 export interface EventOutline {
@@ -38,24 +39,32 @@ export interface ChainReport {
 interface Remembered {
   receipt?: AuditLink | undefined;
   heads?: readonly AuditLink[];
+  /** The tenant is known to have one strand: then nothing is kept to compare anchors with. */
+  isAlone?: boolean;
 }
 
-/** Checks a tenant's record as it is fed to it, unit by unit; the units of one strand come in order. */
+/**
+ * Checks a tenant's record as it is fed to it, unit by unit; the units of one strand come in order. Every anchor is
+ * compared with the unit of the other strand that it names.
+ */
 export class ChainCheck {
   readonly #tenant: string;
   readonly #remembered: Remembered;
   readonly #strands = new Map<number, StrandCheck>();
   readonly #findings: ChainFinding[] = [];
+  readonly #anchors: AnchorCheck;
 
   constructor(tenant: string, remembered: Remembered = {}) {
     this.#tenant = tenant;
     this.#remembered = remembered;
+    this.#anchors = new AnchorCheck({ keepsHashes: !remembered.isAlone });
     if (remembered.receipt) this.strand(remembered.receipt.strand);
     for (const { strand } of remembered.heads ?? []) this.strand(strand);
   }
 
   add(entry: AuditEntry): void {
     this.strand(entry.strand).add(entry);
+    this.#anchors.add(entry);
   }
 
   /** The check of one strand; from here on the report names the strand. */
@@ -78,6 +87,11 @@ export class ChainCheck {
   }
 
   finish(): ChainReport {
+    for (const { strand, sequence, problem, message } of this.#anchors.findings(
+      (one) => this.#strands.get(one)?.last.sequence ?? 0,
+    )) {
+      this.strand(strand).find(sequence, [problem, message]);
+    }
     const checks = [...this.#strands].sort(([one], [other]) => one - other);
     const strands = checks.map(([, check]) => check.finish());
     const events = strands.reduce((sum, strand) => sum + strand.events, 0);
@@ -215,10 +229,9 @@ export async function verifyChain(
 ): Promise<ChainReport> {
   // Read before the units, so that those a writer adds meanwhile are not taken for a difference.
   const heads = await reader.heads(tenant);
-  const check = new ChainCheck(tenant, { receipt, heads });
-  for (const strand of await strandsOf(reader, tenant)) {
-    for await (const entry of strandEntries(reader, tenant, { strand })) check.add(entry);
-  }
+  const isAlone = heads.every(({ strand }) => strand === 0);
+  const check = new ChainCheck(tenant, { receipt, heads, isAlone });
+  for await (const entry of auditEntries(reader, tenant)) check.add(entry);
   // Units and heads are written together: read after the units, a head is at least as new as the last of its strand.
   checkNewest(check, await reader.heads(tenant));
   return check.finish();

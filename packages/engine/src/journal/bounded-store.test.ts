@@ -76,6 +76,14 @@ describe("a store with an end to every wait", () => {
     expect((await store.revocations.changedSince()).changed).toEqual([revocation]);
   });
 
+  it("writes into the audit strand that is the process's own at that time [L3-AUD-1]", async () => {
+    let slot = 2;
+    const store = boundStore(createMemoryStore(), { maxMs: 1_000, owner: "run-1", strand: () => slot });
+    expect((await applied(store, unitOf({ audit: "{}" }))).link).toMatchObject({ strand: 2, sequence: 1 });
+    slot = 0;
+    expect((await applied(store, unitOf({ audit: "{}" }))).link).toMatchObject({ strand: 0, sequence: 1 });
+  });
+
   it("says what the store says of accepted calls and callbacks", async () => {
     const store = boundStore(createMemoryStore(), { maxMs: 1_000, owner: "run-1" });
     const [first, second] = [sampleIntent(), sampleIntent()];

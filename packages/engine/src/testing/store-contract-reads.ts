@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { auditBody, StrandAnchors, verifyChain } from "../audit/index.ts";
 import type { Callback, CallbackWrite, CallFilter } from "../ports/calls.ts";
 import type { AuditLink, Store, UnitOfWork } from "../ports/store.ts";
 import {
@@ -132,6 +133,21 @@ export function auditContract(it: StoreTest): void {
     expect(await read(8, 100)).toEqual([9]);
     expect(await read(9, 100)).toEqual([]);
     expect(await read(0, 0)).toEqual([]);
+  });
+
+  it("is verified over all strands of a tenant, with their anchors [R1-8.1] [L3-AUD-1]", async ({
+    store,
+  }) => {
+    const body = (n: number) => auditBody("acme", [`{"eventId":"${n}"}`]);
+    const clock = { now: () => 5 };
+    const ids = { next: () => "id" };
+    for (const strand of [0, 1, 2]) await append(store, [body(1), body(2)], { strand });
+    for (const strand of [0, 1, 2]) {
+      const anchors = new StrandAnchors({ store, clock, ids, strand: () => strand });
+      expect(await anchors.write()).toBe(1);
+    }
+    const strands = [0, 1, 2].map((strand) => ({ strand, sequence: 3, events: 3 }));
+    expect(await verifyChain(store.audit, "acme")).toMatchObject({ strands, findings: [] });
   });
 
   it("gives no link to a unit without an audit body, and no chain to its tenant", async ({ store }) => {

@@ -37,6 +37,7 @@ const EVERY_MS = {
   "expire approvals": 15_000,
   "claim queued calls": 15_000,
   "expire undo data": 60_000,
+  "anchor audit strands": 60_000,
   "take changed keys": 5_000,
   "follow tools": 15_000,
 } as const;
@@ -57,6 +58,7 @@ export async function startServices(
     "expire approvals": () => engine.approvals.expireDue(),
     "claim queued calls": () => engine.claimQueued(),
     "expire undo data": () => workspaces.expire(),
+    "anchor audit strands": () => engine.anchorStrands(),
     // The bus tells at once; this is for what it did not.
     "follow tools": async () => config.store.postgres && (await engine.tools.follow()),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),

@@ -3,14 +3,13 @@ import { resolve } from "node:path";
 import { type ChainReport, verifyChain } from "@sallyport/engine";
 import { genesis } from "@sallyport/engine/chain";
 import {
+  auditEntries,
   closingLine,
   type EventOutline,
   ExportCheck,
   type ExportedChain,
   type ExportReport,
   exportEntry,
-  strandEntries,
-  strandsOf,
 } from "@sallyport/engine/host";
 import type { AuditLink, Store } from "@sallyport/engine/ports";
 import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
@@ -205,27 +204,30 @@ async function exportChains(store: Store, wanted: string | undefined, { output }
   if (wanted !== undefined && !all.includes(wanted)) throw noSuchTenant(wanted, all);
   const chains: ExportedChain[] = [];
   let text = "";
-  for await (const { tenant, strand } of strandsToExport(store, wanted === undefined ? all : [wanted])) {
-    const head = (await store.audit.heads(tenant)).find((one) => one.strand === strand) ?? genesis(strand);
-    const chain = { tenant, ...genesis(strand), events: 0 };
-    for await (const entry of strandEntries(store.audit, tenant, { strand })) {
+  for (const tenant of wanted === undefined ? all : [wanted]) {
+    const heads = await store.audit.heads(tenant);
+    const strands = new Map(
+      heads.map(({ strand }): [number, ExportedChain] => [strand, nothingOf(tenant, strand)]),
+    );
+    for await (const entry of auditEntries(store.audit, tenant)) {
+      const { strand, sequence, hash } = entry;
       const events = exportEntry(entry);
       for (const event of events) text += `${JSON.stringify(event)}\n`;
-      const { sequence, hash } = entry;
-      Object.assign(chain, { events: chain.events + events.length, sequence, hash });
+      const before = strands.get(strand)?.events ?? 0;
+      strands.set(strand, { tenant, strand, sequence, hash, events: before + events.length });
       if (text.length < CHUNK_CHARS) continue;
       if (!(await output.data(text))) return;
       text = "";
     }
-    // A strand whose end is gone from the store is exported as one that lacks its end.
-    if (chain.sequence < head.sequence) Object.assign(chain, head);
-    if (chain.sequence > 0) chains.push(chain);
+    for (const chain of strands.values()) {
+      // A strand whose end is gone from the store is exported as one that lacks its end.
+      const head = heads.find(({ strand }) => strand === chain.strand);
+      chains.push(head && chain.sequence < head.sequence ? { ...chain, ...head } : chain);
+    }
   }
   await output.data(`${text}${closingLine(chains)}\n`);
 }
 
-async function* strandsToExport({ audit }: Store, tenants: readonly string[]) {
-  for (const tenant of tenants) {
-    for (const strand of await strandsOf(audit, tenant)) yield { tenant, strand };
-  }
+function nothingOf(tenant: string, strand: number): ExportedChain {
+  return { tenant, ...genesis(strand), events: 0 };
 }
