@@ -10,6 +10,8 @@ export interface EventRow {
   perSecond: number;
   /** For one send. */
   p50Ms: number;
+  /** Processor time of this process for one event. */
+  cpuUs: number;
   ofBare: number;
 }
 
@@ -30,12 +32,7 @@ export async function benchEvents(rounds: number): Promise<EventRow[]> {
   await createTopic(broker);
   const events = await eventsOfCalls();
   const contenders = [bareProducer(broker, events), sink(broker, events)];
-  const readings = new Map<Contender, Reading[]>(contenders.map((contender) => [contender, []]));
-  for (let round = 0; round <= rounds; round += 1)
-    for (const contender of contenders) {
-      const reading = await measure(contender, 1, SENDS);
-      if (round > 0) readings.get(contender)?.push(reading);
-    }
+  const readings = await race(contenders, rounds);
   for (const { close } of contenders) await close?.();
   const perSecond = (contender: Contender | undefined) =>
     events.length * median((contender && readings.get(contender)) ?? [], "perSecond");
@@ -43,8 +40,34 @@ export async function benchEvents(rounds: number): Promise<EventRow[]> {
     name: contender.name,
     perSecond: perSecond(contender),
     p50Ms: median(readings.get(contender) ?? [], "p50Us") / 1_000,
+    cpuUs: middle((readings.get(contender) ?? []).map(({ cpuUs }) => cpuUs)) / events.length,
     ofBare: perSecond(contender) / perSecond(contenders[0]),
   }));
+}
+
+/** With the processor time of a send. */
+interface SendReading extends Reading {
+  cpuUs: number;
+}
+
+/** The first round warms up. */
+async function race(
+  contenders: readonly Contender[],
+  rounds: number,
+): Promise<Map<Contender, SendReading[]>> {
+  const readings = new Map<Contender, SendReading[]>(contenders.map((contender) => [contender, []]));
+  for (let round = 0; round <= rounds; round += 1)
+    for (const contender of contenders) {
+      const before = process.cpuUsage();
+      const reading = await measure(contender, 1, SENDS);
+      const { user, system } = process.cpuUsage(before);
+      if (round > 0) readings.get(contender)?.push({ ...reading, cpuUs: (user + system) / SENDS });
+    }
+  return readings;
+}
+
+function middle(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 async function createTopic(broker: string): Promise<void> {
@@ -99,11 +122,12 @@ export function printEvents(rows: readonly EventRow[]): void {
   console.log(`\nEvents into Kafka, the events of ${CALLS} calls at once`);
   console.table(
     Object.fromEntries(
-      rows.map(({ name, perSecond, p50Ms, ofBare }) => [
+      rows.map(({ name, perSecond, p50Ms, cpuUs, ofBare }) => [
         name,
         {
           "events/s": Math.round(perSecond),
           "p50 ms/send": p50Ms.toFixed(1),
+          "cpu µs/event": cpuUs.toFixed(1),
           "× bare": ofBare.toFixed(2),
         },
       ]),
