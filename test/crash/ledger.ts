@@ -192,7 +192,6 @@ async function miscounted(store: Store, records: Map<string, CallRecord>): Promi
     if (value !== calls)
       wrong.push(`miscounted: ${lane} is ${String(value)} after ${calls} successful calls`);
   }
-  store.state.release(snapshot);
   return wrong;
 }
 

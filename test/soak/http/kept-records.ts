@@ -30,7 +30,6 @@ export async function readKept(server: ServerFolder, agents: readonly string[]):
     for (const agent of agents) {
       counters.set(agent, Number((await store.state.get(snapshot, agent))?.value ?? 0));
     }
-    store.state.release(snapshot);
     return { records, counters, witness: readWitness(server.path("witness")) };
   } finally {
     await store.close();

@@ -36,14 +36,17 @@ import type {
 import { encodeBatch, sinkList } from "./outbox-text.ts";
 import { wellFormedOrder } from "./well-formed-order.ts";
 
+/** When a unit is written, by the store's clock, and how long outdated state is kept. */
+export type WriteTime = Pick<StateJob, "at" | "retentionMs">;
+
 /** Flattens a unit for the writer thread. Throws when something in it is not JSON; nothing is written then. */
-export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
+export function encodeUnit(unit: UnitOfWork, { at, retentionMs }: WriteTime): UnitJob {
   return [
     "unit",
     unit.tenant,
     unit.open ? openedCall(unit.open) : null,
     unit.close ? closedCall(unit.close) : null,
-    unit.state ? stateJob(unit.state, pins) : null,
+    unit.state ? { ...stateJob(unit.state), at, retentionMs } : null,
     unit.tools ? unit.tools.map(toolRow) : null,
     unit.audit === undefined ? null : onOneLine(unit.audit),
     unit.outbox ? [sinkList(unit.outbox.sinks), encodeBatch(unit.tenant, unit.outbox.events)] : null,
@@ -55,7 +58,7 @@ export function encodeUnit(unit: UnitOfWork, pins: number[]): UnitJob {
     unit.close?.from ?? null,
     unit.returnedUses?.length ? unit.returnedUses.map(({ grantId, callId }) => [grantId, callId]) : null,
     unit.id ?? null,
-    unit.records?.length ? unit.records.map(recordRow) : null,
+    unit.records?.length ? { at, rows: unit.records.map(recordRow) } : null,
     encodeRun(unit),
     unit.strand ?? 0,
   ];
@@ -88,7 +91,7 @@ export function jobBytes(job: UnitJob): number {
   for (const [key, value] of state?.writes ?? []) bytes += key.length + (value?.length ?? 0);
   if (permits) bytes += permitBytes(permits);
   if (callbacks) bytes += callbackBytes(callbacks);
-  for (const { id, body } of job[16] ?? []) bytes += id.length + (body?.length ?? 0) + 64;
+  for (const { id, body } of job[16]?.rows ?? []) bytes += id.length + (body?.length ?? 0) + 64;
   return bytes + (tools?.length ?? 0) * 4096;
 }
 
@@ -140,14 +143,14 @@ function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
   ];
 }
 
-function stateJob({ scope, callId, snapshotVersion, writes }: StateWrites, pins: number[]): StateJob {
+function stateJob({ scope, callId, snapshotVersion, writes }: StateWrites): Omit<StateJob, keyof WriteTime> {
   const lastOfEach = new Map<string, string | null>();
   for (const { key, value } of writes) {
     lastOfEach.set(key, value === undefined ? null : JSON.stringify(value));
   }
   const existed = writes.filter((write) => write.existed).map(({ key }) => key);
   const { tenant, tool } = scope;
-  return { tenant, tool, callId, snapshotVersion, pins, writes: [...lastOfEach], existed };
+  return { tenant, tool, callId, snapshotVersion, writes: [...lastOfEach], existed };
 }
 
 /** Throws when the version does not follow the revision it expects. */

@@ -27,7 +27,7 @@ export type UnitJob = [
   returned: ReturnedUse[] | null,
   /** The unit's id; null for a unit that is applied each time. */
   id: string | null,
-  records: RecordRow[] | null,
+  records: RecordJob | null,
   run: RunJob | null,
   /** The strand that takes the audit link. */
   strand: number,
@@ -75,8 +75,9 @@ export interface StateJob {
   tool: string;
   callId: string;
   snapshotVersion: number;
-  /** Versions that open snapshots stand on. */
-  pins: number[];
+  /** When it is written, by the store's clock. */
+  at: number;
+  retentionMs: number;
   writes: [key: string, value: string | null][];
   /** Those of the keys that the snapshot had a value for. */
   existed: string[];
@@ -152,6 +153,12 @@ export interface RecordRow {
 
 /** A unit's batch as text, and the list of the sinks it is for. */
 export type OutboxJob = [sinks: string, batch: string];
+
+/** The records of a unit, and when they are written, by the store's clock. */
+export interface RecordJob {
+  at: number;
+  rows: RecordRow[];
+}
 
 export type DeliveredJob = [kind: "delivered", sink: string, ids: readonly string[]];
 

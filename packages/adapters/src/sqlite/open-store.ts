@@ -18,15 +18,15 @@ const POLL_MS = 25;
  * nothing is left open then.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { folder, durability = "power", waitForLockMs = 5_000, readOnly = false, now } = options;
+  const { folder, durability = "power", waitForLockMs = 5_000, readOnly = false } = options;
   if (readOnly) {
     await tablesMade(folder, { giveUpAt: Date.now() + waitForLockMs });
-    return new SqliteStore(openForReading(folder), undefined);
+    return new SqliteStore(openForReading(folder), undefined, options);
   }
   await prepareFolder(folder);
   const writer = await Writer.start({ folder, durability, waitForLockMs });
   try {
-    return new SqliteStore(openForReading(folder), writer, now);
+    return new SqliteStore(openForReading(folder), writer, options);
   } catch (error) {
     await writer.close();
     throw error;

@@ -13,6 +13,8 @@ export interface SqliteStoreOptions {
   waitForLockMs?: number;
   /** Opens without the lock, beside a process that writes; every write then rejects with E3914. */
   readOnly?: boolean;
+  /** How long what a state snapshot sees is kept, in milliseconds. Default: 25 hours, because a call may take a day. */
+  stateRetentionMs?: number;
   /** The clock that leases are measured by, in Unix milliseconds. Default `Date.now`. */
   now?: () => number;
 }

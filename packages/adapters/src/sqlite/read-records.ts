@@ -16,14 +16,17 @@ export class RecordReads {
   readonly #list: StatementSync;
   readonly #listFromStart: StatementSync;
 
-  constructor(database: DatabaseSync) {
+  readonly #now: () => number;
+
+  constructor(database: DatabaseSync, now: () => number) {
+    this.#now = now;
     this.#get = database.prepare(GET_RECORD);
     this.#list = database.prepare(LIST_RECORDS);
     this.#listFromStart = database.prepare(LIST_FROM_START);
   }
 
   get(kind: string, id: string): StoredRecord | undefined {
-    const row = this.#get.get(kind, id, Date.now());
+    const row = this.#get.get(kind, id, this.#now());
     return row && recordOf(row);
   }
 
@@ -31,8 +34,8 @@ export class RecordReads {
     const most = Math.max(0, limit);
     const rows =
       after === undefined
-        ? this.#listFromStart.all(kind, Date.now(), most)
-        : this.#list.all(kind, after, Date.now(), most);
+        ? this.#listFromStart.all(kind, this.#now(), most)
+        : this.#list.all(kind, after, this.#now(), most);
     return rows.map(recordOf);
   }
 }

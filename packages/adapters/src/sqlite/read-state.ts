@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { StateEntry, StateScope, StateSnapshot } from "@sallyport/engine/ports";
+import { type StateEntry, type StateScope, type StateSnapshot, snapshotGone } from "@sallyport/engine/ports";
 import type { JsonValue } from "@sallyport/protocol";
 
-const SCOPE_VERSION = "SELECT version FROM state_scopes WHERE tenant_id = ? AND tool_id = ?";
+const SCOPE_VERSION = "SELECT version, floor FROM state_scopes WHERE tenant_id = ? AND tool_id = ?";
 
 const GET_STATE = `SELECT version, value FROM state
   WHERE scope_id = (SELECT scope_id FROM state_scopes WHERE tenant_id = ? AND tool_id = ?)
@@ -39,6 +39,7 @@ export class StateReads {
 
   get({ scope, version }: StateSnapshot, key: string): StateEntry | undefined {
     const row = this.#get.get(scope.tenant, scope.tool, key, version);
+    this.#requireKept({ scope, version });
     if (typeof row?.value !== "string") return undefined;
     const value: JsonValue = JSON.parse(row.value);
     return { value, version: Number(row.version) };
@@ -47,7 +48,14 @@ export class StateReads {
   keys({ scope, version }: StateSnapshot, { prefix, limit }: { prefix: string; limit: number }): string[] {
     const end = endOfPrefix(prefix) ?? null;
     const rows = this.#keys.all(scope.tenant, scope.tool, prefix, end, version, Math.max(0, limit));
+    this.#requireKept({ scope, version });
     return rows.map((row) => String(row.key));
+  }
+
+  /** To be called after reading: the writer may have swept in between, and what was read is wrong then. */
+  #requireKept({ scope, version }: StateSnapshot): void {
+    const floor = this.#version.get(scope.tenant, scope.tool)?.floor ?? 0;
+    if (version < Number(floor)) throw snapshotGone(scope);
   }
 
   writtenBy({ tenant, tool }: StateScope, callId: string): number {

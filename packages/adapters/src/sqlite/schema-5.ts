@@ -14,6 +14,10 @@
  *
  * The audit chain has strands: `strand` is part of its key, and what was written before is strand 0. Rows of the audit keep
  * their lines as they are, byte for byte; the tables are made anew only because their keys change.
+ *
+ * State is kept by time: a version that a newer one took the place of, or that is a deletion, is outdated from then on
+ * (`outdated_at`, by the version `outdated_by`) and is deleted after the retention. Snapshots below a scope's `floor` may
+ * miss something.
  */
 export const FIFTH_SCHEMA = `
 CREATE TABLE records (
@@ -102,4 +106,16 @@ CREATE TABLE audit_heads (
 INSERT INTO audit_heads (tenant_id, strand, sequence, hash)
   SELECT tenant_id, 0, sequence, hash FROM heads_of_one_strand;
 DROP TABLE heads_of_one_strand;
+
+ALTER TABLE state_scopes ADD COLUMN floor INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE state ADD COLUMN outdated_at INTEGER;
+ALTER TABLE state ADD COLUMN outdated_by INTEGER;
+UPDATE state SET outdated_at = 0, outdated_by = version WHERE value IS NULL;
+UPDATE state SET outdated_at = 0, outdated_by = (
+    SELECT min(version) FROM state AS newer
+    WHERE newer.scope_id = state.scope_id AND newer.key = state.key AND newer.version > state.version)
+  WHERE value IS NOT NULL AND EXISTS (SELECT 1 FROM state AS newer
+    WHERE newer.scope_id = state.scope_id AND newer.key = state.key AND newer.version > state.version);
+DROP INDEX state_deletions;
+CREATE INDEX state_outdated ON state (outdated_at) WHERE outdated_at IS NOT NULL;
 `;

@@ -100,12 +100,12 @@ describe("calls without a place in the queue and without a callback", () => {
       unitOf({ begin: waiting, audit: "{}" }),
       unitOf({ close }),
     ];
-    const outcomes = writer.apply(units.map((unit) => encodeUnit(unit, [])));
+    const outcomes = writer.apply(units.map((unit) => encodeUnit(unit, { at: 0, retentionMs: 0 })));
     expect(outcomes.map(([kind]) => kind)).toEqual(["applied", "applied", "applied", "applied"]);
     expect(asked.length).toBeGreaterThan(4);
     const onEither = () => asked.filter((sql) => /(INTO|FROM|UPDATE) (queue|callbacks)\b/.test(sql));
     expect(onEither()).toEqual([]);
-    writer.apply([encodeUnit(queueing(sampleIntent()), [])]);
+    writer.apply([encodeUnit(queueing(sampleIntent()), { at: 0, retentionMs: 0 })]);
     expect(onEither()).toHaveLength(1);
     database.close();
   });

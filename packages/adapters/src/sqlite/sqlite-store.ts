@@ -7,8 +7,7 @@ import {
   type ClaimOrder,
   type CommitResult,
   type Revocation,
-  type StateScope,
-  type StateSnapshot,
+  STATE_RETENTION_MS,
   type Store,
   type UnitOfWork,
   type Work,
@@ -20,6 +19,7 @@ import { changesOf } from "./changes.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { FleetJob, Outcome } from "./messages.ts";
+import type { SqliteStoreOptions } from "./options.ts";
 import { ApprovalReads } from "./read-approvals.ts";
 import { CallbackReads } from "./read-callbacks.ts";
 import { CallReads } from "./read-calls.ts";
@@ -114,33 +114,8 @@ function linkOf([, sequence, hash, strand]: Outcome & { 0: "applied" }): AuditLi
   return { strand, sequence, hash };
 }
 
-/** The state versions somebody in this process still stands on, so that the writer keeps what they can see. */
-class Pins {
-  readonly #scopes = new Map<string, Set<StateSnapshot>>();
-
-  hold(snapshot: StateSnapshot): void {
-    const name = nameOf(snapshot.scope);
-    const held = this.#scopes.get(name) ?? new Set();
-    this.#scopes.set(name, held.add(snapshot));
-  }
-
-  release(snapshot: StateSnapshot): void {
-    const name = nameOf(snapshot.scope);
-    const held = this.#scopes.get(name);
-    held?.delete(snapshot);
-    if (held?.size === 0) this.#scopes.delete(name);
-  }
-
-  /** Each version once. */
-  versions(scope: StateScope): number[] {
-    const held = this.#scopes.get(nameOf(scope)) ?? [];
-    return [...new Set(Array.from(held, ({ version }) => version))];
-  }
-}
-
-function nameOf({ tenant, tool }: StateScope): string {
-  return JSON.stringify([tenant, tool]);
-}
+/** The clock and how long it keeps state. */
+type StoreTimes = Pick<SqliteStoreOptions, "now" | "stateRetentionMs">;
 
 /**
  * The store over a read-only connection of this thread and, unless it is opened read-only, the writer thread.
@@ -152,7 +127,7 @@ export class SqliteStore implements Store {
   readonly #database: DatabaseSync;
   readonly #writer: Writer | undefined;
   readonly #now: () => number;
-  readonly #pins = new Pins();
+  readonly #retentionMs: number;
   readonly #journal: CallReads;
   #closing: Promise<void> | undefined;
 
@@ -170,8 +145,13 @@ export class SqliteStore implements Store {
   readonly instances: Store["instances"];
   readonly work: Store["work"];
 
-  constructor(database: DatabaseSync, writer: Writer | undefined, now: () => number = Date.now) {
+  constructor(
+    database: DatabaseSync,
+    writer: Writer | undefined,
+    { now = Date.now, stateRetentionMs = STATE_RETENTION_MS }: StoreTimes = {},
+  ) {
     this.#now = now;
+    this.#retentionMs = stateRetentionMs;
     this.#database = database;
     this.#writer = writer;
     this.#journal = new CallReads(database);
@@ -194,14 +174,8 @@ export class SqliteStore implements Store {
 
   async commit(unit: UnitOfWork): Promise<CommitResult> {
     const writer = this.#requireWriter();
-    const base = unit.state && { scope: unit.state.scope, version: unit.state.snapshotVersion };
-    if (base) this.#pins.hold(base);
-    try {
-      const job = encodeUnit(unit, base ? this.#pins.versions(base.scope) : []);
-      return this.#result(await writer.submit(job, jobBytes(job)));
-    } finally {
-      if (base) this.#pins.release(base);
-    }
+    const job = encodeUnit(unit, { at: this.#now(), retentionMs: this.#retentionMs });
+    return this.#result(await writer.submit(job, jobBytes(job)));
   }
 
   async probe(): Promise<void> {
@@ -275,6 +249,7 @@ export class SqliteStore implements Store {
     try {
       return read();
     } catch (cause) {
+      if (cause instanceof SallyportError) throw cause;
       throw new SallyportError(failureOf(cause, "The store could not be read"), { cause });
     }
   }
@@ -291,16 +266,10 @@ export class SqliteStore implements Store {
   #stateReader(): Store["state"] {
     const reads = new StateReads(this.#database);
     return {
-      open: (scope) =>
-        this.#read(() => {
-          const snapshot = { scope: { ...scope }, version: reads.version(scope) };
-          this.#pins.hold(snapshot);
-          return snapshot;
-        }),
+      open: (scope) => this.#read(() => ({ scope: { ...scope }, version: reads.version(scope) })),
       get: (snapshot, key) => this.#read(() => reads.get(snapshot, key)),
       keys: (snapshot, query) => this.#read(() => reads.keys(snapshot, query)),
       writtenBy: (scope, callId) => this.#read(() => reads.writtenBy(scope, callId)),
-      release: (snapshot) => this.#pins.release(snapshot),
     };
   }
 
@@ -383,7 +352,7 @@ export class SqliteStore implements Store {
   }
 
   #recordReader(): Store["records"] {
-    const reads = new RecordReads(this.#database);
+    const reads = new RecordReads(this.#database, this.#now);
     return {
       get: (kind, id) => this.#read(() => reads.get(kind, id)),
       list: (kind, page) => this.#read(() => reads.list(kind, page)),

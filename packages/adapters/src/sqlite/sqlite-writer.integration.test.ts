@@ -91,7 +91,7 @@ describe("what a rejected commit says of its unit", () => {
       const { page_count } = Object(database.prepare("PRAGMA page_count").get());
       database.exec(`PRAGMA max_page_count = ${page_count}`);
       const call = sampleCall({ input: JSON.stringify("x".repeat(4 * PAGE_BYTES)) });
-      const [outcome] = writer.apply([encodeUnit(opening(call), [])]);
+      const [outcome] = writer.apply([encodeUnit(opening(call), { at: 0, retentionMs: 0 })]);
       expect(outcome).toEqual([
         "failed",
         expect.objectContaining({
@@ -103,7 +103,7 @@ describe("what a rejected commit says of its unit", () => {
       ]);
       expect(outcome?.[1]).not.toHaveProperty("details");
       database.exec("PRAGMA max_page_count = 1000000");
-      expect(writer.apply([encodeUnit(opening(call), [])])[0]?.[0]).toBe("applied");
+      expect(writer.apply([encodeUnit(opening(call), { at: 0, retentionMs: 0 })])[0]?.[0]).toBe("applied");
       database.close();
     }));
 
@@ -115,7 +115,7 @@ describe("what a rejected commit says of its unit", () => {
       const blocker = new DatabaseSync(join(folder, DATABASE_FILE));
       blocker.exec("BEGIN IMMEDIATE");
       const submit = () => {
-        const job = encodeUnit(opening(sampleCall()), []);
+        const job = encodeUnit(opening(sampleCall()), { at: 0, retentionMs: 0 });
         return writer.submit(job, 512);
       };
       const first = Promise.allSettled([submit()]);
@@ -138,7 +138,7 @@ describe("waiting until nothing is under way", () => {
     inFolder(async (folder) => {
       await (await openSqliteStore({ folder })).close();
       const writer = await Writer.start({ folder, durability: "power", waitForLockMs: 0 });
-      const written = writer.submit(encodeUnit(opening(sampleCall()), []), 512);
+      const written = writer.submit(encodeUnit(opening(sampleCall()), { at: 0, retentionMs: 0 }), 512);
       expect(await Promise.all([writer.drain(), writer.drain(), writer.drain()])).toHaveLength(3);
       await written;
       await writer.close();

@@ -164,16 +164,21 @@ const FIND_SCOPE = "SELECT scope_id FROM state_scopes WHERE tenant_id = ? AND to
 const RAISE_SCOPE = `INSERT INTO state_scopes (tenant_id, tool_id, version) VALUES (?, ?, 1)
   ON CONFLICT DO UPDATE SET version = version + 1 RETURNING scope_id, version`;
 
-const LIST_VERSIONS = "SELECT version FROM state WHERE scope_id = ? AND key = ? ORDER BY version";
+const NEWEST_VERSION = "SELECT max(version) AS version FROM state WHERE scope_id = ? AND key = ?";
 
-const INSERT_STATE = "INSERT INTO state (scope_id, key, version, call_id, value) VALUES (?, ?, ?, ?, ?)";
+const INSERT_STATE = `INSERT INTO state (scope_id, key, version, call_id, value, outdated_at, outdated_by)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+
+/** A deletion is outdated already, and stays so from its own time. */
+const OUTDATE_STATE = `UPDATE state SET outdated_at = ?3, outdated_by = ?4
+  WHERE scope_id = ?1 AND key = ?2 AND outdated_at IS NULL`;
+
+const LIST_OUTDATED = `SELECT scope_id, key, version, outdated_by FROM state INDEXED BY state_outdated
+  WHERE outdated_at <= ? ORDER BY outdated_at, version LIMIT 64`;
 
 const DELETE_VERSION = "DELETE FROM state WHERE scope_id = ? AND key = ? AND version = ?";
 
-const LIST_DELETIONS = `SELECT key, version FROM state
-  WHERE scope_id = ? AND value IS NULL AND version <= ? ORDER BY version LIMIT 64`;
-
-const DELETE_UP_TO = "DELETE FROM state WHERE scope_id = ? AND key = ? AND version <= ?";
+const RAISE_FLOOR = "UPDATE state_scopes SET floor = max(floor, ?2) WHERE scope_id = ?1";
 
 const PUT_DEFINITION = `INSERT INTO tool_definitions (
     tool_id, tool_name, description, category, tags, latest_version, source_type, created_at, updated_at)
@@ -232,11 +237,12 @@ export function prepareStatements(database: DatabaseSync) {
     insertCancellation: database.prepare(INSERT_CANCELLATION),
     findScope: database.prepare(FIND_SCOPE),
     raiseScope: database.prepare(RAISE_SCOPE),
-    listVersions: database.prepare(LIST_VERSIONS),
+    newestVersion: database.prepare(NEWEST_VERSION),
     insertState: database.prepare(INSERT_STATE),
+    outdateState: database.prepare(OUTDATE_STATE),
+    listOutdated: database.prepare(LIST_OUTDATED),
     deleteVersion: database.prepare(DELETE_VERSION),
-    listDeletions: database.prepare(LIST_DELETIONS),
-    deleteUpTo: database.prepare(DELETE_UP_TO),
+    raiseFloor: database.prepare(RAISE_FLOOR),
     putDefinition: database.prepare(PUT_DEFINITION),
     findVersion: database.prepare(FIND_VERSION),
     putVersion: database.prepare(PUT_VERSION),

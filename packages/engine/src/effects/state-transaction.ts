@@ -44,7 +44,7 @@ export class StateTransaction implements StateAccess {
   #listed = false;
   #active = true;
 
-  /** The snapshot is pinned by the first use, so that a call without state costs the store nothing. */
+  /** The snapshot is opened by the first use, so that a call without state costs the store nothing. */
   constructor({ reader, scope, callId }: { reader: StateReader; scope: StateScope; callId: string }) {
     this.#reader = reader;
     this.#scope = scope;
@@ -85,7 +85,7 @@ export class StateTransaction implements StateAccess {
   async keys(prefix: string): Promise<string[]> {
     this.#check(prefix);
     this.#listed = true;
-    const snapshot = await this.#pin();
+    const snapshot = await this.#open();
     const own = [...this.#changes].filter(([key]) => key.startsWith(prefix));
     // As many more as this execution may have deleted, so that the list is cut after its own changes, not before.
     const limit = STATE_LIMITS.keysPerList + own.filter(([, value]) => value === DELETED).length;
@@ -158,13 +158,13 @@ export class StateTransaction implements StateAccess {
   /** The value before this execution; read once, so that it is also the pre-image the rollback is checked against. */
   async #before(key: string): Promise<StateEntry | undefined> {
     if (this.#preimages.has(key)) return this.#preimages.get(key);
-    const snapshot = await this.#pin();
+    const snapshot = await this.#open();
     const entry = await this.#reader.get(snapshot, key);
     this.#preimages.set(key, entry);
     return entry;
   }
 
-  async #pin(): Promise<StateSnapshot> {
+  async #open(): Promise<StateSnapshot> {
     this.#requireActive();
     this.#snapshot ??= this.#reader.open(this.#scope);
     this.#opened = await this.#snapshot;
@@ -173,9 +173,7 @@ export class StateTransaction implements StateAccess {
 
   #end(): void {
     this.#active = false;
-    const pinned = this.#snapshot;
     this.#snapshot = undefined;
-    void pinned?.then((snapshot) => this.#reader.release(snapshot)).catch(() => undefined);
   }
 
   #check(key: string): void {

@@ -3,8 +3,8 @@ import { mapMethods } from "../map-methods.ts";
 import type { Store } from "../ports/store.ts";
 import { timerMs } from "../timeouts.ts";
 
-/** Long reads of operators and of the relay, and what ends by itself. No call waits for them. */
-const UNBOUNDED = /^(audit\.|outbox\.|state\.release$|probe$|close$)/;
+/** Long reads of operators and of the relay. No call waits for them. */
+const UNBOUNDED = /^(audit\.|outbox\.|probe$|close$)/;
 
 interface BoundOptions {
   maxMs: number;

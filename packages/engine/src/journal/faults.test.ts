@@ -227,13 +227,6 @@ describe("when nobody knows what became of a unit", () => {
       expect(answer.rollback, tool).toBeUndefined();
     }
   });
-
-  it("the call's view of the state is given back all the same", async () => {
-    const { plan } = await callWithFault("count", unansweredTwice(2));
-    const count = (name: string) => plan.seen.filter(({ method }) => method === name).length;
-    await expect.poll(() => count("state.release")).toBe(1);
-    expect(count("state.open")).toBe(1);
-  });
 });
 
 describe("when a commit is given up and lands after all", () => {

@@ -5,6 +5,11 @@ import type { Conflict, UnitOfWork } from "../ports/store.ts";
 /** Records by kind and id. Those that have expired go with the next write of their kind. */
 export class MemoryRecords {
   readonly #kinds = new Map<string, Map<string, StoredRecord>>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   readonly reader: RecordReader = {
     get: async (kind, id) => structuredClone(this.#live(kind, id)),
@@ -49,7 +54,7 @@ export class MemoryRecords {
 
   #live(kind: string, id: string): StoredRecord | undefined {
     const found = this.#kinds.get(kind)?.get(id);
-    return found && (found.expiresAt ?? Infinity) > Date.now() ? found : undefined;
+    return found && (found.expiresAt ?? Infinity) > this.#now() ? found : undefined;
   }
 
   #sweep(kind: string): void {

@@ -25,6 +25,9 @@ import { systemClock } from "./platform.ts";
 import { MemoryRecords } from "./records.ts";
 import { MemoryState } from "./state.ts";
 
+/** How long a store in memory keeps what state snapshots see: less than one on disk. */
+const RETENTION_MS = 3_600_000;
+
 export interface MemoryStoreOptions {
   /** Beyond about this many closed calls the oldest are forgotten, with keys, approvals, callbacks. Default: none are. */
   maxClosedCalls?: number;
@@ -34,6 +37,8 @@ export interface MemoryStoreOptions {
   isShared?: boolean;
   /** What leases and claims are measured by. Default: the system's. */
   clock?: Pick<Clock, "now">;
+  /** How long what a state snapshot sees is kept. Default: an hour. */
+  stateRetentionMs?: number;
 }
 
 /**
@@ -48,6 +53,7 @@ export function createMemoryStore({
   maxAuditEntries = Infinity,
   isShared = false,
   clock = systemClock,
+  stateRetentionMs = RETENTION_MS,
 }: MemoryStoreOptions = {}): Store {
   const approvals = new MemoryApprovals();
   const callbacks = new MemoryCallbacks();
@@ -56,8 +62,8 @@ export function createMemoryStore({
     callbacks.forgetCall(callId);
   });
   const grants = new MemoryGrants();
-  const records = new MemoryRecords();
-  const state = new MemoryState();
+  const records = new MemoryRecords(() => clock.now());
+  const state = new MemoryState(stateRetentionMs, () => clock.now());
   const tools = new MemoryTools();
   const revocations = new MemoryRevocations();
   const outbox = new MemoryOutbox(() => clock.now());
@@ -93,9 +99,7 @@ export function createMemoryStore({
     work: memoryWork({ calls, approvals, callbacks, instances }),
   };
   return mapMethods(store, (method, path) =>
-    path === "close" || path === "state.release"
-      ? method
-      : (...args) => (isClosed ? Promise.reject(closed()) : method(...args)),
+    path === "close" ? method : (...args) => (isClosed ? Promise.reject(closed()) : method(...args)),
   );
 }
 

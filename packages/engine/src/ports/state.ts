@@ -1,4 +1,4 @@
-import type { JsonValue } from "@sallyport/protocol";
+import { failure, type JsonValue, SallyportError } from "@sallyport/protocol";
 
 /** Whose state: a tool sees only its own, per tenant. */
 export interface StateScope {
@@ -32,15 +32,29 @@ export interface StateWrites {
 
 /** Reads transactional state. Writing happens only through a unit of work. */
 export interface StateReader {
-  /** Pins the scope as it is now until the snapshot is released. */
+  /**
+   * The scope as it is now. What the snapshot sees is kept for the store's retention: the longest call and an hour. Later
+   * a read of what is gone rejects with E3704; it never shows anything else than was there.
+   */
   open(scope: StateScope): Promise<StateSnapshot>;
   get(snapshot: StateSnapshot, key: string): Promise<StateEntry | undefined>;
   /** Keys that start with `prefix`, in the order of `byCodePoint`, at most `limit`. */
   keys(snapshot: StateSnapshot, query: { prefix: string; limit: number }): Promise<string[]>;
-  /** How many entries this call has written; a rolled-back call must have none. */
+  /** How many entries this call has written, as far as they are kept; a rolled-back call must have none. */
   writtenBy(scope: StateScope, callId: string): Promise<number>;
-  /** Lets the store forget what only this snapshot could still see. Never fails. */
-  release(snapshot: StateSnapshot): void;
+}
+
+/** How long stores keep what a snapshot sees, unless told otherwise: a call may take a day. */
+export const STATE_RETENTION_MS = 25 * 3_600_000;
+
+/** The exception for a read through a snapshot that the store has forgotten something of. */
+export function snapshotGone({ tenant, tool }: StateScope): SallyportError {
+  return new SallyportError(
+    failure("E3704", {
+      message: `The call has run longer than the store keeps the state of ${tool} (tenant ${tenant}) as it was.`,
+      advice: "Repeat the call, or let the store keep state longer (`stateRetentionMs`).",
+    }),
+  );
 }
 
 /** A tool's own keys and values, as its execution sees them. */

@@ -172,7 +172,6 @@ export function raceContract(it: StoreTest): void {
       const snapshot = await store.state.open(SCOPE);
       const entry = await store.state.get(snapshot, "n");
       const result = await store.commit(writing(SCOPE, snapshot, { n: Number(entry?.value ?? 0) + 1 }));
-      store.state.release(snapshot);
       if (!result.ok) await increment();
     };
     await Promise.all(Array.from({ length: 20 }, increment));

@@ -1,7 +1,16 @@
 import { expect } from "vitest";
-import type { StateScope, StateSnapshot } from "../ports/state.ts";
+import { STATE_RETENTION_MS, type StateScope, type StateSnapshot } from "../ports/state.ts";
 import type { Store } from "../ports/store.ts";
-import { applied, newCallId, put, refusal, type StoreTest, type Writes, writing } from "./store-samples.ts";
+import {
+  applied,
+  newCallId,
+  put,
+  refusal,
+  type StoreFixture,
+  type StoreTest,
+  type Writes,
+  writing,
+} from "./store-samples.ts";
 
 const SCOPE: StateScope = { tenant: "acme", tool: "calc" };
 
@@ -74,13 +83,15 @@ export function stateContract(it: StoreTest): void {
     });
   });
 
-  it("still sees that a key was deleted when its snapshot was released and the deletion forgotten", async ({
-    store,
+  it("still sees that a key was deleted when the deletion is forgotten [R1-4.3]", async ({
+    fixture,
+    skip,
   }) => {
+    const { store } = fixture;
     await put(store, SCOPE, { held: 1, never: undefined });
     const snapshot = await store.state.open(SCOPE);
-    store.state.release(snapshot);
     await put(store, SCOPE, { held: undefined });
+    if (!(await outlived(fixture))) return skip("the clock of this store cannot be moved");
     for (const other of [1, 2]) await put(store, SCOPE, { other });
     const { state, ...unit } = writing(SCOPE, snapshot, { held: 9, fresh: 9 });
     const writes = state?.writes.map((write) => ({ ...write, existed: write.key === "held" })) ?? [];
@@ -125,32 +136,66 @@ export function stateContract(it: StoreTest): void {
     expect(await keys("%")).toEqual([]);
   });
 
-  it("forgets what no snapshot can see once the key has been written again", async ({ store }) => {
-    const first = await put(store, SCOPE, { a: 1 });
-    for (const a of [2, 3, 4]) await put(store, SCOPE, { a });
-    expect(await store.state.writtenBy(SCOPE, first)).toBe(0);
-  });
-
-  it("keeps what an open snapshot sees until it is released, and nothing in between", async ({ store }) => {
-    const seen = await put(store, SCOPE, { a: 1 });
+  it("keeps what a snapshot sees for the retention, whatever is written meanwhile [X-5]", async ({
+    fixture,
+  }) => {
+    const { store, advance } = fixture;
+    await put(store, SCOPE, { a: 1, b: 1 });
     const snapshot = await store.state.open(SCOPE);
-    const between = await put(store, SCOPE, { a: 2 });
-    for (const a of [3, 4, 5]) await put(store, SCOPE, { a });
-    expect(await contents(store, snapshot)).toEqual({ a: 1 });
-    expect(await store.state.writtenBy(SCOPE, between)).toBe(0);
-    store.state.release(snapshot);
-    store.state.release(snapshot);
-    for (const a of [6, 7]) await put(store, SCOPE, { a });
-    expect(await store.state.writtenBy(SCOPE, seen)).toBe(0);
+    for (const a of [2, 3, 4]) {
+      await put(store, SCOPE, { a, b: undefined });
+      await advance?.(MINUTE);
+    }
+    expect(await contents(store, snapshot)).toEqual({ a: 1, b: 1 });
+    expect(await store.state.get(snapshot, "b")).toEqual({ value: 1, version: 1 });
   });
 
-  it("forgets deletions once every snapshot is past them", async ({ store }) => {
-    const wrote = await put(store, SCOPE, { a: 1 });
-    const deleted = await put(store, SCOPE, { a: undefined });
-    for (const other of [1, 2]) await put(store, SCOPE, { other });
-    expect(await store.state.writtenBy(SCOPE, wrote)).toBe(0);
-    expect(await store.state.writtenBy(SCOPE, deleted)).toBe(0);
+  it("forgets values and deletions that are older than the retention, with a write of any scope", async ({
+    fixture,
+    skip,
+  }) => {
+    const { store } = fixture;
+    const calls = [await put(store, SCOPE, { a: 1 }), await put(store, SCOPE, { a: 2, b: 1 })];
+    calls.push(await put(store, SCOPE, { a: undefined }));
+    const newest = await put(store, SCOPE, { b: 2 });
+    if (!(await outlived(fixture))) return skip("the clock of this store cannot be moved");
+    const counted = () => Promise.all(calls.map((callId) => store.state.writtenBy(SCOPE, callId)));
+    expect(await counted()).toEqual([1, 2, 1]);
+    await put(store, { ...SCOPE, tool: "other" }, { a: 1 });
+    expect(await counted()).toEqual([0, 0, 0]);
+    expect(await store.state.writtenBy(SCOPE, newest)).toBe(1);
+    expect(await contents(store, await store.state.open(SCOPE))).toEqual({ b: 2 });
   });
+
+  it("refuses reads through a snapshot that it has forgotten something of, and never shows something else [X-5]", async ({
+    fixture,
+    skip,
+  }) => {
+    const { store } = fixture;
+    await put(store, SCOPE, { a: 1, b: 1 });
+    const old = await store.state.open(SCOPE);
+    await put(store, SCOPE, { a: 2 });
+    const later = await store.state.open(SCOPE);
+    if (!(await outlived(fixture))) return skip("the clock of this store cannot be moved");
+    expect(await contents(store, old)).toEqual({ a: 1, b: 1 });
+    await put(store, SCOPE, { c: 3 });
+    const gone = {
+      failure: { code: "E3704", message: expect.stringContaining("longer than the store keeps") },
+    };
+    await expect(store.state.get(old, "a")).rejects.toMatchObject(gone);
+    await expect(store.state.get(old, "b")).rejects.toMatchObject(gone);
+    await expect(store.state.keys(old, { prefix: "", limit: 9 })).rejects.toMatchObject(gone);
+    expect(await contents(store, later)).toEqual({ a: 2, b: 1 });
+    expect(await refusal(store, writing(SCOPE, old, { a: 9 }))).toEqual({ kind: "state", keys: ["a"] });
+  });
+}
+
+const MINUTE = 60_000;
+
+/** Moves the store's clock on until snapshots of now are older than its retention; false when it cannot be moved. */
+async function outlived({ advance }: StoreFixture): Promise<boolean> {
+  await advance?.(STATE_RETENTION_MS + MINUTE);
+  return advance !== undefined;
 }
 
 async function contents(store: Store, snapshot: StateSnapshot): Promise<Writes> {

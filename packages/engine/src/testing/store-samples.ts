@@ -222,7 +222,6 @@ export async function put(store: Store, scope: StateScope, writes: Writes): Prom
   const callId = newCallId();
   const snapshot = await store.state.open(scope);
   await applied(store, writing(scope, { version: snapshot.version, callId }, writes));
-  store.state.release(snapshot);
   return callId;
 }
 
@@ -407,7 +406,6 @@ export async function contentsOf(store: Store, tenant?: string) {
   const filter = { limit: ALL, ...(tenant !== undefined && { tenant }) };
   const snapshot = await store.state.open({ tenant: tenant ?? "acme", tool: "calc" });
   const state = await seenBy(store, snapshot);
-  store.state.release(snapshot);
   const approvals = await store.approvals.list(filter);
   const heads = await store.audit.heads(tenant ?? "acme");
   const units: AuditEntry[] = [];

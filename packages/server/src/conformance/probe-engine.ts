@@ -102,16 +102,12 @@ export type ProbeEngine = Awaited<ReturnType<typeof openProbeEngine>>;
 /** Everything the store holds for a tool, read past the engine. */
 async function stateOf({ state }: Store, { manifest }: ProbedTool): Promise<JsonObject> {
   const snapshot = await state.open({ tenant: PROBER.tenant, tool: manifest.id });
-  try {
-    const found: JsonObject = {};
-    for (const key of await state.keys(snapshot, { prefix: "", limit: 1_000 })) {
-      const entry = await state.get(snapshot, key);
-      if (entry) found[key] = entry.value;
-    }
-    return found;
-  } finally {
-    state.release(snapshot);
+  const found: JsonObject = {};
+  for (const key of await state.keys(snapshot, { prefix: "", limit: 1_000 })) {
+    const entry = await state.get(snapshot, key);
+    if (entry) found[key] = entry.value;
   }
+  return found;
 }
 
 /** The states that an answer's execution passed through, in order. */
