@@ -53,7 +53,7 @@ export default {
         path: "^packages/engine/src/",
         pathNot: [
           "^packages/engine/src/(ports|match|redact)/",
-          "^packages/engine/src/(lru-map|map-methods|wait-until|timeouts)\\.ts$",
+          "^packages/engine/src/(change-follower|lru-map|map-methods|wait-until|timeouts)\\.ts$",
           "^packages/engine/src/$1/",
         ],
       },

@@ -117,6 +117,8 @@ export interface EngineLimits {
   storeMs: number;
   /** Accepted calls that may wait for room. */
   queued: number;
+  /** How often a shared store is asked for changes that no message told of. */
+  followMs: number;
 }
 
 export const DEFAULT_LIMITS: EngineLimits = {
@@ -126,6 +128,7 @@ export const DEFAULT_LIMITS: EngineLimits = {
   hookMs: 5_000,
   storeMs: 30_000,
   queued: 10_000,
+  followMs: 2_000,
 };
 
 /** A call as the engine takes it: who it is for is settled by the door. */

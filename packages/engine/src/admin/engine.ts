@@ -9,6 +9,7 @@ import {
 import { Approvals } from "../approvals/approvals.ts";
 import { type CallPlan, type PlanRequest, planCall } from "../approvals/evaluate.ts";
 import type { ResumeOptions } from "../approvals/suspended.ts";
+import { everySoOften } from "../change-follower.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { bindManifest } from "../execute/index.ts";
 import { closeByPerson, type ManualClose, type RecoveryVerdict, recover } from "../journal/recovery.ts";
@@ -25,7 +26,7 @@ import type { Load as MeasuredLoad } from "../telemetry/metrics.ts";
 import { withTimeout } from "../timeouts.ts";
 import { type Adjustments, type Composed, composeEngine, type EngineOptions } from "./compose.ts";
 import { Grants } from "./grants.ts";
-import { endWithdrawn, type RevocationOrder, revokeToken } from "./tokens.ts";
+import { endWithdrawn, type RevocationOrder, revokeToken, watchedSources } from "./tokens.ts";
 import type { Tools } from "./tools.ts";
 import { type UndoneCall, undoCall } from "./undo.ts";
 
@@ -57,6 +58,10 @@ export class Engine {
     this.#listening = [
       ...endWithdrawn(context),
       tools.listen(onProblem),
+      everySoOften(context.store.isShared ? context.limits.followMs : Infinity, () => {
+        // A store that is away now is read the next time.
+        void tools.follow().catch(() => undefined);
+      }),
       ...(disconnect ? [disconnect] : []),
     ];
   }
@@ -253,8 +258,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     },
   );
   for (const error of refused) report(error);
-  const { grants, revocations } = context.store;
-  const disconnect = await context.authority.connect?.({ grants, revocations, bus: context.bus });
+  const followMs = context.store.isShared ? context.limits.followMs : Infinity;
+  const sources = { ...watchedSources(context), bus: context.bus, followMs };
+  const disconnect = await context.authority.connect?.(sources);
   return new Engine(composed, disconnect);
 }
 

@@ -1,6 +1,7 @@
 import { type Failure, failure } from "@sallyport/protocol";
 import { auditBody, SYSTEM_TENANT } from "../audit/index.ts";
 import type { EngineContext } from "../context.ts";
+import type { AuthoritySources } from "../ports/authority.ts";
 import type { Revocation } from "../ports/grants.ts";
 
 /** Which token is not to be accepted any more, and why. */
@@ -41,13 +42,49 @@ export async function revokeToken(
 export function endWithdrawn({ bus, inFlight }: Pick<EngineContext, "bus" | "inFlight">): (() => void)[] {
   return [
     bus.subscribe("token:revocations", ({ jti }) => {
-      if (typeof jti !== "string") return;
-      inFlight.withdraw({ jti }, failure("E3217", { message: "The call's token was revoked while it ran." }));
+      if (typeof jti === "string") withdrawToken(jti, inFlight);
     }),
     bus.subscribe("grants:updates", ({ revoked }) => {
-      if (!Array.isArray(revoked) || revoked.length === 0) return;
-      const message = "A grant the call rests on was revoked while it ran.";
-      inFlight.withdraw({ grants: revoked.map(String) }, failure("E3217", { message }));
+      if (Array.isArray(revoked)) withdrawGrants(revoked.map(String), inFlight);
     }),
   ];
+}
+
+/** What an authority reads. A revocation that it reads ends the running calls too: its message may have been lost. */
+export function watchedSources({
+  store,
+  inFlight,
+}: Pick<EngineContext, "store" | "inFlight">): Pick<AuthoritySources, "grants" | "revocations"> {
+  const { grants, revocations } = store;
+  return {
+    grants: {
+      get: (grantId) => grants.get(grantId),
+      changedSince: async (cursor) => {
+        const found = await grants.changedSince(cursor);
+        const revoked = found.changed.filter(({ revokedAt }) => revokedAt !== undefined);
+        withdrawGrants(
+          revoked.map(({ grantId }) => grantId),
+          inFlight,
+        );
+        return found;
+      },
+    },
+    revocations: {
+      changedSince: async (cursor) => {
+        const found = await revocations.changedSince(cursor);
+        for (const { jti } of found.changed) withdrawToken(jti, inFlight);
+        return found;
+      },
+    },
+  };
+}
+
+function withdrawToken(jti: string, inFlight: EngineContext["inFlight"]): void {
+  inFlight.withdraw({ jti }, failure("E3217", { message: "The call's token was revoked while it ran." }));
+}
+
+function withdrawGrants(grants: string[], inFlight: EngineContext["inFlight"]): void {
+  if (grants.length === 0) return;
+  const message = "A grant the call rests on was revoked while it ran.";
+  inFlight.withdraw({ grants }, failure("E3217", { message }));
 }

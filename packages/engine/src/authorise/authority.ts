@@ -1,4 +1,5 @@
 import { type Caller, type Failure, failure, isFailure } from "@sallyport/protocol";
+import { ChangeFollower, everySoOften } from "../change-follower.ts";
 import type {
   AccessRequest,
   Authority,
@@ -13,7 +14,7 @@ import type {
 import { type AgentProfile, exceedsAgent } from "./agent-profile.ts";
 import { type ConfiguredGrant, ConfiguredRules } from "./configured-rules.ts";
 import { combine } from "./decision.ts";
-import { type GrantIndex, limitFailure } from "./grant/index.ts";
+import { GrantFollower, type GrantIndex, limitFailure } from "./grant/index.ts";
 import { askAll } from "./policy/index.ts";
 import type { TokenChecker } from "./token/index.ts";
 
@@ -60,25 +61,35 @@ export class ConfiguredAuthority implements Authority {
     this.#rules = next.#rules;
   }
 
-  async connect({ grants, revocations, bus }: AuthoritySources): Promise<() => void> {
+  async connect({ grants, revocations, bus, followMs = Infinity }: AuthoritySources): Promise<() => void> {
     const checker = this.#tokens?.checker;
-    const grantIndex = this.#grantIndex;
-    const readRevocations = async () => checker?.revoked((await revocations.changedSince()).changed);
-    // A message that names nothing, as one that was too long for its bus, says that something changed: all is read again.
+    const stored = this.#grantIndex && new GrantFollower(this.#grantIndex, grants);
+    const revoked =
+      checker &&
+      new ChangeFollower(
+        (cursor) => revocations.changedSince(cursor),
+        (changed) => checker.revoked(changed),
+      );
+    const report = (error: unknown) => this.#rules.onProblem?.("token revocations", error);
+    // A message that names nothing, as one that was too long for its bus, says that something changed.
     const stops = [
       bus.subscribe("token:revocations", ({ jti, forgetAt }) => {
         if (typeof jti === "string")
           checker?.revoke(jti, typeof forgetAt === "number" ? forgetAt : undefined);
-        else void readRevocations().catch((error) => this.#rules.onProblem?.("token revocations", error));
+        else void revoked?.catchUp().catch(report);
       }),
-      bus.subscribe("grants:updates", ({ changed, revoked }) => {
-        const lists = [changed, revoked].filter((list) => Array.isArray(list));
-        if (lists.length === 0) void grantIndex?.reload(grants);
-        else void grantIndex?.refresh(lists.flat().map(String), grants);
+      bus.subscribe("grants:updates", ({ changed, revoked: gone }) => {
+        const lists = [changed, gone].filter((list) => Array.isArray(list));
+        void stored?.heard(lists.length === 0 ? undefined : lists.flat().map(String));
+      }),
+      everySoOften(followMs, () => {
+        // A store that is away now is read the next time; without it no call begins.
+        void revoked?.catchUp().catch(() => undefined);
+        void stored?.catchUp().catch(() => undefined);
       }),
     ];
-    await readRevocations();
-    grantIndex?.load((await grants.changedSince()).changed);
+    await revoked?.catchUp();
+    await stored?.catchUp();
     return () => {
       for (const stop of stops) stop();
     };

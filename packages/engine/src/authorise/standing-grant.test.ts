@@ -5,7 +5,7 @@ import type { StandingGrant } from "../ports/grants.ts";
 import { TIERS, type Tier } from "../ports/grants.ts";
 import { authorityRequest } from "../testing/samples.ts";
 import { HOUR, NOON, SIGNER, sampleApproval, sampleStanding } from "./grant/fixtures/sample-grants.ts";
-import { GrantIndex } from "./grant/index.ts";
+import { GrantFollower, GrantIndex } from "./grant/index.ts";
 import {
   draftStanding,
   matchesArgument,
@@ -115,7 +115,7 @@ describe("standing grants", () => {
     expect(grantIndex.standing()).toEqual([good]);
     const fail = () => Promise.reject(new Error("lost"));
     const lost = { get: fail, changedSince: fail };
-    await grantIndex.refresh([good.grantId], lost);
+    await new GrantFollower(grantIndex, lost).heard([good.grantId]);
     expect(grantIndex.standing()).toEqual([]);
     expect(grantIndex.counted([good.grantId])).toEqual([{ grantId: good.grantId }]);
   });

@@ -140,6 +140,8 @@ export interface AuthoritySources {
   grants: GrantReader;
   revocations: RevocationReader;
   bus: Bus;
+  /** How often to look for changes that no message told of; left out: nobody else changes anything. */
+  followMs?: number;
 }
 
 /** Says whether a call may go on. A rejection, or no answer in time, counts as a deny. */

@@ -28,7 +28,6 @@ const SCOPE = { tenant: "acme", tool: "calc" };
 /** After `close` everything rejects; what was acknowledged is there when the store is opened again. */
 export function lifetimeContract(it: StoreTest): void {
   it("makes every later use reject with E3914", async ({ store }) => {
-    const snapshot = await store.state.open(SCOPE);
     await store.close();
     await store.close();
     // Suits every method.

@@ -136,9 +136,7 @@ export function stateContract(it: StoreTest): void {
     expect(await keys("%")).toEqual([]);
   });
 
-  it("keeps what a snapshot sees for the retention, whatever is written meanwhile [X-5]", async ({
-    fixture,
-  }) => {
+  it("keeps what a snapshot sees for the retention, whatever is written meanwhile", async ({ fixture }) => {
     const { store, advance } = fixture;
     await put(store, SCOPE, { a: 1, b: 1 });
     const snapshot = await store.state.open(SCOPE);
@@ -167,7 +165,7 @@ export function stateContract(it: StoreTest): void {
     expect(await contents(store, await store.state.open(SCOPE))).toEqual({ b: 2 });
   });
 
-  it("refuses reads through a snapshot that it has forgotten something of, and never shows something else [X-5]", async ({
+  it("refuses reads through a snapshot that it has forgotten something of, and never shows something else", async ({
     fixture,
     skip,
   }) => {

@@ -39,7 +39,6 @@ const EVERY_MS = {
   "expire undo data": 60_000,
   "anchor audit strands": 60_000,
   "take changed keys": 5_000,
-  "follow tools": 15_000,
 } as const;
 
 type TaskName = keyof typeof EVERY_MS;
@@ -59,8 +58,6 @@ export async function startServices(
     "claim queued calls": () => engine.claimQueued(),
     "expire undo data": () => workspaces.expire(),
     "anchor audit strands": () => engine.anchorStrands(),
-    // The bus tells at once; this is for what it did not.
-    "follow tools": async () => config.store.postgres && (await engine.tools.follow()),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
   };
   try {

@@ -4,6 +4,7 @@ import type { AuthorityRequest, CapabilityUse } from "../../ports/authority.ts";
 import type { CapabilityGrant, GrantReader, GrantRecord } from "../../ports/grants.ts";
 import { authorityRequest } from "../../testing/samples.ts";
 import { HOUR, NOON, SIGNER, sampleGrant } from "./fixtures/sample-grants.ts";
+import { GrantFollower } from "./grant-follower.ts";
 import { GrantIndex, type HeldCapabilities } from "./grant-index.ts";
 import { hmacSigner } from "./grant-validity.ts";
 
@@ -151,10 +152,10 @@ describe("the grant index: lines of delegation", () => {
 
   it("one whose parent may have changed, or that is a fourth generation, does not count [R3-3]", async () => {
     const index = indexOf(root, child);
-    await index.refresh([root.grantId], {
+    await new GrantFollower(index, {
       get: () => Promise.reject(new Error("lost")),
-      changedSince: async () => ({ changed: [], cursor: "" }),
-    });
+      changedSince: () => Promise.reject(new Error("lost")),
+    }).heard([root.grantId]);
     expect(ask(index).missing).toMatchObject(NO_VALID);
     const line = [sampleGrant({ delegatable: true, grantee: boss })];
     for (const delegationDepth of [1, 2, 3, 4]) {
@@ -299,12 +300,12 @@ describe("the grant index: what happens to grants meanwhile", () => {
   it("a grant that may have changed counts for nothing until it has been read [R3-3]", async () => {
     const grant = sampleGrant();
     const index = indexOf(grant);
-    const reading = index.refresh([grant.grantId], reader(grant));
+    const reading = new GrantFollower(index, reader(grant)).heard([grant.grantId]);
     expect(ask(index).held).toEqual([]);
     expect(index.refuseUse(use(), [grant.grantId])).toMatchObject({ code: "E3217" });
-    expect(await reading).toEqual([]);
+    await reading;
     expect(ask(index).held).toHaveLength(1);
-    expect(await index.refresh([grant.grantId], lost)).toEqual([grant.grantId]);
+    await new GrantFollower(index, lost).heard([grant.grantId]);
     expect(ask(index).held).toEqual([]);
   });
 
@@ -312,30 +313,39 @@ describe("the grant index: what happens to grants meanwhile", () => {
     const grant = sampleGrant();
     const index = indexOf(grant);
     const { promise, resolve } = Promise.withResolvers<GrantRecord>();
-    const early = index.refresh([grant.grantId], { ...lost, get: () => promise });
-    const late = index.refresh([grant.grantId], lost);
+    const answers = [promise.then((record) => ({ changed: [record], cursor: "" })), lost.changedSince()];
+    const follower = new GrantFollower(index, {
+      ...lost,
+      changedSince: () => answers.shift() ?? lost.changedSince(),
+    });
+    const early = follower.heard([grant.grantId]);
+    const late = follower.heard([grant.grantId]);
     resolve(grant);
-    expect(await early).toEqual([]);
+    await early;
     expect(ask(index).held).toEqual([]);
-    expect(await late).toEqual([grant.grantId]);
+    await late;
     expect(ask(index).held).toEqual([]);
   });
 
-  it("all are read again where nobody says which have changed, and count for nothing until then [R3-3]", async () => {
-    const [revoked, gone, added] = [sampleGrant(), sampleGrant(), sampleGrant()];
-    const index = indexOf(revoked, gone);
-    const reading = index.reload(reader({ ...revoked, revokedAt: NOON, revision: 2 }, added));
+  it("all count for nothing where nobody says which have changed, until that is read [R3-3]", async () => {
+    const [revoked, same, added] = [sampleGrant(), sampleGrant(), sampleGrant()];
+    const index = indexOf(revoked, same);
+    const changes = reader({ ...revoked, revokedAt: NOON, revision: 2 }, added);
+    const reading = new GrantFollower(index, changes).heard();
     expect(ask(index).held).toEqual([]);
     await reading;
-    expect(heldIds(index)).toEqual([added.grantId]);
-    await index.reload(lost);
+    expect(heldIds(index)).not.toContain(revoked.grantId);
+    expect(ask(index).held).toHaveLength(1);
+    await new GrantFollower(index, lost).heard();
     expect(ask(index).held).toEqual([]);
+    await new GrantFollower(index, changes).catchUp();
+    expect(ask(index).held).toHaveLength(1);
   });
 
   it("an older record does not end the doubt about a newer one [R3-3]", async () => {
     const grant = sampleGrant();
     const index = indexOf({ ...grant, revision: 2 });
-    await index.refresh([grant.grantId], lost);
+    await new GrantFollower(index, lost).heard([grant.grantId]);
     index.put(grant);
     expect(ask(index).held).toEqual([]);
     index.put({ ...grant, revision: 2 });
@@ -345,7 +355,7 @@ describe("the grant index: what happens to grants meanwhile", () => {
   it("takes a new grant from the store, and keeps a copy of every record", async () => {
     const grant = sampleGrant();
     const index = indexOf();
-    await index.refresh([grant.grantId, "unknown"], reader(grant));
+    await new GrantFollower(index, reader(grant)).heard([grant.grantId, "unknown"]);
     expect(ask(index).held).toHaveLength(1);
     const expired = sampleGrant({ expiresAt: NOON - 1 });
     const other = indexOf(expired);

@@ -1,12 +1,6 @@
 import type { Failure } from "@sallyport/protocol";
 import type { CapabilityUse, CountedGrant } from "../../ports/authority.ts";
-import type {
-  CapabilityGrant,
-  Grantee,
-  GrantReader,
-  GrantRecord,
-  StandingGrant,
-} from "../../ports/grants.ts";
+import type { CapabilityGrant, Grantee, GrantRecord, StandingGrant } from "../../ports/grants.ts";
 import type { GrantRefusal } from "./constraint.ts";
 import {
   earliest,
@@ -52,10 +46,10 @@ export class GrantIndex {
   /** By tenant, holder and capability; oldest first. */
   readonly #byHolder = new Map<string, IndexedGrant[]>();
   readonly #standing = new Map<string, StandingGrant>();
-  /** Grants that may have changed count for nothing until they are read again. The value names the latest hint. */
-  readonly #stale = new Map<string, object>();
+  /** Grants that may have changed count for nothing until they are read again. The value is the latest doubt. */
+  readonly #doubts = new Map<string, object>();
   readonly #source: GrantSource = {
-    find: (grantId) => (this.#stale.has(grantId) ? undefined : this.#grants.get(grantId)?.record),
+    find: (grantId) => (this.#doubts.has(grantId) ? undefined : this.#grants.get(grantId)?.record),
     isGenuine: ({ grantId }) => this.#grants.get(grantId)?.genuine === true,
   };
 
@@ -73,54 +67,41 @@ export class GrantIndex {
     for (const record of kept) this.put(record);
   }
 
-  /** Takes a new or changed grant; one older than the one here is passed over. */
-  put(given: GrantRecord): void {
+  /** Takes a new or changed grant, which counts from here on; one older than the one here is passed over. */
+  put(record: GrantRecord): void {
+    if (this.take(record)) this.#doubts.delete(record.grantId);
+  }
+
+  /** As `put`, for a record that was read from the store: a doubt about it stays. False: it was passed over. */
+  take(given: GrantRecord): boolean {
     const { grantId } = given;
     const before = this.#grants.get(grantId);
     const known = before?.record ?? this.#standing.get(grantId);
-    if (known && known.revision > given.revision) return;
+    if (known && known.revision > given.revision) return false;
     const record = keepRevoked(structuredClone(given), known);
     const genuine = this.#signer !== undefined && isGenuine(record, this.#signer);
+    const doubt = this.#doubts.get(grantId);
     this.#drop(grantId);
     if (record.kind === "capability") this.#add(readGrant(record, genuine, before?.tally));
     else if (genuine) this.#standing.set(grantId, record);
+    if (doubt) this.#doubts.set(grantId, doubt);
+    return true;
   }
 
-  /**
-   * Reads grants anew. They count for nothing until that is done, and those that cannot be read stay so: a lost store
-   * denies. Never rejects; resolves with the ids that could not be read.
-   */
-  async refresh(grantIds: readonly string[], grants: GrantReader): Promise<string[]> {
-    const hint = {};
-    const known = new Set(grantIds.filter((grantId) => this.#isKnown(grantId)));
-    for (const grantId of known) this.#stale.set(grantId, hint);
-    const unread: string[] = [];
-    for (const grantId of grantIds) {
-      try {
-        const record = await grants.get(grantId);
-        // After a newer hint the record that was read here may be too old.
-        const isOvertaken = known.has(grantId) && this.#stale.get(grantId) !== hint;
-        if (record && !isOvertaken) this.put(record);
-      } catch {
-        unread.push(grantId);
+  /** Grants that may have changed, all of them when none is named, count for nothing until they have been read. */
+  doubt(grantIds: Iterable<string> = [...this.#grants.keys(), ...this.#standing.keys()]): void {
+    const doubt = {};
+    for (const grantId of grantIds) if (this.#isKnown(grantId)) this.#doubts.set(grantId, doubt);
+  }
+
+  /** To be called before the store is read, and what it returns afterwards: that ends the doubts there were before. */
+  beforeReading(): () => void {
+    const doubts = [...this.#doubts];
+    return () => {
+      for (const [grantId, doubt] of doubts) {
+        if (this.#doubts.get(grantId) === doubt) this.#doubts.delete(grantId);
       }
-    }
-    return unread;
-  }
-
-  /** Reads all of them anew, as `refresh` does: until that is done, or when it cannot be, none counts. Never rejects. */
-  async reload(grants: GrantReader): Promise<void> {
-    const hint = {};
-    for (const grantId of [...this.#grants.keys(), ...this.#standing.keys()]) this.#stale.set(grantId, hint);
-    const found = await grants.changedSince().catch(() => undefined);
-    if (!found) return;
-    const records = found.changed;
-    const stored = new Set(records.map(({ grantId }) => grantId));
-    for (const [grantId, latest] of this.#stale) {
-      if (latest === hint && !stored.has(grantId)) this.#drop(grantId);
-    }
-    // What has a newer hint is read by whoever heard that.
-    for (const record of records) if ((this.#stale.get(record.grantId) ?? hint) === hint) this.put(record);
+    };
   }
 
   /** Which of the required capabilities are held now, by which grants, and why the others are not. */
@@ -185,7 +166,7 @@ export class GrantIndex {
 
   /** The genuine standing grants, oldest first; whether one is still in force depends on the moment. */
   standing(): StandingGrant[] {
-    return [...this.#standing.values()].filter(({ grantId }) => !this.#stale.has(grantId));
+    return [...this.#standing.values()].filter(({ grantId }) => !this.#doubts.has(grantId));
   }
 
   /** The grants and all they were delegated from, with their limits: what a call that rests on them uses. */
@@ -227,7 +208,7 @@ export class GrantIndex {
 
   #validLine(grant: CapabilityGrant, at: number): IndexedGrant[] | GrantRefusal {
     const { grantId } = grant;
-    const reason = this.#stale.has(grantId) ? `${grantId} was changed` : invalidity(grant, this.#source, at);
+    const reason = this.#doubts.has(grantId) ? `${grantId} was changed` : invalidity(grant, this.#source, at);
     return reason === undefined ? this.#line(grant) : { isOver: true, reason };
   }
 
@@ -266,7 +247,7 @@ export class GrantIndex {
     }
     this.#grants.delete(grantId);
     this.#standing.delete(grantId);
-    this.#stale.delete(grantId);
+    this.#doubts.delete(grantId);
   }
 }
 

@@ -9,6 +9,7 @@ export {
   issueGrant,
   revokeGrant,
 } from "./grant-changes.ts";
+export { GrantFollower } from "./grant-follower.ts";
 export { GrantIndex, type HeldCapabilities, NO_GRANT } from "./grant-index.ts";
 export { coversResource, isInside, issuesOf, textProblem } from "./grant-scope.ts";
 export { limitFailure, limitReached } from "./grant-use.ts";
