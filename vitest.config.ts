@@ -1,7 +1,9 @@
 import { randomInt } from "node:crypto";
+import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type UserWorkspaceConfig } from "vitest/config";
+import { reasonToSkip } from "./scripts/services.ts";
 
 // Processes and threads that tests start from source strip its types once for all of them. Without it V8 can crash where
 // threads that strip come and go (packages/adapters/src/sqlite/source-thread.ts).
@@ -21,8 +23,14 @@ const IS_SOAK = process.env.SALLYPORT_SOAK === "1";
 const SECOND_TRIES = IS_SOAK ? 0 : 1;
 const CORES = Math.max(2, availableParallelism());
 
+const HAS_POSTGRES_STORE = existsSync(
+  join(import.meta.dirname, "packages/adapters/src/postgres/open-store.ts"),
+);
+const withoutPostgres = HAS_POSTGRES_STORE ? reasonToSkip("postgres") : "there is no such store yet";
+if (withoutPostgres !== undefined) console.error(`The project fleet is left out: ${withoutPostgres}`);
+
 /** The projects run one after the other, in this order: vitest mixes only projects that share a group. */
-const ORDER = ["unit", "integration", "e2e", "terminal", "crash", "soak", "escape"] as const;
+const ORDER = ["unit", "integration", "e2e", "fleet", "terminal", "crash", "soak", "escape"] as const;
 
 type ProjectTest = NonNullable<UserWorkspaceConfig["test"]>;
 
@@ -64,6 +72,16 @@ export default defineConfig({
         exclude: ["test/e2e/{tui,chat}/**"],
         maxWorkers: CORES + 1,
       }),
+      // The same assertions once more, through a balancer, with two servers on one PostgreSQL.
+      ...(withoutPostgres === undefined
+        ? [
+            project("fleet", {
+              include: ["test/e2e/http/{approvals,idempotency,invoke,tokens,webhooks}.test.ts"],
+              globalSetup: ["test/fixtures/postgres-setup.ts"],
+              maxWorkers: CORES,
+            }),
+          ]
+        : []),
       project("terminal", { include: ["test/e2e/{tui,chat}/**/*.test.ts"], maxWorkers: 2 * CORES }),
       project("crash", { include: ["test/crash/**/*.test.ts"], maxWorkers: CORES }),
       // They look for what is left of their own folders and processes, so that two of them do not disturb each other.

@@ -23,13 +23,13 @@ const postgres = z.strictObject({
   ),
   schema: z
     .string()
-    .regex(/^[a-z_][a-z0-9_]{0,62}$/)
-    .meta({ title: "lower-case letters, digits and _ (63 characters at most)" })
+    .regex(/^[a-z_][a-z0-9_]{0,47}$/)
+    .meta({ title: "lower-case letters, digits and _ (48 characters at most)" })
     .default("sallyport")
     .describe("Schema that the tables are in; it is made when it is missing."),
-  poolSize: positive.max(1_000).default(10).describe("Connections that one process opens at most."),
-  statementTimeoutMs: positive.default(30_000).describe("How long one statement may take."),
-  lockTimeoutMs: positive.default(10_000).describe("How long one statement may wait for a lock."),
+  poolSize: z.int().min(2).max(1_000).default(10).describe("Connections that one process opens at most."),
+  statementTimeoutMs: positive.default(15_000).describe("How long one statement may take."),
+  lockTimeoutMs: positive.default(5_000).describe("How long one statement may wait for a lock."),
 });
 
 /** Where everything is kept that has to survive. */

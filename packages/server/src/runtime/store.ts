@@ -70,13 +70,24 @@ async function openShared(
   }
 }
 
+/** Adapters of an earlier version have the bus only. */
+interface PostgresAdapter {
+  openPostgresStore?: (
+    options: Omit<PostgresSettings, "url"> & { connectionString: string },
+  ) => Promise<Store>;
+}
+
 async function openPostgres(
   config: Pick<LoadedConfig, "folder">,
   postgres: PostgresSettings,
 ): Promise<Store> {
-  addressOf(config, postgres);
-  const message = "This version of Sallyport cannot keep its store in PostgreSQL yet.";
-  throw new SallyportError(failure("E3914", { message, advice: "Leave store.postgres out." }));
+  const { url: _url, ...settings } = postgres;
+  const connectionString = addressOf(config, postgres);
+  const adapter: object = await import("@sallyport/adapters/postgres");
+  const { openPostgresStore } = adapter as PostgresAdapter;
+  if (openPostgresStore) return await openPostgresStore({ connectionString, ...settings });
+  const message = "The adapters that are installed cannot keep a store in PostgreSQL.";
+  throw new SallyportError(failure("E3914", { message, advice: "Update @sallyport/adapters." }));
 }
 
 /** E3301 when the variable or the file that is named does not hold an address; its text is never told. */
