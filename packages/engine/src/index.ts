@@ -64,6 +64,7 @@ export {
   createThreadRunner,
 } from "./execute/index.ts";
 export type { ManualClose, RecoveryVerdict } from "./journal/recovery.ts";
+export { createMemoryBlobs } from "./memory/blobs.ts";
 export { MemoryMeter } from "./memory/meter.ts";
 export { MemoryBus, systemClock, uuidV7 } from "./memory/platform.ts";
 export { createMemoryStore, type MemoryStoreOptions } from "./memory/store.ts";

@@ -1,5 +1,6 @@
 export * from "./approvals.ts";
 export * from "./authority.ts";
+export * from "./blobs.ts";
 export * from "./calls.ts";
 export * from "./changes.ts";
 export * from "./fleet.ts";

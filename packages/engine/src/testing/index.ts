@@ -1,3 +1,4 @@
+export { blobsContract, type OpenBlobs } from "./blobs-contract.ts";
 export { busContract, type OpenBuses } from "./bus-contract.ts";
 export { eventSinkContract, type OpenSink, outgoing, sampleEvent } from "./event-sink-contract.ts";
 export { type FaultAction, FaultPlan, type FaultPoint, type FaultRule, withFaults } from "./faults.ts";

@@ -198,6 +198,9 @@ export const HTTP_ERRORS = {
       "Check what it has done before you repeat the command: sallyport calls list, approvals list or grants list.",
     http: 503,
   }),
+  E3949: entry(UNAVAILABLE, "Blob store is unavailable", {
+    advice: "Check the folder or the bucket of `blobs`: sallyport doctor. Nothing is half written.",
+  }),
 };
 
 /** E395x: batches of calls from a model, and the files their tools touch. */

@@ -1,0 +1,1 @@
+export { type FolderBlobsOptions, openFolderBlobs } from "./folder-blobs.ts";
