@@ -58,6 +58,14 @@ interface ServerCommand {
 const OPA_VERSION = "v1.22.0";
 const KAFKA_VERSION = "4.1.1";
 const PGVECTOR_VERSION = "v0.8.1";
+const VERSITYGW_VERSION = "v1.8.0";
+/** How tests reach versitygw, an S3-compatible server with its objects in files. */
+export const S3_ACCESS = {
+  region: "us-east-1",
+  bucket: "sallyport-test",
+  accessKeyId: "test-access-key",
+  secretAccessKey: "test-secret-key",
+};
 /** Debian's packages put every major version into a folder of its own. */
 const POSTGRES_ROOT = "/usr/lib/postgresql";
 
@@ -107,6 +115,43 @@ const SERVICES = {
         quiet: true,
       });
       return { argv: [...java, "kafka.Kafka", settings] };
+    },
+  },
+  versitygw: {
+    version: VERSITYGW_VERSION,
+    variable: "SALLYPORT_VERSITYGW",
+    isIn: (folder) => isExecutable(join(folder, "versitygw")),
+    // Not optimised: that halves the time of building, and tests wait for other things.
+    fetch: (folder) =>
+      run(
+        [
+          "go",
+          "install",
+          "-ldflags=-s -w",
+          "-gcflags=github.com/...=-N -l",
+          `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW_VERSION}`,
+        ],
+        { env: { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" } },
+      ),
+    prepare: ({ folder, data, port }) => {
+      const [objects, metadata, accounts] = [
+        join(data, "objects"),
+        join(data, "metadata"),
+        join(data, "iam"),
+      ];
+      for (const path of [join(objects, S3_ACCESS.bucket), metadata, accounts])
+        mkdirSync(path, { recursive: true });
+      const { accessKeyId, secretAccessKey } = S3_ACCESS;
+      const access = ["--access", accessKeyId, "--secret", secretAccessKey, "--region", S3_ACCESS.region];
+      const listen = ["--port", `127.0.0.1:${port}`, "--health", "/health", "--quiet", "--iam-dir", accounts];
+      return {
+        argv: [join(folder, "versitygw"), ...access, ...listen, "posix", "--sidecar", metadata, objects],
+        isUp: () =>
+          fetch(`http://127.0.0.1:${port}/health`).then(
+            ({ ok }) => ok,
+            () => false,
+          ),
+      };
     },
   },
   postgres: {
