@@ -242,6 +242,10 @@ describe("sallyport", () => {
 
   it("looks the host over", async () => {
     using shell = new Shell();
+    writeFileSync(
+      shell.path("sallyport.yaml"),
+      `${readFileSync(shell.path("sallyport.yaml"), "utf8")}\nblobs: { folder: blobs }\n`,
+    );
     const report = await shell.json<{ healthy: boolean; findings: { what: string; verdict: string }[] }>([
       "doctor",
     ]);
@@ -251,6 +255,7 @@ describe("sallyport", () => {
       "configuration",
       "state folder",
       "store",
+      "blobs",
       "tokens",
       "policy",
       "tools",

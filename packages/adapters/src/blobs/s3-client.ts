@@ -46,7 +46,7 @@ export interface S3Answer {
 export type S3Client = (request: S3Request) => Promise<S3Answer | undefined>;
 
 const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-export const DEFAULT_TIMEOUT_MS = 30_000;
+export const DEFAULT_TIMEOUT_MS = 10_000;
 const BYTES_A_SECOND = 256 * 1024;
 /** All requests can be repeated: each has the same effect once or often. */
 const MOST_TRIES = 4;
@@ -115,10 +115,10 @@ async function tryOnce(
     return response.ok ? { response, abort } : await refusalOf(response);
   } catch (error) {
     const { code, name } = Object((error as { cause?: unknown }).cause) as { code?: unknown; name?: unknown };
-    const reason = controller.signal.aborted
-      ? "no answer in time"
-      : String(code ?? name ?? "connection failed");
-    return { code: "", words: `cannot be reached: ${reason}`, isTransient: true };
+    // Who waited once for nothing does not wait again.
+    const isSilent = controller.signal.aborted;
+    const reason = isSilent ? "no answer in time" : String(code ?? name ?? "connection failed");
+    return { code: "", words: `cannot be reached: ${reason}`, isTransient: !isSilent };
   } finally {
     clearTimeout(timer);
   }

@@ -22,7 +22,7 @@ export function openSpill(folder: string): SpillFolder {
       await rename(`${path}.new`, path);
       return name;
     },
-    hint: (name) => `Read more of it with read_output, id "${name}".`,
+    hint: readHint,
     async read(conversationId, name) {
       if (!OUTPUT_NAME.test(name)) return undefined;
       try {
@@ -33,4 +33,9 @@ export function openSpill(folder: string): SpillFolder {
       }
     },
   };
+}
+
+/** What a model is told of output that was kept. */
+export function readHint(name: string): string {
+  return `Read more of it with read_output, id "${name}".`;
 }

@@ -26,7 +26,8 @@ export interface SpillKeeping {
   shrink(limits: { maxBytes: number; spare: Iterable<string>; goOn?: GoOn }): Promise<OutputSize>;
 }
 
-const ALWAYS: GoOn = () => true;
+/** No limit of time. */
+export const ALWAYS: GoOn = () => true;
 
 /** Keeps the folder that `openSpill` fills from growing. */
 export function openSpillKeeping(folder: string): SpillKeeping {
@@ -90,8 +91,8 @@ async function removeEmpty(folders: Iterable<string>): Promise<void> {
   for (const folder of folders) await rmdir(folder).catch(() => undefined);
 }
 
-/** The oldest files that have to go. */
-function tooMuch(
+/** The oldest outputs that have to go. */
+export function tooMuch(
   outputs: readonly KeptOutput[],
   { maxBytes, spared }: { maxBytes: number; spared: ReadonlySet<string> },
 ): KeptOutput[] {
@@ -106,12 +107,13 @@ function tooMuch(
   });
 }
 
-function sizeOf(outputs: readonly KeptOutput[]): OutputSize {
+/** How much output that is together. */
+export function sizeOf(outputs: readonly KeptOutput[]): OutputSize {
   return { files: outputs.length, bytes: outputs.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
-/** One file of kept output. */
-interface KeptOutput {
+/** One kept output. */
+export interface KeptOutput {
   /** The name of the folder it is in, which stands for a conversation. */
   holder: string;
   name: string;
@@ -121,7 +123,7 @@ interface KeptOutput {
 }
 
 /** Whether there is time for more. */
-type GoOn = () => boolean;
+export type GoOn = () => boolean;
 
 /** The folders that hold output; none when nothing was ever kept. */
 async function holdersIn(folder: string): Promise<string[]> {

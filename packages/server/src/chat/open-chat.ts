@@ -1,7 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { modelWindow, openModel, startStream } from "@sallyport/adapters/models";
-import { openSpill, openSpillKeeping } from "@sallyport/adapters/spill";
 import { systemClock, uuidV7 } from "@sallyport/engine";
 import {
   asEnginePolicy,
@@ -22,7 +21,7 @@ import { readSecret } from "../runtime/configured-secrets.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { openConversations } from "../runtime/store.ts";
 import { chatGrant, chatTools, shelveChatTools } from "./chat-tools.ts";
-import { EVERY_ONE, outputFolderIn, tidyUp } from "./keeping/index.ts";
+import { EVERY_ONE, type Kept, openOutput, tidyUp } from "./keeping/index.ts";
 import { loopSettingsOf, retentionOf, withRoomForArguments } from "./loop-settings-of.ts";
 
 export interface ChatWish {
@@ -81,7 +80,7 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
     window: modelWindow(reference, config.models.providers),
   });
   const outputBudgets = new OutputBudgets();
-  const spill = openSpill(outputFolderIn(config.stateFolder));
+  const { spill, keeping } = openOutput(config);
   const caller = { tenant: config.caller.tenant, agent: AGENT, user };
   const environment = processEnvironment();
   const faced = chatTools({ config, cwd, environment, reads: conversations.reads, outputBudgets, spill });
@@ -106,7 +105,10 @@ async function openWith(conversations: Conversations, wish: ChatWish, user: stri
   };
   try {
     // Not before the server is open: then nobody else has a chat here.
-    const notes = await tidied(conversations, { config, spare: earlier?.conversationId });
+    const notes = await tidied(
+      { conversations, output: keeping },
+      { config, spare: earlier?.conversationId },
+    );
     offered = await shelveChatTools(runtime.engine, faced);
     const parts: LoopParts = {
       engine: runtime.engine,
@@ -150,11 +152,10 @@ async function startServices({ config, startServices }: Runtime, conversation: C
 }
 
 function tidied(
-  conversations: Conversations,
+  kept: Kept,
   { config, spare }: { config: LoadedConfig; spare: string | undefined },
 ): Promise<string[]> {
-  const output = openSpillKeeping(outputFolderIn(config.stateFolder));
-  return tidyUp({ conversations, output }, { rules: retentionOf(config), spare, now: Date.now });
+  return tidyUp(kept, { rules: retentionOf(config), spare, now: Date.now });
 }
 
 async function earlierOne(conversations: Conversations, wanted: string | undefined) {

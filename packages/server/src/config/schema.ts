@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { authorityKeys } from "./authority-schema.ts";
+import { blobKeys } from "./blobs-schema.ts";
 import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
 import { loopKeys } from "./loop-schema.ts";
@@ -86,6 +87,7 @@ export const configSchema = z.strictObject({
     .default("power")
     .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
   ...storeKeys,
+  ...blobKeys,
   tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
   schemas: z
     .strictObject({

@@ -72,6 +72,14 @@ const WRONG: [string, string, RegExp, RegExp | undefined][] = [
     /definitions\[1\].name is "a", which another/,
     undefined,
   ],
+  ["blobs: { folder: a, floder: x }", "1:21", /unknown key "blobs.floder"/, /"folder"/],
+  ["blobs: {}", "1:1", /blobs needs either folder or s3/, undefined],
+  [
+    "blobs: { s3: { endpoint: 'http://x', bucket: abc, accessKeyId: { env: A }, secretAccessKey: { env: B } } }",
+    "1:16",
+    /blobs.s3.endpoint has no TLS/,
+    undefined,
+  ],
   ["toolLimits: [{ tools: [x], enabled: maybe }]", "1:28", /true or false, found "maybe"/, undefined],
 ];
 

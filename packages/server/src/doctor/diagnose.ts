@@ -13,6 +13,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
+import { blobsName, openBlobs, probeBlobs } from "../runtime/blobs.ts";
 import { tryIsolation } from "../runtime/isolation.ts";
 import { hasStore, openStoreToRead, storeName } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
@@ -35,6 +36,7 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     folder(config),
     await attempt("store", () => (config.store.postgres ? sharedStore(config) : store(config))),
     ...(config.store.postgres ? [await attempt("keys", () => sharedKeys(config))] : []),
+    ...(config.blobs ? [await attempt("blobs", () => blobFinding(config))] : []),
     await attempt("tokens", async () => tokenFinding(config)),
     await attempt("policy", async () => policyFinding(config)),
     await attempt("tools", () => tools(config)),
@@ -148,6 +150,17 @@ async function store(config: LoadedConfig): Promise<Finding> {
   } finally {
     await opened.close();
   }
+}
+
+/** Whether large bodies can be kept, by keeping one. */
+async function blobFinding(config: LoadedConfig): Promise<Finding> {
+  const blobs = openBlobs(config);
+  if (blobs) await probeBlobs(blobs);
+  return {
+    what: "blobs",
+    verdict: "good",
+    detail: `${blobsName(config)}: a blob was written, read and removed`,
+  };
 }
 
 async function verifyAll(opened: Store): Promise<{ events: number; broken: string[] }> {

@@ -106,9 +106,17 @@ export function deniedPatterns({ sandbox }: Pick<LoadedConfig, "sandbox">): stri
 
 /** What no tool may see: everything that is kept, what decides, and the files of secrets. */
 export function hiddenPaths(config: LoadedConfig): string[] {
-  const { stateFolder, file, folder, sandbox, credentials, policy } = config;
-  const secrets = Object.values(credentials).flatMap(({ secret }) => ("file" in secret ? [secret.file] : []));
-  const given = [...sandbox.hidden, ...secrets, ...policy.files].map((path) => resolve(folder, path));
+  const { stateFolder, file, folder, sandbox, credentials, policy, blobs } = config;
+  const { accessKeyId, secretAccessKey, sessionToken } = blobs?.s3 ?? {};
+  const references = [
+    ...Object.values(credentials).map(({ secret }) => secret),
+    ...[accessKeyId, secretAccessKey, sessionToken],
+  ];
+  const secrets = references.flatMap((one) => (one && "file" in one ? [one.file] : []));
+  const kept = blobs?.folder === undefined ? [] : [blobs.folder];
+  const given = [...sandbox.hidden, ...secrets, ...policy.files, ...kept].map((path) =>
+    resolve(folder, path),
+  );
   return [stateFolder, ...(file ? [file] : []), ...given].map(canonical);
 }
 

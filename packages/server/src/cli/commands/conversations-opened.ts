@@ -1,8 +1,7 @@
-import { openSpillKeeping } from "@sallyport/adapters/spill";
 import type { Engine } from "@sallyport/engine";
 import { createMemoryConversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
-import { hasConversations, type Kept, outputFolderIn } from "../../chat/keeping/index.ts";
+import { hasConversations, type Kept, openOutput } from "../../chat/keeping/index.ts";
 import { openConversations, openPersistence } from "../../runtime/store.ts";
 import type { Session } from "../session.ts";
 
@@ -16,7 +15,7 @@ export async function inConversations<Result>(
     ? await openConversations(config)
     : createMemoryConversations();
   try {
-    return await use({ conversations, output: openSpillKeeping(outputFolderIn(folder)) });
+    return await use({ conversations, output: openOutput(config).keeping });
   } finally {
     await conversations.close();
   }
