@@ -3,6 +3,7 @@ import type { Admission } from "./admit/admission.ts";
 import type { ApprovalRules } from "./approvals/record.ts";
 import type { CapabilityTree, GrantIndex, GrantSigner } from "./authorise/grant/index.ts";
 import type { HookRunner, RetryOptions, Runners } from "./execute/index.ts";
+import type { Membership } from "./fleet/membership.ts";
 import type { UnknownCallers } from "./passage/unknown-callers.ts";
 import type { Authority } from "./ports/authority.ts";
 import type { QueuedCall } from "./ports/calls.ts";
@@ -63,8 +64,9 @@ export interface EngineContext {
   /** What the operator says about single tools; it can change while the engine is open. */
   readonly toolRules: { of(tool: string): ToolRule | undefined };
   readonly retry: RetryOptions;
-  /** This run of the process, so that a crash can be told from a call that is still running. */
+  /** This instance, so that a crash can be told from a call that is still running. */
   readonly owner: string;
+  readonly membership: Membership;
 }
 
 /** Why a version is quarantined, and by whom. */

@@ -63,6 +63,7 @@ export {
   createScriptRunner,
   createThreadRunner,
 } from "./execute/index.ts";
+export type { LeaseRules } from "./fleet/membership.ts";
 export type { ManualClose, RecoveryVerdict } from "./journal/recovery.ts";
 export { createMemoryBlobs } from "./memory/blobs.ts";
 export { MemoryMeter } from "./memory/meter.ts";

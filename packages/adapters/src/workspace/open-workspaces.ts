@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { chmod, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { FileRollback, FileStaging, Workspaces } from "@sallyport/engine/ports";
 import { findLauncher, probeHost, scanUpper } from "../sandbox/launcher/index.ts";
 import { anchored } from "./anchor.ts";
 import { readdir, stat } from "./disk.ts";
-import { privateFolder } from "./durable.ts";
+import { privateFolder, readJson, writeJson } from "./durable.ts";
 import { DEFAULT_BOUNDS } from "./effects.ts";
 import { unusable } from "./failures.ts";
 import { FolderLog } from "./folder-log.ts";
@@ -93,13 +94,12 @@ const EXPIRED = "it could not be put back then, and what is needed for it has ex
 /** A workspace that is not there or not open now may come back. */
 const NOT_NOW = [...NOTHING_THERE, "EACCES"];
 
+type IsDone = Parameters<Workspaces["recover"]>[0];
+
 type TakenBack = { callId: string; rollback: FileRollback };
 
 /** Ends what an earlier process left in the folder. Safe to repeat, also after being cut short. */
-async function recover(
-  context: WorkspaceContext,
-  isDone: (callId: string) => Promise<boolean>,
-): Promise<TakenBack[]> {
+async function recover(context: WorkspaceContext, isDone: IsDone): Promise<TakenBack[]> {
   await dropStagings(context);
   const takenBack: TakenBack[] = [];
   for (const name of await namesIn(recordsFolder(context))) {
@@ -123,7 +123,7 @@ async function dropStagings(context: WorkspaceContext): Promise<void> {
 async function settle(
   context: WorkspaceContext,
   record: string,
-  isDone: (callId: string) => Promise<boolean>,
+  isDone: IsDone,
 ): Promise<TakenBack | undefined> {
   const status = await readStatus(record);
   if (status?.state === "undone" || status?.state === "expired") {
@@ -139,7 +139,7 @@ async function settle(
   if (!plan) return void (await context.drop(record));
   if (status) return { callId: plan.callId, rollback: await lookAgain(record, plan) };
   if (plan.purpose === "undo") return void (await settleUndo(context, record, plan));
-  if (await isDone(plan.callId)) return void (await keepDone(context, record, plan));
+  if (await isDone(plan.callId, { runId: plan.runId })) return void (await keepDone(context, record, plan));
   return {
     callId: plan.callId,
     rollback: await context.turns.run(plan.root, () => takeBack(context, record, { plan })),
@@ -190,7 +190,9 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
   const context = makeContext(settings);
   for (const folder of [stagingFolder(context), recordsFolder(context), heldFolder(context)])
     await privateFolder(folder);
+  const id = await idOf(settings.folder);
   return {
+    id,
     begin: (order): FileStaging => new Staging(context, order),
     resumeHeld: async (name, callId) => {
       const held = await readHeld(context, name);
@@ -201,6 +203,16 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
     undo: (callId) => context.records.run(() => undo(context, callId)),
     expire: () => context.records.run(() => expire(context)),
   };
+}
+
+/** The folder's own name, whatever its path; written when the folder is first used. */
+async function idOf(folder: string): Promise<string> {
+  const path = join(folder, "id.json");
+  const kept = await readJson<{ id: string }>(path);
+  if (kept) return kept.id;
+  const id = randomUUID();
+  await writeJson(path, { id }, { sync: true });
+  return id;
 }
 
 async function prepare(folder: string): Promise<string> {

@@ -11,6 +11,8 @@ export interface Plan {
   /** `undo` puts back what an earlier call had changed. */
   purpose: "call" | "undo";
   callId: string;
+  /** The run of the call that applies it. */
+  runId?: string;
   /** Name of the record in the state folder, and part of every temporary name. */
   key: string;
   root: string;

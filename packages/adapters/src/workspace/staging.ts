@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join, relative } from "node:path";
 import type {
+  ApplyOrder,
   FileAccess,
   FileCommit,
   FileRollback,
@@ -90,10 +91,10 @@ export class Staging implements FileStaging {
     });
   }
 
-  apply(): Promise<FileCommit> {
+  apply(order: ApplyOrder = {}): Promise<FileCommit> {
     return this.#in("staged", async () => {
       try {
-        return await this.#context.turns.run(this.root, () => this.#apply());
+        return await this.#context.turns.run(this.root, () => this.#apply(order));
       } catch (error) {
         throw error instanceof SallyportError ? error : notCommitted(this.root, error);
       }
@@ -147,7 +148,7 @@ export class Staging implements FileStaging {
     });
   }
 
-  async #apply(): Promise<FileCommit> {
+  async #apply(order: ApplyOrder): Promise<FileCommit> {
     const set = await this.#bounded();
     const denied =
       this.#order.rules.writable || set.changes.length === 0 ? set.denied : [readOnly, ...set.denied];
@@ -155,7 +156,7 @@ export class Staging implements FileStaging {
     if (set.conflicts.length > 0) return { ok: false, conflicts: set.conflicts };
     const effects = await this.#show(set);
     if (set.changes.length > 0) {
-      const committed = await this.#commit(set);
+      const committed = await this.#commit(set, order);
       if (!committed.ok) return committed;
       const { plan } = committed;
       // From here on the files are in place, whatever fails: a rollback has to take them back.
@@ -169,7 +170,7 @@ export class Staging implements FileStaging {
     return { ok: true, effects };
   }
 
-  #commit(set: ChangeSet): Promise<Committed> {
+  #commit(set: ChangeSet, { runId }: ApplyOrder): Promise<Committed> {
     const { log, settings } = this.#context;
     const plan = {
       purpose: "call",
@@ -179,6 +180,7 @@ export class Staging implements FileStaging {
       at: settings.clock.now(),
       digest: digestOf(set.changes),
       ...(this.#held && { held: this.#held.name }),
+      ...(runId !== undefined && { runId }),
     } as const;
     this.#context.active.add(this.#record());
     const onRecord = (begun: Plan | undefined) => {

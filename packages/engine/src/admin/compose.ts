@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { Admission, type AdmissionLimits } from "../admit/admission.ts";
 import { type ApprovalRules, DEFAULT_RULES } from "../approvals/record.ts";
 import { StrandAnchors } from "../audit/index.ts";
@@ -13,6 +14,7 @@ import {
   type Runners,
   runnerFor,
 } from "../execute/index.ts";
+import { DEFAULT_LEASE, type LeaseRules, Membership } from "../fleet/membership.ts";
 import { boundStore } from "../journal/bounded-store.ts";
 import { MemoryMeter } from "../memory/meter.ts";
 import { MemoryBus, RecentErrors, systemClock, systemHost, uuidV7 } from "../memory/platform.ts";
@@ -74,6 +76,8 @@ export interface EngineOptions extends Partial<Brought>, Adjustments {
   sinks?: readonly string[];
   /** Told after each commit that left events for the sinks, so that they need not be looked for. */
   onEvents?: () => void;
+  /** How the lease is held on a store that other processes use too. 15 s, renewed every 5 s, when left out. */
+  lease?: Partial<LeaseRules>;
 }
 
 /** What can be changed while the engine is open. */
@@ -104,8 +108,8 @@ export function composeEngine(options: EngineOptions): Composed {
   const admission = new Admission(options.admission, () => clock.now());
   const { hooks = [], sinks = [], onEvents } = options;
   const owner = ids.next();
-  // The slot of this process's lease; a process that has the store for itself has slot 0.
-  const strand = (): number => 0;
+  // Each process has a strand of its own; one that has the store for itself needs no second one.
+  const strand = () => (options.store.isShared ? context.membership.slot : 0);
   const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner, strand });
   const store = onEvents ? withHints(bounded, onEvents) : bounded;
   const events = new EventBuilder(sinks);
@@ -159,6 +163,13 @@ export function composeEngine(options: EngineOptions): Composed {
     limits,
     retry: { ...DEFAULT_RETRY, ...options.retry },
     owner,
+    membership: new Membership({
+      ...DEFAULT_LEASE,
+      ...options.lease,
+      ...{ instance: owner, store, clock, errors },
+      about: { host: hostname(), pid: process.pid, ...(options.instance && { name: options.instance }) },
+      onLate: (error) => inFlight.endExternal(error),
+    }),
   };
   const adjust = (changes: Adjustments) => {
     if (changes.admission) admission.adjust(changes.admission);

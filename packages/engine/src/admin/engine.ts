@@ -12,7 +12,7 @@ import type { ResumeOptions } from "../approvals/suspended.ts";
 import { everySoOften } from "../change-follower.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { bindManifest } from "../execute/index.ts";
-import { closeByPerson, type ManualClose, type RecoveryVerdict, recover } from "../journal/recovery.ts";
+import { closeByPerson, type ManualClose, Recovery, type RecoveryVerdict } from "../journal/recovery.ts";
 import { acceptCall, performCall, resumeCall } from "../passage/run.ts";
 import type { DoorRefusal } from "../passage/unknown-callers.ts";
 import type { CallFilter } from "../ports/calls.ts";
@@ -38,6 +38,7 @@ export class Engine {
   readonly #context: EngineContext;
   readonly #queue: CallQueue;
   readonly #anchors: Composed["anchors"];
+  readonly #recovery: Recovery;
   readonly #adjust: (changes: Adjustments) => void;
   readonly #listening: (() => void)[];
   #drained: Promise<Drained> | undefined;
@@ -48,6 +49,7 @@ export class Engine {
     this.#context = context;
     this.#queue = queue;
     this.#anchors = anchors;
+    this.#recovery = new Recovery(context);
     this.#adjust = adjust;
     this.tools = tools;
     this.approvals = new Approvals(context);
@@ -184,7 +186,12 @@ export class Engine {
 
   /** Gives each call that an earlier process left open its verdict and records it. Never runs anything. */
   recover(): Promise<RecoveryVerdict[]> {
-    return recover(this.#context);
+    return this.#recovery.recover();
+  }
+
+  /** The same for what processes have left that are gone since; each call is judged by one of those that look. */
+  judgeOrphans(): Promise<RecoveryVerdict[]> {
+    return this.#recovery.judgeOrphans();
   }
 
   /** Closes a call of unknown outcome by a person's decision. */
@@ -227,6 +234,7 @@ export class Engine {
     await withTimeout(this.#context.inFlight.idle(), this.#context.limits.storeMs);
     await withTimeout(this.#queue.idle(), this.#context.limits.storeMs);
     await this.#context.unknownCallers.tellLeftOut();
+    await this.#context.membership.leave();
     this.#context.telemetry.close();
   }
 }
@@ -247,6 +255,7 @@ export interface Drained {
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const composed = composeEngine(options);
   const { context } = composed;
+  await context.membership.join();
   const report = (error: Failure) => context.errors.report({ error, code: error.code, stage: "load tools" });
   const refused = context.registry.loadRecords(
     (await context.store.tools.changedSince()).changed,

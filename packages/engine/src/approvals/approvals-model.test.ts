@@ -9,7 +9,7 @@ import { mapMethods } from "../map-methods.ts";
 import { createMemoryStore } from "../memory/store.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { Store } from "../ports/store.ts";
-import { fixtureTool } from "../testing/fixture-engine.ts";
+import { crashed, fixtureTool } from "../testing/fixture-engine.ts";
 import { scaledRuns } from "../testing/store-samples.ts";
 import { approvalDigest } from "./record.ts";
 
@@ -84,6 +84,7 @@ async function begin(given: Omit<World, "engine" | "life">): Promise<World> {
   });
   const store = mortal(world.store, world.life);
   const clock = { now: () => world.now };
+  await crashed(world.store);
   const limits = { storeMs: 20 };
   world.engine = await createEngine({ store, authority, signer, grantIndex, clock, limits });
   const { manifest, implementation } = fixtureTool({
@@ -184,8 +185,11 @@ describe("approvals and grants under random interleavings", () => {
     let ran = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 35 }), async (steps) => {
-        const start = { store: createMemoryStore(), key: randomBytes(32), now: Date.UTC(2026, 0, 1) };
-        const world = await begin({ ...start, policy: 1, runs: [] });
+        const clock = { now: () => start.now };
+        const key = randomBytes(32);
+        const now = Date.UTC(2026, 0, 1);
+        const start = { store: createMemoryStore({ clock }), key, now, policy: 1, runs: [] };
+        const world = await begin(start);
         for (const each of steps) {
           await take(world, each);
           await check(world);

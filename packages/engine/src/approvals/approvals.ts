@@ -2,9 +2,9 @@ import { defined, type Failure, failure, isFailure, isJsonObject, type JsonValue
 import type { EventKind } from "../audit/index.ts";
 import { draftStanding, issueStanding, type StandingChoice } from "../authorise/standing-grant.ts";
 import type { EngineContext } from "../context.ts";
+import { claimAll } from "../fleet/claim-all.ts";
 import { auditOfAnswer } from "../journal/unit.ts";
-import { readAll } from "../pages.ts";
-import type { ApprovalFilter, ApprovalRecord, ApprovalState } from "../ports/approvals.ts";
+import type { ApprovalFilter, ApprovalRecord } from "../ports/approvals.ts";
 import type { StandingGrant } from "../ports/grants.ts";
 import { evaluateCall } from "./evaluate.ts";
 import { decodeOrder, type WaitingOrder } from "./order.ts";
@@ -108,14 +108,9 @@ export class Approvals {
 
   /** Puts every approval that is past its time on record as expired. */
   async expireDue(): Promise<number> {
-    const { approvals } = this.#context.store;
-    const states: ApprovalState[] = ["pending", "approved", "edited", "reserved"];
-    const open = readAll<ApprovalRecord>(
-      ({ limit, from }) => approvals.list({ states, limit, ...(from !== undefined && { before: from }) }),
-      ({ approvalId }) => approvalId,
-    );
     let expired = 0;
-    for await (const record of open) if (await expireQuestion(record, this.#context)) expired += 1;
+    const due = claimAll("expired_approval", this.#context);
+    for await (const record of due) if (await expireQuestion(record, this.#context)) expired += 1;
     return expired;
   }
 

@@ -49,6 +49,7 @@ function sandboxed(change: (host: ToolHost) => Promise<void>) {
   const isolation: IsolationRules = {
     sandbox: { isolationFor: async () => ISOLATION, start: unused, offers: async () => [], close: unused },
     workspaces: {
+      id: "folder",
       begin: ({ callId }) => staging(callId),
       resumeHeld: async (name, callId) => (held.has(name) ? staging(callId, name) : undefined),
       dropHeld: async (name) => void held.delete(name),

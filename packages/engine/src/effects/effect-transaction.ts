@@ -1,6 +1,6 @@
 import type { FileEffects, RollbackProof } from "@sallyport/protocol";
 import type { StateWrites } from "../ports/state.ts";
-import type { FileCommit, FileStaging } from "../ports/workspace.ts";
+import type { ApplyOrder, FileCommit, FileStaging } from "../ports/workspace.ts";
 import type { StateTransaction } from "./state-transaction.ts";
 
 /** An execution's changes as its lifecycle sees them (R1-4.3): made inside one transaction, kept or dropped as a whole. */
@@ -35,8 +35,8 @@ export class EffectTransaction {
   }
 
   /** Puts the staged changes into the workspace, all or none; undefined when there is no workspace. */
-  async applyFiles(): Promise<FileCommit | undefined> {
-    const applied = await this.files?.apply();
+  async applyFiles(order: ApplyOrder): Promise<FileCommit | undefined> {
+    const applied = await this.files?.apply(order);
     if (applied?.ok) this.effects = applied.effects;
     return applied;
   }

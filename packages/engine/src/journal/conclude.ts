@@ -16,6 +16,7 @@ import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CommitResult, UnitOfWork } from "../ports/store.ts";
 import { failureAnswer, withReceipt } from "./answer.ts";
 import { reasonOf } from "./bounded-store.ts";
+import { takenOver } from "./conflicts.ts";
 import { type Failing, NOTHING_RAN } from "./progress.ts";
 import { closeAttempt, eventsUnit, suspendedUnit } from "./unit.ts";
 
@@ -183,7 +184,8 @@ function endUnit(
   const hasNoEffects = attempt.tool.traits.sideEffects === "none" && error.code !== "E3912";
   if (isOver || hasNoEffects) return closeAttempt(attempt, { answer, audit }, context);
   const unit = eventsUnit(attempt, audit);
-  return attempt.journaled ? { ...unit, close: { callId: attempt.callId, phase: "unknown" } } : unit;
+  const { fence, callId } = attempt;
+  return fence ? { ...unit, fence, close: { callId, phase: "unknown" } } : unit;
 }
 
 async function record(
@@ -198,7 +200,11 @@ async function record(
   if (!("ok" in result)) return unrecorded(answer, result.lost);
   if (result.ok) return withReceipt(answer, attempt.progress, result.link);
   // Somebody else has ended the call meanwhile: what the journal says counts.
-  return (await recordedAnswer(attempt, context)) ?? unrecorded(answer, result.conflict.kind);
+  const recorded = await recordedAnswer(attempt, context);
+  if (recorded) return recorded;
+  return result.conflict.kind === "fenced"
+    ? await answerOfLateOwner(attempt, context)
+    : unrecorded(answer, result.conflict.kind);
 }
 
 /** A store that broke without a word is asked once more: an end that is not on record costs more than a second try. */
@@ -227,6 +233,18 @@ async function recordedAnswer(
   const isOurs =
     found?.owner === owner && found.startedAt === progress.startedAt && found.tenant === call.tenant;
   return isOurs ? found.closing?.answer : undefined;
+}
+
+/** This process was counted as gone: the call is another's now, and its outcome is what the record says. */
+async function answerOfLateOwner(attempt: Attempt, { store, clock }: EngineContext): Promise<CallAnswer> {
+  const { callId } = attempt.call;
+  const found = await store.calls.get(callId).catch(() => undefined);
+  const standing = found?.closing?.status ?? found?.phase ?? "not known";
+  const error = takenOver(callId, {
+    message: `Another process has taken call ${callId} over, because this one lost its lease; on record it is ${standing}.`,
+    details: { callId, standing },
+  });
+  return failureAnswer({ ...attempt.progress, error }, attempt.endedAt(clock.now()), error);
 }
 
 /** The call failed anyway; that its end is not on record has to be said too. */

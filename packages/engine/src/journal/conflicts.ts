@@ -1,4 +1,4 @@
-import { entryOf, type Failure, failure } from "@sallyport/protocol";
+import { entryOf, type Failure, failure, type JsonObject } from "@sallyport/protocol";
 import { limitFailure } from "../authorise/grant/index.ts";
 import type { Conflict } from "../ports/store.ts";
 import type { FileCommit, FileConflict } from "../ports/workspace.ts";
@@ -26,6 +26,8 @@ export function conflictFailure(conflict: Conflict, { callId, what, at }: Refuse
       const message = `Another call changed ${keys} in the meantime.`;
       return failure("E3704", { message, details: { keys: conflict.keys } });
     }
+    case "fenced":
+      return takenOver(callId);
     case "not_open":
       if (hasRun) return failure("E3918", { message: "The call was closed by someone else while it ran." });
       break;
@@ -43,12 +45,18 @@ export function conflictFailure(conflict: Conflict, { callId, what, at }: Refuse
   return failure("E3908", { message: `The journal refused the ${what} (${conflict.kind}).` });
 }
 
+/** Another process counts this one as gone, and has judged the call. */
+export function takenOver(callId: string, told: { message?: string; details?: JsonObject } = {}): Failure {
+  const message = `Another process has taken call ${callId} over, because this one lost its lease.`;
+  return failure("E3923", { message, ...told });
+}
+
 export function duplicateId(callId: string): Failure {
   return failure("E3905", { message: `There is already a call ${callId}.` });
 }
 
 /** The policy or the store is away. */
-const UNAVAILABLE: ReadonlySet<string> = new Set(["E3206", "E3908", "E3914"]);
+const UNAVAILABLE: ReadonlySet<string> = new Set(["E3206", "E3908", "E3914", "E3922"]);
 
 /** A transient refusal: no capacity, or store or policy unavailable. An approval given earlier stays valid. */
 export function isTransient(error: Failure): boolean {

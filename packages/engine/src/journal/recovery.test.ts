@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
 import type { IsolationRules } from "../ports/sandbox.ts";
 import type { FileRollback, Workspaces } from "../ports/workspace.ts";
-import { auditOf, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
+import { auditOf, crashed, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 import { moved, sampleApproval } from "../testing/store-samples.ts";
 
 /** A store on which one call was cut off while its tool ran. */
@@ -18,6 +18,7 @@ async function interrupted(sideEffects: string, files: { callId: string; rollbac
   const before = await fixtureEngine({ store }, [tool]);
   void before.call("pay", { n: 1 }, { callId: "cut", idempotencyKey: "k" });
   await begun.promise;
+  await crashed(store);
   let ranAgain = false;
   const run = () => {
     ranAgain = true;

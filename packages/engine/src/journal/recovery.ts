@@ -8,74 +8,100 @@ import {
 } from "@sallyport/protocol";
 import { isUnspent, release, standingAt } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
+import { claimAll } from "../fleet/claim-all.ts";
 import { readAll } from "../pages.ts";
-import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import type { FileRollback } from "../ports/workspace.ts";
 import { NOTHING_RAN } from "./progress.ts";
 import { type ClosingContext, closeRecorded, markUnknown, notClosed, type RecordedEnding } from "./unit.ts";
 
 /**
- * Gives every call that an earlier process left open its verdict, and records it. Runs nothing. A call whose effects
- * never took hold is closed as rolled back; one whose outcome nobody knows waits for a person.
+ * Gives every call that a process left which is gone its verdict, and records it. Runs nothing. A call whose effects
+ * never took hold is closed as rolled back; one whose outcome nobody knows waits for a person. A call is judged by the
+ * one instance that has claimed it; the former owner, should it still be there, is fenced from then on.
  */
-export async function recover(context: EngineContext): Promise<RecoveryVerdict[]> {
-  await releaseReservations(context);
-  const files = await takeBackFiles(context);
-  const verdicts: RecoveryVerdict[] = [];
-  for (const record of await leftOpen(context)) {
-    verdicts.push(await settle(record, files.get(record.callId), context));
+export class Recovery {
+  readonly #context: EngineContext;
+  /** What was taken back of files since this process has their folder, by call. */
+  readonly #files = new Map<string, FileRollback>();
+  /** Calls that were claimed and could not be judged, because the store was away. */
+  readonly #claimed = new Map<string, CallRecord>();
+
+  constructor(context: EngineContext) {
+    this.#context = context;
   }
-  return verdicts;
+
+  /** With the files of this process's folder, and with calls whose outcome was unknown before. */
+  async recover(): Promise<RecoveryVerdict[]> {
+    await this.#takeBackFiles();
+    const unknown: RecoveryVerdict[] = [];
+    for (const record of await unknownCalls(this.#context)) unknown.push(await this.#settle(record));
+    return [...unknown, ...(await this.judgeOrphans())];
+  }
+
+  /** Calls and reservations of instances that are gone. */
+  async judgeOrphans(): Promise<RecoveryVerdict[]> {
+    await releaseReservations(this.#context);
+    for await (const record of claimAll("orphan", this.#context)) this.#claimed.set(record.callId, record);
+    const verdicts: RecoveryVerdict[] = [];
+    for (const record of [...this.#claimed.values()]) {
+      verdicts.push(await this.#settle(record));
+      this.#claimed.delete(record.callId);
+    }
+    return verdicts;
+  }
+
+  /** Files that a run had put in place stay only if its outcome is on record. */
+  async #takeBackFiles(): Promise<void> {
+    const { isolation, store } = this.#context;
+    const taken = await isolation?.workspaces.recover(async (callId, { runId }) => {
+      const record = await store.calls.get(callId);
+      return record?.closing?.status === "success" && (runId === undefined || record.runId === runId);
+    });
+    for (const { callId, rollback } of taken ?? []) this.#files.set(callId, rollback);
+  }
+
+  async #settle(record: CallRecord): Promise<RecoveryVerdict> {
+    const { callId } = record;
+    const verdict = judge(callId, record);
+    if (verdict.verdict === "never_started") {
+      if (!this.#hasFolder(record))
+        return await this.#leave(record, "only the process with its folder can take its files back");
+      if (await closeAsUndone(record, this.#files.get(callId), this.#context)) return verdict;
+      return await this.#leave(record, "it left state or files behind although it never committed");
+    }
+    if (record.phase === "executing") await markUnknown(record, this.#context);
+    return verdict;
+  }
+
+  #hasFolder({ stagedIn }: CallRecord): boolean {
+    return stagedIn === undefined || stagedIn === this.#context.isolation?.workspaces.id;
+  }
+
+  async #leave(record: CallRecord, reason: string): Promise<RecoveryVerdict> {
+    if (record.phase === "executing") await markUnknown(record, this.#context);
+    return { verdict: "outcome_unknown", callId: record.callId, record, reason };
+  }
 }
 
-/** Files that a call had put in place stay only if its outcome is on record. */
-async function takeBackFiles({ isolation, store }: EngineContext): Promise<Map<string, FileRollback>> {
-  const isDone = async (callId: string) => (await store.calls.get(callId))?.closing?.status === "success";
-  const taken = (await isolation?.workspaces.recover(isDone)) ?? [];
-  return new Map(taken.map(({ callId, rollback }) => [callId, rollback]));
-}
-
-async function settle(
-  record: CallRecord,
-  files: FileRollback | undefined,
-  context: EngineContext,
-): Promise<RecoveryVerdict> {
-  const verdict = judge(record.callId, record);
-  if (verdict.verdict === "never_started" && (await closeAsUndone(record, files, context))) return verdict;
-  if (record.phase === "executing") await markUnknown(record, context);
-  if (verdict.verdict !== "never_started") return verdict;
-  return {
-    verdict: "outcome_unknown",
-    callId: record.callId,
-    record,
-    reason: "it left state or files behind although it never committed",
-  };
-}
-
-/** What an earlier process had reserved and not spent has not run: the yes is good again. */
-async function releaseReservations({ store, clock, owner }: EngineContext): Promise<void> {
-  const reserved = readAll<ApprovalRecord>(
-    ({ limit, from }) => store.approvals.list({ states: ["reserved"], limit, ...defined({ before: from }) }),
-    ({ approvalId }) => approvalId,
-  );
-  for await (const record of reserved) {
-    if (record.standing.state !== "reserved" || record.standing.owner === owner) continue;
+/** What an instance that is gone had reserved and not spent has not run: the yes is good again. */
+async function releaseReservations(context: EngineContext): Promise<void> {
+  const { store, clock } = context;
+  for await (const record of claimAll("reservation", context)) {
     const approvals = [{ record: release(record, clock.now()), expect: record.revision }];
     // A refusal means that somebody else has just moved it on.
     await store.commit({ tenant: record.tenant, approvals });
   }
 }
 
-async function leftOpen({ store, owner }: EngineContext): Promise<CallRecord[]> {
+/** Oldest first. */
+async function unknownCalls({ store }: EngineContext): Promise<CallRecord[]> {
   const found: CallRecord[] = [];
-  for (const phase of ["executing", "unknown"] as const) {
-    const records = readAll<CallRecord>(
-      ({ limit, from }) => store.calls.list({ phase, limit, ...defined({ before: from }) }),
-      ({ callId }) => callId,
-    );
-    for await (const record of records) if (phase === "unknown" || record.owner !== owner) found.push(record);
-  }
+  const records = readAll<CallRecord>(
+    ({ limit, from }) => store.calls.list({ phase: "unknown", limit, ...defined({ before: from }) }),
+    ({ callId }) => callId,
+  );
+  for await (const record of records) found.push(record);
   return found.reverse();
 }
 

@@ -7,7 +7,6 @@ import {
   type JsonValue,
   type LifecycleState,
   type RollbackProof,
-  SallyportError,
 } from "@sallyport/protocol";
 import { end, release } from "../approvals/record.ts";
 import { auditBody, type EventKind, EventWriter, grantEvent } from "../audit/index.ts";
@@ -17,7 +16,7 @@ import type { ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
 import type { CallIdentity, CallIntent, CallPhase, CallRecord, ClosedWith } from "../ports/calls.ts";
 import type { GrantUse, StandingGrant } from "../ports/grants.ts";
 import type { StateWrites } from "../ports/state.ts";
-import type { UnitOfWork } from "../ports/store.ts";
+import type { Fence, UnitOfWork } from "../ports/store.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
 import { isTransient } from "./conflicts.ts";
@@ -75,6 +74,8 @@ interface Closing {
   returned?: readonly string[];
   /** The phase the journal has to hold it in; left out: any that is open. */
   from?: CallPhase;
+  /** The run that ends it. */
+  fence?: Fence | undefined;
   /** Synchronous callers get no webhook: the response is their answer. */
   isTold?: boolean;
 }
@@ -82,7 +83,7 @@ interface Closing {
 /** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
 function closeUnit(
   { call, callbackUrl }: { call: CallIdentity; callbackUrl: string | undefined },
-  { answer, audit, outputHash, state, approvals, opens, began, returned = [], from, isTold }: Closing,
+  { answer, audit, outputHash, state, approvals, opens, began, returned = [], from, fence, isTold }: Closing,
   context: Pick<EngineContext, "events">,
 ): UnitOfWork {
   const { callId, tenant } = call;
@@ -92,6 +93,7 @@ function closeUnit(
   const unit: UnitOfWork = { tenant, audit };
   const outbox = context.events.batch({ call, began: began && opens, answer });
   if (outbox) unit.outbox = outbox;
+  if (fence) unit.fence = fence;
   if (opens) unit.open = { ...opens, phase: "closed", closing };
   else unit.close = { callId, phase: "closed", closing, ...(from && { from }) };
   if (began && began.length > 0) unit.grantUses = [...began];
@@ -126,7 +128,7 @@ export function closeAttempt(
   const began = opens && ran ? usesOf(attempt, progress.startedAt) : undefined;
   return closeUnit(
     { call, callbackUrl: request.callbackUrl },
-    { ...closing, opens, began, returned, isTold },
+    { ...closing, opens, began, returned, isTold, fence: attempt.fence },
     context,
   );
 }
@@ -230,6 +232,7 @@ export async function closeRecorded(
       answer,
       audit: auditOfCall(kinds, facts, { ordinal, at }),
       from: record.phase,
+      fence: fenceOf(record),
       returned,
       ...(approval && {
         approvals: [{ record: approval.after, expect: approval.before.revision, order: null }],
@@ -243,23 +246,30 @@ export async function closeRecorded(
   return answer;
 }
 
+/** The run that an executing call is held under, as whoever judges it has claimed it. */
+function fenceOf({ callId, phase, runId }: CallRecord): Fence | undefined {
+  return phase === "executing" && runId !== undefined ? { callId, runId } : undefined;
+}
+
 /** An approval as events name it; `by`: who spoke, those who voted when left out. */
 export function spokenBy({ approvalId, digest, votes }: ApprovalRecord, by?: string) {
   return { approvalId, by: by === undefined ? votes.map((vote) => vote.by) : [by], digest };
 }
 
-/** Puts on record that nobody knows how the call ended. Throws when it is no longer open. */
+/** Puts on record that nobody knows how the call ended; false when somebody else has taken it over or closed it. */
 export async function markUnknown(
   record: CallRecord,
   context: Pick<EngineContext, "store" | "clock">,
-): Promise<void> {
+): Promise<boolean> {
   const facts = { ...progressOf(record), error: failure("E3909") };
+  const fence = fenceOf(record);
   const result = await context.store.commit({
     tenant: record.tenant,
+    ...(fence && { fence }),
     close: { callId: record.callId, phase: "unknown" },
     audit: auditOfCall(["OUTCOME_UNKNOWN"], facts, { ordinal: UNKNOWN_ORDINAL, at: context.clock.now() }),
   });
-  if (!result.ok) throw new SallyportError(notClosed(result.conflict.kind));
+  return result.ok;
 }
 
 export function notClosed(why: string): Failure {

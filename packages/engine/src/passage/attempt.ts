@@ -10,6 +10,7 @@ import type { TokenClaims } from "../ports/authority.ts";
 import type { CallIdentity } from "../ports/calls.ts";
 import type { Clock } from "../ports/platform.ts";
 import type { HookCall } from "../ports/runner.ts";
+import type { Fence } from "../ports/store.ts";
 import { redact } from "../redact/redact.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import type { CallSpan } from "../telemetry/index.ts";
@@ -115,8 +116,8 @@ export class Attempt {
   transaction: EffectTransaction | undefined;
   /** True once the outcome was sent to the store: from then on only the journal knows how the call ended. */
   outcomeSent = false;
-  /** True once the journal holds the intent, so that the end closes it instead of opening it. */
-  journaled: boolean;
+  /** The run as which the journal holds the call; absent until it holds the intent. Every later write carries it. */
+  fence: Fence | undefined;
   /** Stored grants whose use the journal has counted for this call. */
   readonly used: Set<string>;
   /** The first breach of the tool's bounds; it decides how the call ends, whatever the tool says. */
@@ -142,7 +143,7 @@ export class Attempt {
     this.slot = previous ? undefined : call.slot;
     this.span = call.span;
     this.log = new EventLog(previous?.log);
-    this.journaled = previous?.journaled ?? false;
+    this.fence = previous?.fence;
     this.used = new Set(previous?.used);
     this.#progress = {
       call: identityOf(callId, request),
@@ -202,6 +203,11 @@ export class Attempt {
 
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** The journal holds the intent, so that the end closes the call instead of opening it. */
+  get journaled(): boolean {
+    return this.fence !== undefined;
   }
 
   /** The journal holds the call as waiting or queued, and no intent to run has taken its place. */

@@ -20,7 +20,7 @@ export function commit(at: ResultAccepted, context: EngineContext): Promise<Endi
 }
 
 async function commitFiles(at: ResultAccepted, context: EngineContext): Promise<Ending> {
-  const refused = await applyFiles(at, context);
+  const refused = (await isTakenOver(at, context)) ?? (await applyFiles(at, context));
   if (refused) return await rollBack(at, refused);
   const { effects } = at.transaction;
   return await recordOutcome(at, { ...at.progress, effects, effectsHash: effects?.digest }, context);
@@ -74,10 +74,23 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
   return new Ending(life.completed(progress), progress, withReceipt(answer, progress, result.link));
 }
 
+/** Why this run may not change files any more, where another process may have taken the call over. */
+async function isTakenOver(at: ResultAccepted, context: EngineContext): Promise<Failure | undefined> {
+  const { fence, callId, call } = at.attempt;
+  if (!fence || !context.store.isShared) return undefined;
+  try {
+    const result = await context.store.commit({ tenant: call.tenant, fence });
+    if (result.ok) return undefined;
+    return conflictFailure(result.conflict, { callId, what: "outcome", at: context.clock.now() });
+  } catch (error) {
+    return knownFailure(error, at, context);
+  }
+}
+
 /** Puts the files in place; gives the reason when they are not, and then nothing of them has changed. */
 async function applyFiles(at: ResultAccepted, context: EngineContext): Promise<Failure | undefined> {
   try {
-    const applied = await at.transaction.applyFiles();
+    const applied = await at.transaction.applyFiles({ runId: at.attempt.fence?.runId });
     return applied && !applied.ok ? fileRefusal(applied) : undefined;
   } catch (error) {
     return knownFailure(error, at, context);

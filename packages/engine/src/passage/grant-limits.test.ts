@@ -6,7 +6,7 @@ import { type AuthorityOptions, ConfiguredAuthority } from "../authorise/authori
 import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
 import { createMemoryStore } from "../memory/store.ts";
 import type { Policy } from "../ports/authority.ts";
-import { errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
+import { crashed, errorOf, fixtureEngine } from "../testing/fixture-engine.ts";
 
 const CALL = { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"], capabilities: [] };
 const asks: Policy = {
@@ -185,6 +185,7 @@ describe("the limit of a grant's uses", () => {
     const { grantId } = await dead.give(MAX_ONE);
     void dead.call("pay", 1, { callId: "lost" });
     await running;
+    await crashed(store);
     const next = await limited({ store, sideEffects });
     await next.engine.recover();
     expect((await store.calls.get("lost"))?.phase).toBe(given.phase);

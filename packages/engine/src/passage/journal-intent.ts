@@ -12,7 +12,7 @@ import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { Decision } from "../ports/authority.ts";
 import type { GrantUse } from "../ports/grants.ts";
 import type { PreparedCall } from "../ports/runner.ts";
-import type { UnitOfWork } from "../ports/store.ts";
+import type { Fence, UnitOfWork } from "../ports/store.ts";
 import type { Attempt } from "./attempt.ts";
 import { hookCallOf, prepareCall, runnerOf } from "./job.ts";
 import { type Admitted, abortBeforeStart, type Ending, type Intended, rollBack } from "./steps.ts";
@@ -137,7 +137,8 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
   const isFirst = !attempt.journaled;
   const now = context.clock.now();
   const grantUses = usesOf(attempt, now);
-  const begun = isFirst ? beginning(at, grantUses, context) : {};
+  const fence = { callId, runId: context.ids.next() };
+  const begun = isFirst ? beginning(at, { uses: grantUses, fence }, context) : runAgain(attempt, fence);
   if (isFailure(begun)) return await rollBack(at, begun);
   const began = begun.open ?? begun.begin;
   const outbox = began && context.events.batch({ call: began, began });
@@ -152,7 +153,7 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
     if (!result.ok)
       return await rollBack(at, conflictFailure(result.conflict, { callId, what: "intent", at: now }));
     log.stored(events);
-    attempt.journaled = true;
+    attempt.fence = fence;
     for (const { grantId } of grantUses) attempt.used.add(grantId);
     return at;
   } catch (error) {
@@ -169,14 +170,25 @@ function unwritten(error: unknown): Failure {
   });
 }
 
+/** A retry: the journal holds the call as the run before this one. */
+function runAgain({ fence, progress }: Attempt, { callId, runId }: Fence): Partial<UnitOfWork> {
+  return { ...(fence && { fence }), rerun: { callId, runId, attempt: progress.number } };
+}
+
 /** The journal's first word that the call runs: for one that waited, together with spending its approval. */
 function beginning(
-  { attempt, progress, tool }: Intended,
-  uses: readonly GrantUse[],
+  { attempt, progress, tool, transaction }: Intended,
+  { uses, fence: { runId } }: { uses: readonly GrantUse[]; fence: Fence },
   context: EngineContext,
 ): Partial<UnitOfWork> | Failure {
   const grants = uses.map(({ grantId }) => grantId);
-  const intent = { ...intentOf(attempt, tool, context), ...(grants.length > 0 && { grants }) };
+  const stagedIn = transaction.files && context.isolation?.workspaces.id;
+  const intent = {
+    ...intentOf(attempt, tool, context),
+    runId,
+    ...(stagedIn !== undefined && { stagedIn }),
+    ...(grants.length > 0 && { grants }),
+  };
   const { question } = progress;
   // What was asked for first is what the key stands for, whatever was edited or resolved since.
   const { requestDigest: _ofThisAttempt, ...begin } = intent;

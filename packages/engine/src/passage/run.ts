@@ -66,8 +66,8 @@ async function enter<OnAccepted>(
       startedAt: context.clock.now(),
     };
     const named = request.callId === undefined ? call : await withOwnId(call, context);
-    if (context.inFlight.refusing !== undefined)
-      return unrecorded(closing(context), request, { callId: call.callId, context });
+    const shut = notAdmitting(context);
+    if (shut) return unrecorded(shut, request, { callId: call.callId, context });
     if (isFailure(named)) return await refuse(named, call, context);
     const traced = inTrace(named, context);
     const end = await inFlight(traced, context, onceOnly);
@@ -167,12 +167,14 @@ export async function resumeCall(
   options: ResumeOptions,
   context: EngineContext,
 ): Promise<CallAnswer | Failure> {
-  if (context.inFlight.refusing !== undefined) return closing(context);
+  const shut = notAdmitting(context);
+  if (shut) return shut;
   try {
     const call = await loadSuspended(callId, options, context);
     if (!("controller" in call)) return call;
     // The engine may have closed while the order was read: then the call goes on waiting.
-    if (context.inFlight.refusing !== undefined) return closing(context);
+    const shutSince = notAdmitting(context);
+    if (shutSince) return shutSince;
     const traced = inTrace(call, context);
     const answer = await inFlight(traced, context, attempts);
     context.telemetry.ended(answer, traced.span);
@@ -185,8 +187,9 @@ export async function resumeCall(
   }
 }
 
-function closing({ inFlight: { refusing } }: EngineContext): Failure {
-  return failure("E3910", refusing === undefined ? {} : { message: refusing });
+/** Why no call is taken: the engine closes, or others may count this process as gone. */
+function notAdmitting({ inFlight: { refusing }, membership }: EngineContext): Failure | undefined {
+  return refusing === undefined ? membership.refusal : failure("E3910", { message: refusing });
 }
 
 /** Tells those who watch a call how it stands now; by the journal, because a request for it may end and it does not. */

@@ -85,12 +85,17 @@ export interface FileStaging {
   /** What would be committed now, with diffs. The process must have ended. */
   effects(): Promise<FileEffects>;
   /** All or nothing, across a crash too. On `ok: false` the workspace is untouched. */
-  apply(): Promise<FileCommit>;
+  apply(order?: ApplyOrder): Promise<FileCommit>;
   /** After `apply`, once the outcome is on record: pre-images stay for a later undo, all else goes. */
   keep(): Promise<void>;
   rollback(): Promise<FileRollback>;
   /** Leaves the staged changes on disk under that name, to be applied later by `resumeHeld`. */
   hold(name: string): Promise<void>;
+}
+
+export interface ApplyOrder {
+  /** The run of the call that applies: it stands in the plan on disk, so that recovery knows whose changes these are. */
+  runId?: string | undefined;
 }
 
 export type Undone =
@@ -100,6 +105,8 @@ export type Undone =
 
 /** Where calls change files. */
 export interface Workspaces {
+  /** Names the folder with the staged changes, for good: only the process that has it can take them back. */
+  readonly id: string;
   /** Cheap: nothing is made on disk before it is used. */
   begin(order: { callId: string; rules: WorkspaceRules; maxBytes: number }): FileStaging;
   /** The held changes as a staging of that call; undefined when there are none (any more). */
@@ -111,7 +118,7 @@ export interface Workspaces {
    * back otherwise; stagings are dropped, held ones stay. Resolves with the calls whose changes were taken back.
    */
   recover(
-    isDone: (callId: string) => Promise<boolean>,
+    isDone: (callId: string, order: ApplyOrder) => Promise<boolean>,
   ): Promise<{ callId: string; rollback: FileRollback }[]>;
   /** Takes a kept call back, when its files are still what it left. All or nothing, across a crash too. */
   undo(callId: string): Promise<Undone>;

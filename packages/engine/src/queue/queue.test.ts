@@ -6,7 +6,7 @@ import { createMemoryStore } from "../memory/store.ts";
 import type { Decision } from "../ports/authority.ts";
 import type { Store } from "../ports/store.ts";
 import type { CallNews } from "../running/live-feed.ts";
-import { type Fixture, type FixtureTool, fixtureEngine } from "../testing/fixture-engine.ts";
+import { crashed, type Fixture, type FixtureTool, fixtureEngine } from "../testing/fixture-engine.ts";
 
 const caller = { tenant: "acme", agent: "agent" };
 
@@ -434,6 +434,7 @@ describe("whoever wants to be told", () => {
     const first = await opened({ store }, [slow.tool]);
     const { callId } = accepted(await first.engine.accept(order("slow", { callbackUrl })));
     await until(() => slow.came.length === 1);
+    await crashed(store);
     const second = await opened({ store }, [slow.tool]);
     await second.engine.recover();
     expect(await dueNow(store)).toMatchObject([{ callId }]);

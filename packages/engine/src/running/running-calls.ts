@@ -1,4 +1,4 @@
-import type { Accepted, CallAnswer, Failure, LifecycleState } from "@sallyport/protocol";
+import type { Accepted, CallAnswer, Failure, LifecycleState, SideEffects } from "@sallyport/protocol";
 import type { CallFilter, CallIdentity } from "../ports/calls.ts";
 
 /** How far a tool says it has come. */
@@ -14,6 +14,7 @@ interface RunningAttempt {
     readonly approval?: unknown;
     /** Its grants and its token: revoking one of them ends the call. */
     readonly decision?: { grants?: readonly string[]; token?: { jti: string } } | undefined;
+    readonly tool?: { traits: { sideEffects: SideEffects } } | undefined;
   };
   readonly visits: readonly { state: LifecycleState }[];
   /** The journal holds its intent. */
@@ -135,6 +136,14 @@ export class RunningCalls {
       attempt?.violate(failed);
     }
     return ended;
+  }
+
+  /** Ends every running call that changes the world outside; they end on their own. */
+  endExternal(failed: Failure): void {
+    for (const { attempt } of this.#calls.values()) {
+      if (attempt?.progress.tool?.traits.sideEffects === "external" && !attempt.settled)
+        attempt.violate(failed);
+    }
   }
 
   /** Resolves once no call is under way. */

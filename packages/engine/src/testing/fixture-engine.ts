@@ -75,7 +75,7 @@ export async function fixtureEngine(
   options: Partial<EngineOptions> = {},
   tools: FixtureTool[] = [],
 ): Promise<Fixture> {
-  const store = options.store ?? createMemoryStore();
+  const store = options.store ?? createMemoryStore(options.clock ? { clock: options.clock } : {});
   const meter = new MemoryMeter();
   const errors = new RecentErrors();
   const engine = await createEngine({ authority: EVERYTHING_GRANTED, meter, errors, ...options, store });
@@ -94,6 +94,11 @@ export async function fixtureEngine(
   };
   for (const tool of tools) await fixture.add(tool);
   return fixture;
+}
+
+/** As if every process that uses the store had ended without a word. */
+export async function crashed(store: Store): Promise<void> {
+  for (const { instance } of await store.instances.list()) await store.instances.leave(instance);
 }
 
 /** The states an answer's execution passed through. */

@@ -129,6 +129,12 @@ export const PASSAGE_ERRORS = {
     advice: "Run the command with --help to see its arguments.",
     fixer: "caller",
   }),
+  E3922: entry(UNAVAILABLE, "Process cannot renew its lease on the store", {
+    advice: "Call again: another process may take the call, or this one once it reaches the store in time.",
+  }),
+  E3923: entry(STATE_CONFLICT, "Another process has taken the call over", {
+    advice: "Look the call up: its outcome is what the record says, not what this process did.",
+  }),
 };
 
 /** A request that every route refuses, whatever it asks for. */

@@ -36,6 +36,7 @@ interface Collaborators {
 const EVERY_MS = {
   "expire approvals": 15_000,
   "claim queued calls": 15_000,
+  "judge orphans": 5_000,
   "expire undo data": 60_000,
   "anchor audit strands": 60_000,
   "take changed keys": 5_000,
@@ -44,9 +45,9 @@ const EVERY_MS = {
 type TaskName = keyof typeof EVERY_MS;
 
 /**
- * Starts what a process does by itself while it stays: it runs calls that are queued or approved, delivers callbacks and
- * notices, publishes events, and expires approvals and undo data. Throws E3227, and leaves nothing running, when there is
- * no secret to sign webhooks with.
+ * Starts what a process does by itself while it stays: it runs calls that are queued or approved, judges calls of
+ * processes that are gone, delivers callbacks and notices, publishes events, and expires approvals and undo data. Throws
+ * E3227, and leaves nothing running, when there is no secret to sign webhooks with.
  */
 export async function startServices(
   { config, engine, store, bus, workspaces, events, keySharing }: Collaborators,
@@ -56,6 +57,8 @@ export async function startServices(
   const runs: Record<TaskName, () => Promise<unknown>> = {
     "expire approvals": () => engine.approvals.expireDue(),
     "claim queued calls": () => engine.claimQueued(),
+    // Where no other process can use the store, there are none but those found at the start.
+    "judge orphans": async () => store.isShared && (await engine.judgeOrphans()),
     "expire undo data": () => workspaces.expire(),
     "anchor audit strands": () => engine.anchorStrands(),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
