@@ -2,6 +2,9 @@ import { failure, SallyportError } from "@sallyport/protocol";
 import type pg from "pg";
 
 export type Client = pg.Client;
+export type ClientBase = pg.ClientBase;
+export type Pool = pg.Pool;
+export type PoolClient = pg.PoolClient;
 
 /** The driver is an optional dependency: it is loaded where PostgreSQL is configured. Rejects with E3914 when it is missing. */
 export async function loadDriver(): Promise<typeof pg> {

@@ -1,0 +1,148 @@
+import type {
+  CallFilter,
+  CallPhase,
+  CallReader,
+  CallRecord,
+  ClosedWith,
+  QueuedCall,
+  QueueReader,
+} from "@sallyport/engine/ports";
+import type { CallAnswer, CallStatus, Priority, Receipt, SideEffects } from "@sallyport/protocol";
+import { decodeAnswer } from "../sqlite/answer-text.ts";
+import { type OutlineReader, outlineOf } from "../sqlite/call-outlines.ts";
+import type { Database, Row, Value } from "./database.ts";
+
+/** An answer is looked into only where it is an error, which is short. */
+const OUTLINE_COLUMNS = `call_id AS invocation_id, tenant_id, agent_did, session_id, tool_id, tool_version, started_at,
+  phase, status, completed_at, user_id, operation,
+  CASE WHEN status <> 'success' THEN substring(answer FROM '"error":\\{"code":"([^"\\\\]*)"') END AS error_code`;
+
+/** Reads the journal. */
+export function callReader(database: Database): CallReader & OutlineReader {
+  const one = async (text: string, values: Value[]) => (await database.rows(text, values)).map(recordOf)[0];
+  return {
+    get: (callId) => one("SELECT * FROM calls WHERE call_id = $1", [callId]),
+    byIdempotencyKey: ({ tenant, agent, key }) =>
+      one("SELECT * FROM calls WHERE tenant_id = $1 AND agent_did = $2 AND idempotency_key = $3", [
+        tenant,
+        agent,
+        key,
+      ]),
+    list: async (filter) => (await database.rows(...listQuery(filter, "*"))).map(recordOf),
+    outlines: async (filter) =>
+      (await database.rows(...listQuery(filter, OUTLINE_COLUMNS))).map((row) => outlineOf(row as never)),
+  };
+}
+
+/** Reads the accepted calls. */
+export function queueReader(database: Database): QueueReader {
+  const reader = {
+    order: async (callId: string) => {
+      const [row] = await database.rows("SELECT call_order FROM queue WHERE call_id = $1", [callId]);
+      return row && String(row.call_order);
+    },
+    size: async () => Number((await database.rows("SELECT count(*) AS size FROM queue"))[0]?.size ?? 0),
+    list: async ({ after, limit }: { after?: string; limit: number }) => {
+      const rows = await database.rows(
+        `SELECT queue.* FROM queue JOIN calls USING (call_id)
+          WHERE $1::text IS NULL OR position > (SELECT position FROM calls WHERE call_id = $1)
+          ORDER BY position LIMIT $2`,
+        [after ?? null, Math.max(0, limit)],
+      );
+      return rows.map(queuedCall);
+    },
+  };
+  return reader;
+}
+
+/** A row of `queue` as the port knows it. */
+export function queuedCall(row: Row): QueuedCall {
+  return {
+    callId: String(row.call_id),
+    tenant: String(row.tenant_id),
+    agent: String(row.agent_did),
+    tool: String(row.tool_id),
+    priority: String(row.priority) as Priority,
+    queuedAt: Number(row.queued_at),
+  };
+}
+
+/** Newest first; nothing when `before` is not in the journal. */
+function listQuery(filter: CallFilter, columns: string): [text: string, values: Value[]] {
+  const asked = {
+    tenant_id: filter.tenant,
+    agent_did: filter.agent,
+    tool_id: filter.tool,
+    phase: filter.phase,
+    status: filter.status,
+  };
+  const values: Value[] = [Math.max(0, filter.limit)];
+  const terms = Object.entries(asked).flatMap(([column, value]) =>
+    value === undefined ? [] : `${column} = $${values.push(value)}`,
+  );
+  // A partial index is used only where the query repeats its condition.
+  if (filter.phase !== undefined && filter.phase !== "closed") terms.push("phase <> 'closed'");
+  if (filter.status !== undefined && filter.status !== "success") terms.push("status <> 'success'");
+  if (filter.before !== undefined)
+    terms.push(`position < (SELECT position FROM calls WHERE call_id = $${values.push(filter.before)})`);
+  const where = terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
+  return [`SELECT ${columns} FROM calls ${where} ORDER BY position DESC LIMIT $1`, values];
+}
+
+/** A row of `calls` as the port knows it, the answer's receipt filled in. */
+export function recordOf(row: Row): CallRecord {
+  const record: CallRecord = {
+    callId: String(row.call_id),
+    tenant: String(row.tenant_id),
+    agent: String(row.agent_did),
+    ...(typeof row.user_id === "string" && { user: row.user_id }),
+    ...(typeof row.session_id === "string" && { session: row.session_id }),
+    tool: String(row.tool_id),
+    version: String(row.tool_version),
+    operation: String(row.operation),
+    manifestHash: String(row.manifest_hash),
+    sideEffects: String(row.side_effects) as SideEffects,
+    input: String(row.parameters),
+    inputHash: String(row.input_hash),
+    ...(typeof row.idempotency_key === "string" && { idempotencyKey: row.idempotency_key }),
+    ...(typeof row.request_digest === "string" && { requestDigest: row.request_digest }),
+    ...(typeof row.callback_url === "string" && { callbackUrl: row.callback_url }),
+    ...(typeof row.async_mode === "boolean" && { asyncMode: row.async_mode }),
+    ...(typeof row.priority === "string" && { priority: row.priority as Priority }),
+    owner: String(row.owner),
+    ...(typeof row.run_id === "string" && { runId: row.run_id }),
+    ...(typeof row.staged_in === "string" && { stagedIn: row.staged_in }),
+    attempt: Number(row.attempt),
+    startedAt: Number(row.started_at),
+    ...(typeof row.grants === "string" && { grants: JSON.parse(row.grants) }),
+    phase: String(row.phase) as CallPhase,
+    ...(typeof row.cancel_reason === "string" && { cancelReason: row.cancel_reason }),
+  };
+  if (typeof row.answer === "string") record.closing = closingOf(row, row.answer, record);
+  return record;
+}
+
+function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
+  const { callId, tool, version, operation, startedAt } = call;
+  const closedAt = Number(row.completed_at);
+  const answer = decodeAnswer(kept, { callId, tool, version, operation, startedAt, completedAt: closedAt });
+  const outputHash = typeof row.output_hash === "string" ? { outputHash: row.output_hash } : {};
+  if (typeof row.hash === "string") answer.receipt = { ...receiptOf(row, call, answer), ...outputHash };
+  return {
+    status: String(row.status) as CallStatus,
+    closedAt,
+    ...outputHash,
+    answer,
+  };
+}
+
+function receiptOf(row: Row, { tenant, inputHash }: CallRecord, answer: CallAnswer): Receipt {
+  return {
+    tenant,
+    strand: Number(row.strand),
+    sequence: Number(row.sequence),
+    hash: String(row.hash),
+    inputHash,
+    ...(answer.effects && !answer.dryRun && { effectsHash: answer.effects.digest }),
+  };
+}

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ClientBase, loadDriver, type Pool, type PoolClient } from "./driver.ts";
+import { failedBy, fateOf, lost } from "./failures.ts";
+import { decodeText, encodeText } from "./text.ts";
+
+/** A row as the driver gives it, text decoded and whole numbers as numbers. */
+export type Row = Record<string, unknown>;
+
+export type Value = string | number | boolean | null | readonly string[] | readonly number[];
+
+export interface DatabaseOptions {
+  connectionString: string;
+  schema: string;
+  poolSize: number;
+  statementTimeoutMs: number;
+  lockTimeoutMs: number;
+  connectTimeoutMs: number;
+  /** How long a statement is tried again while the server cannot be reached. */
+  patienceMs: number;
+}
+
+/** PostgreSQL's type numbers for whole numbers of 64 bits and for text. */
+const INT8 = 20;
+const TEXT = new Set([25, 1043]);
+const IDLE_MS = 30_000;
+const PAUSES_MS = [20, 100, 250, 500, 1_000];
+
+/**
+ * The connections to one database: a bounded pool, each connection set to the store's schema and time limits before its
+ * first use. A statement that only the connection failed is sent again on another one, so everything that goes through
+ * `rows` may be done twice.
+ */
+export class Database {
+  readonly #pool: Pool;
+  readonly #patienceMs: number;
+  readonly #names = new Map<string, string>();
+  #closing: Promise<void> | undefined;
+
+  private constructor(pool: Pool, patienceMs: number) {
+    this.#pool = pool;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** Opens nothing yet: the first statement connects. */
+  static async create(options: DatabaseOptions): Promise<Database> {
+    const { Pool, types } = await loadDriver();
+    const pool = new Pool({
+      connectionString: options.connectionString,
+      max: options.poolSize,
+      connectionTimeoutMillis: options.connectTimeoutMs,
+      // The server ends a statement first; this is for a server that does not answer at all.
+      query_timeout: options.statementTimeoutMs + 5_000,
+      idleTimeoutMillis: IDLE_MS,
+      keepAlive: true,
+      application_name: "sallyport",
+      types: {
+        getTypeParser: (oid: number, format?: "text" | "binary") =>
+          oid === INT8 ? Number : TEXT.has(oid) ? decodeText : types.getTypeParser(oid, format as "text"),
+      } as typeof types,
+      onConnect: (client) => prepareSession(client, options),
+    });
+    // An idle connection that is lost is replaced when the next one is needed.
+    pool.on("error", () => undefined);
+    return new Database(pool, options.patienceMs);
+  }
+
+  /** The rows of one statement. `onRepeat` is told before it is sent again. Rejects with E3914. */
+  async rows(text: string, values: readonly Value[] = [], onRepeat?: () => void): Promise<Row[]> {
+    const query = { name: this.#nameOf(text), text, values: values.map(encoded) };
+    return this.#persist(async () => (await this.#pool.query<Row>(query)).rows, onRepeat);
+  }
+
+  /** Resolves once the server answers. Rejects with E3914. */
+  async reach(): Promise<void> {
+    await this.rows("SELECT 1");
+  }
+
+  /** A connection for one owner, who gives it back with `release`. Rejects with the driver's error. */
+  connect(): Promise<PoolClient> {
+    return this.#pool.connect();
+  }
+
+  /** Does it again, after a pause, while only the connection fails and patience lasts. Rejects with E3914. */
+  async #persist<Result>(once: () => Promise<Result>, onRepeat: (() => void) | undefined): Promise<Result> {
+    const giveUpAt = performance.now() + this.#patienceMs;
+    for (let tries = 0; ; tries += 1) {
+      this.requireOpen();
+      try {
+        return await once();
+      } catch (error) {
+        const mayHelp = fateOf(error) !== "failed" && performance.now() < giveUpAt && !this.#closing;
+        if (!mayHelp) throw failedBy(error, "PostgreSQL did not do what was asked");
+        await pause(tries);
+        onRepeat?.();
+      }
+    }
+  }
+
+  requireOpen(): void {
+    if (this.#closing) throw lost("The store has been closed.");
+  }
+
+  /** Refuses everything from now on, and resolves once `last` has ended and every connection is closed. */
+  close(last: () => Promise<void>): Promise<void> {
+    this.#closing ??= last().then(() => this.#pool.end());
+    return this.#closing;
+  }
+
+  /** Statements are prepared once per connection, under a name for each text. */
+  #nameOf(text: string): string {
+    const known = this.#names.get(text) ?? `sallyport_${this.#names.size + 1}`;
+    this.#names.set(text, known);
+    return known;
+  }
+}
+
+/** A pause that grows with the number of tries, never the same for two processes. */
+export function pause(tries: number): Promise<void> {
+  const longest = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)] ?? 0;
+  return sleep(longest * (0.5 + Math.random() / 2), undefined, { ref: false });
+}
+
+/** A standby answers reads and refuses writes: it is not used at all, so that both see the same. */
+async function prepareSession(client: ClientBase, options: DatabaseOptions): Promise<void> {
+  const { schema, statementTimeoutMs, lockTimeoutMs } = options;
+  await client.query(`SET search_path TO ${schema}; SET statement_timeout TO ${statementTimeoutMs};
+    SET lock_timeout TO ${lockTimeoutMs}; SET idle_in_transaction_session_timeout TO ${statementTimeoutMs};
+    SET default_transaction_isolation TO 'read committed'; SET client_encoding TO 'UTF8'`);
+  const { rows } = await client.query<{ standby: boolean }>("SELECT pg_is_in_recovery() AS standby");
+  if (rows[0]?.standby)
+    throw Object.assign(new Error("the server is a standby and takes no writes"), { code: "25006" });
+}
+
+function encoded(value: Value): unknown {
+  if (typeof value === "string") return encodeText(value);
+  if (!Array.isArray(value)) return value;
+  return value.map((one: string | number) => (typeof one === "string" ? encodeText(one) : one));
+}

@@ -1,0 +1,160 @@
+import {
+  type AuditEntry,
+  type AuditLink,
+  type AuditReader,
+  type CallbackReader,
+  type RecordReader,
+  type StateReader,
+  type StateSnapshot,
+  type StoredRecord,
+  snapshotGone,
+  type ToolReader,
+  type ToolRecord,
+} from "@sallyport/engine/ports";
+import { callbackOf } from "../sqlite/read-callbacks.ts";
+import type { Database, Row, Value } from "./database.ts";
+import { changesOf } from "./permits.ts";
+
+/** Reads the audit record. */
+export function auditReader(database: Database): AuditReader {
+  return {
+    tenants: async () => {
+      const rows = await database.rows(
+        "SELECT DISTINCT tenant_id FROM audit_heads WHERE sequence > 0 ORDER BY tenant_id",
+      );
+      return rows.map((row) => String(row.tenant_id));
+    },
+    heads: async (tenant) => {
+      const rows = await database.rows(
+        "SELECT strand, sequence, hash FROM audit_heads WHERE tenant_id = $1 AND sequence > 0 ORDER BY strand",
+        [tenant],
+      );
+      return rows.map(linkOf);
+    },
+    read: async (tenant, { strand, after, limit }) => {
+      const rows = await database.rows(
+        `SELECT strand, sequence, hash, body FROM audit
+          WHERE tenant_id = $1 AND strand = $2 AND sequence > $3 ORDER BY sequence LIMIT $4`,
+        [tenant, strand, after, Math.max(0, limit)],
+      );
+      return rows.map((row): AuditEntry => ({ ...linkOf(row), body: String(row.body) }));
+    },
+  };
+}
+
+function linkOf(row: Row): AuditLink {
+  return { strand: Number(row.strand), sequence: Number(row.sequence), hash: String(row.hash) };
+}
+
+const SCOPE = "state_scopes AS c WHERE c.tenant_id = $1 AND c.tool_id = $2";
+
+/** Reads transactional state at a version. A scope nobody wrote to is at version 0. */
+export function stateReader(database: Database): StateReader {
+  /** Rows of one statement, which says itself whether the snapshot still sees everything. */
+  const seen = async ({ scope, version }: StateSnapshot, text: string, values: Value[]) => {
+    const rows = await database.rows(text, [scope.tenant, scope.tool, version, ...values]);
+    if (Number(rows[0]?.floor ?? 0) > version) throw snapshotGone(scope);
+    return rows;
+  };
+  return {
+    open: async (scope) => {
+      const [row] = await database.rows(`SELECT version FROM ${SCOPE}`, [scope.tenant, scope.tool]);
+      return { scope: { ...scope }, version: Number(row?.version ?? 0) };
+    },
+    get: async (snapshot, key) => {
+      const [row] = await seen(
+        snapshot,
+        `SELECT c.floor, s.* FROM (SELECT * FROM ${SCOPE}) AS c LEFT JOIN LATERAL (
+            SELECT version, value FROM state WHERE scope_id = c.scope_id AND key = $4 AND version <= $3
+            ORDER BY version DESC LIMIT 1) AS s ON true`,
+        [key],
+      );
+      if (typeof row?.value !== "string") return undefined;
+      return { value: JSON.parse(row.value), version: Number(row.version) };
+    },
+    keys: async (snapshot, { prefix, limit }) => {
+      const rows = await seen(
+        snapshot,
+        `SELECT c.floor, s.* FROM (SELECT * FROM ${SCOPE}) AS c LEFT JOIN LATERAL (
+            SELECT key FROM (SELECT DISTINCT ON (key) key, value FROM state
+                WHERE scope_id = c.scope_id AND key >= $4 AND starts_with(key, $4) AND version <= $3
+                ORDER BY key, version DESC) AS newest
+              WHERE value IS NOT NULL ORDER BY key LIMIT $5) AS s ON true
+          ORDER BY key`,
+        [prefix, Math.max(0, limit)],
+      );
+      return rows.flatMap(({ key }) => (typeof key === "string" ? key : []));
+    },
+    writtenBy: async (scope, callId) => {
+      const [row] = await database.rows(
+        `SELECT count(*) AS entries FROM state
+          WHERE call_id = $3 AND scope_id = (SELECT scope_id FROM ${SCOPE})`,
+        [scope.tenant, scope.tool, callId],
+      );
+      return Number(row?.entries ?? 0);
+    },
+  };
+}
+
+const TOOLS = `SELECT position, manifest, manifest_hash, registered_at, retirement, module, quarantine, revision
+  FROM tools`;
+
+/** Reads tool versions. */
+export function toolReader(database: Database): ToolReader {
+  return { changedSince: (cursor) => changesOf(database, { select: TOOLS, cursor, of: toolOf }) };
+}
+
+function toolOf(row: Row): ToolRecord {
+  return {
+    manifest: JSON.parse(String(row.manifest)),
+    manifestHash: String(row.manifest_hash),
+    registeredAt: Number(row.registered_at),
+    retirement: JSON.parse(String(row.retirement)),
+    ...(typeof row.module === "string" && { module: row.module }),
+    ...(typeof row.quarantine === "string" && { quarantine: JSON.parse(row.quarantine) }),
+    revision: Number(row.revision),
+  };
+}
+
+const LIVE_RECORDS =
+  "SELECT * FROM records WHERE (expires_at IS NULL OR expires_at > now_ms()) AND kind = $1";
+
+/** Reads records that have not expired. */
+export function recordReader(database: Database): RecordReader {
+  return {
+    get: async (kind, id) =>
+      (await database.rows(`${LIVE_RECORDS} AND id = $2`, [kind, id])).map(storedRecord)[0],
+    list: async (kind, { after, limit }) => {
+      const rows = await database.rows(
+        `${LIVE_RECORDS} AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3`,
+        [kind, after ?? null, Math.max(0, limit)],
+      );
+      return rows.map(storedRecord);
+    },
+  };
+}
+
+function storedRecord(row: Row): StoredRecord {
+  return {
+    kind: String(row.kind),
+    id: String(row.id),
+    body: String(row.body),
+    revision: Number(row.revision),
+    ...(typeof row.expires_at === "number" && { expiresAt: row.expires_at }),
+  };
+}
+
+/** Reads callbacks. */
+export function callbackReader(database: Database): CallbackReader {
+  const read = async (text: string, values: Value[]) =>
+    (await database.rows(text, values)).map((row) => callbackOf(row as never));
+  const reader = {
+    ofCall: async (callId: string) => (await read("SELECT * FROM callbacks WHERE call_id = $1", [callId]))[0],
+    due: (by: number, limit: number) =>
+      read(
+        "SELECT * FROM callbacks WHERE state = 'due' AND due_at <= $1 ORDER BY due_at, position LIMIT $2",
+        [by, Math.max(0, limit)],
+      ),
+  };
+  return reader;
+}

@@ -1,0 +1,99 @@
+import type {
+  ApprovalFilter,
+  ApprovalReader,
+  ApprovalRecord,
+  Changes,
+  GrantReader,
+  GrantRecord,
+  Revocation,
+  RevocationReader,
+} from "@sallyport/engine/ports";
+import type { Database, Row, Value } from "./database.ts";
+
+/** Reads approvals, and apart from them the orders they are about. */
+export function approvalReader(database: Database): ApprovalReader {
+  const one = async (text: string, id: string) => (await database.rows(text, [id])).map(approvalOf)[0];
+  return {
+    get: (approvalId) => one("SELECT record FROM approvals WHERE approval_id = $1", approvalId),
+    ofCall: (callId) =>
+      one("SELECT record FROM approvals WHERE call_id = $1 ORDER BY position DESC LIMIT 1", callId),
+    list: async (filter) => (await database.rows(...listQuery(filter))).map(approvalOf),
+    order: async (approvalId) => {
+      const [row] = await database.rows("SELECT call_order FROM approvals WHERE approval_id = $1", [
+        approvalId,
+      ]);
+      return typeof row?.call_order === "string" ? row.call_order : undefined;
+    },
+  };
+}
+
+function listQuery({ tenant, states, before, limit }: ApprovalFilter): [text: string, values: Value[]] {
+  const values: Value[] = [Math.max(0, limit)];
+  const terms: string[] = [];
+  if (tenant !== undefined) terms.push(`tenant_id = $${values.push(tenant)}`);
+  if (states !== undefined) terms.push(`state = ANY ($${values.push(states)}::text[])`);
+  if (before !== undefined)
+    terms.push(`position < (SELECT position FROM approvals WHERE approval_id = $${values.push(before)})`);
+  const where = terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
+  return [`SELECT record FROM approvals ${where} ORDER BY position DESC LIMIT $1`, values];
+}
+
+export function approvalOf(row: Row): ApprovalRecord {
+  return JSON.parse(String(row.record));
+}
+
+const GRANTS = `SELECT position, record, uses + coalesce(counted, 0) AS uses, greatest(last_used_at, counted_at) AS last_used_at
+  FROM grants AS g, LATERAL (SELECT sum(c.uses)::bigint AS counted, max(c.last_used_at) AS counted_at
+    FROM grant_counts AS c WHERE c.grant_id = g.grant_id) AS beside`;
+
+/** Reads grants with their counts. */
+export function grantReader(database: Database): GrantReader {
+  return {
+    get: async (grantId) => (await database.rows(`${GRANTS} WHERE grant_id = $1`, [grantId])).map(grantOf)[0],
+    changedSince: (cursor) => changesOf(database, { select: GRANTS, cursor, of: grantOf }),
+  };
+}
+
+function grantOf(row: Row): GrantRecord {
+  const record: GrantRecord = JSON.parse(String(row.record));
+  record.uses = Number(row.uses);
+  if (typeof row.last_used_at === "number") record.lastUsedAt = row.last_used_at;
+  else delete record.lastUsedAt;
+  return record;
+}
+
+/** Reads the revoked tokens. */
+export function revocationReader(database: Database): RevocationReader {
+  const of = (row: Row): Revocation => JSON.parse(String(row.record));
+  return {
+    changedSince: (cursor) =>
+      changesOf(database, { select: "SELECT position, record FROM token_revocations", cursor, of }),
+  };
+}
+
+interface Question<Changed> {
+  select: string;
+  cursor: string | undefined;
+  of(row: Row): Changed;
+}
+
+/**
+ * What transactions from the cursor on have written, in the order rows were first written. A cursor is the oldest
+ * transaction that still ran when it was given: whatever is older was visible then, and the rest is told again.
+ */
+export async function changesOf<Changed>(
+  database: Database,
+  { select, cursor, of }: Question<Changed>,
+): Promise<Changes<Changed>> {
+  const since = cursor === undefined ? "" : "WHERE changed_in >= $1::xid8";
+  const rows = await database.rows(
+    `WITH changed AS (${select} ${since})
+      SELECT changed.*, pg_snapshot_xmin(pg_current_snapshot())::text AS cursor
+      FROM (SELECT) AS always LEFT JOIN changed ON true ORDER BY position`,
+    cursor === undefined ? [] : [/^\d+$/.test(cursor) ? cursor : "0"],
+  );
+  return {
+    changed: rows.filter(({ position }) => position !== null).map(of),
+    cursor: String(rows[0]?.cursor),
+  };
+}

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CommitResult, Store, UnitOfWork } from "@sallyport/engine/ports";
+import { crowd, opening, queueing, sampleCall, sampleIntent, unitOf } from "@sallyport/engine/testing";
+import { SallyportError } from "@sallyport/protocol";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reasonToSkip } from "../../../../scripts/services.ts";
+import { AnswerLosingProxy } from "./fixtures/proxy.ts";
+import { TestServer } from "./fixtures/server.ts";
+import { openPostgresStore } from "./index.ts";
+
+const reason = reasonToSkip("postgres");
+
+function failureOf(error: unknown) {
+  return error instanceof SallyportError ? error.failure : undefined;
+}
+
+/** Sends the unit until its fate is known, as the engine does. */
+async function settle(store: Store, unit: UnitOfWork): Promise<CommitResult> {
+  for (;;) {
+    try {
+      return await store.commit(unit);
+    } catch (error) {
+      if (failureOf(error)?.code !== "E3914") throw error;
+    }
+  }
+}
+
+/** Commits in every store until `fault` has passed, and checks that each unit was applied once and is kept. */
+async function commitThrough(stores: readonly Store[], fault: () => Promise<void>): Promise<number> {
+  let isOver = false;
+  const applied: { callId: string; result: CommitResult }[] = [];
+  const writers = stores.flatMap((store, strand) =>
+    crowd(12, async () => {
+      while (!isOver) {
+        const call = sampleCall();
+        const unit = { ...opening(call), id: `unit ${call.callId}`, strand };
+        applied.push({ callId: call.callId, result: await settle(store, unit) });
+      }
+    }),
+  );
+  await fault();
+  isOver = true;
+  await Promise.all(writers);
+  const links = applied.map(({ result }) => result.ok && result.link);
+  expect(links.filter((link) => !link)).toEqual([]);
+  for (const [strand, store] of stores.entries()) {
+    const entries = await store.audit.read("acme", { strand, after: 0, limit: 1e6 });
+    const told = links.flatMap((link) => (link && link.strand === strand ? link.sequence : []));
+    expect(told.toSorted((a, b) => a - b)).toEqual(entries.map(({ sequence }) => sequence));
+    expect(told).toHaveLength(entries.length);
+  }
+  const kept = await stores[0]?.calls.list({ limit: 1e6 });
+  expect(kept?.map(({ callId }) => callId).toSorted()).toEqual(
+    applied.map(({ callId }) => callId).toSorted(),
+  );
+  return applied.length;
+}
+
+describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason})` : ""}`, () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
+
+  it("applies each unit once while connections are cut [D-8] [X-9]", async () => {
+    const stores = [await server.open("cut"), await server.open("cut")];
+    const units = await commitThrough(stores, async () => {
+      for (const _ of crowd(12, () => 0)) {
+        await sleep(60);
+        await server.cut();
+      }
+    });
+    expect(units).toBeGreaterThan(24);
+  });
+
+  it("applies a unit once although its answer was lost, and tells the same again [D-8] [X-9]", async () => {
+    await using proxy = await AnswerLosingProxy.start(server.service.port);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
+    const stores = [await openPostgresStore({ connectionString, schema: "answers" })];
+    await commitThrough(stores, async () => {
+      for (const _ of crowd(10, () => 0)) {
+        await sleep(40);
+        await proxy.loseAnswers(40);
+      }
+    });
+    await stores[0]?.close();
+  });
+
+  it("hands out what a claim has taken whose answer was lost [X-5]", async () => {
+    await using proxy = await AnswerLosingProxy.start(server.service.port);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
+    const store = await openPostgresStore({ connectionString, schema: "claims", patienceMs: 0 });
+    await store.instances.renew({ instance: "one", ttlMs: 60_000 });
+    for (const call of crowd(3, () => sampleIntent({ phase: "queued" }))) await store.commit(queueing(call));
+    await store.commit(opening(sampleIntent({ owner: "gone" })));
+    for (const kind of ["queued", "orphan"] as const) {
+      const claim = () => store.work.claim({ kind, instance: "one", limit: 9 });
+      const [lost] = await Promise.all([claim().catch(failureOf), proxy.loseAnswers(200)]);
+      expect(lost).toMatchObject({ code: "E3914" });
+      expect(await claim()).toHaveLength(kind === "queued" ? 3 : 1);
+      expect(await claim()).toEqual([]);
+    }
+    await store.close();
+  });
+
+  it("loses nothing it acknowledged when the server is killed and comes back [D-8] [X-9]", async () => {
+    const stores = [await server.open("killed", { patienceMs: 500 }), await server.open("killed")];
+    await commitThrough(stores, async () => {
+      for (const _ of crowd(2, () => 0)) {
+        await sleep(200);
+        await server.service.kill();
+        await server.service.restart();
+      }
+      await Promise.all(stores.map((store) => settle(store, unitOf({ id: `last ${Math.random()}` }))));
+    });
+  });
+
+  it("says of a unit without an id that nobody knows what became of it", async () => {
+    const store = await server.open("doubt");
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query("BEGIN; LOCK TABLE doubt.calls IN ACCESS EXCLUSIVE MODE");
+    const commit = store.commit(opening(sampleCall())).catch(failureOf);
+    await sleep(100);
+    await server.cut();
+    expect(await commit).toMatchObject({ code: "E3914", details: { unanswered: true } });
+    await blocker.end();
+  });
+
+  it("refuses a unit that waits too long for a row, and no other of its batch", async () => {
+    const store = await server.open("rows", { lockTimeoutMs: 300 });
+    const call = sampleIntent();
+    await store.commit(opening(call));
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query("BEGIN");
+    await blocker.query("SELECT FROM rows.calls WHERE call_id = $1 FOR UPDATE", [call.callId]);
+    const close = { callId: call.callId, phase: "unknown" as const };
+    const [stuck, other] = await Promise.all([
+      store.commit(unitOf({ id: "stuck", close })).catch(failureOf),
+      store.commit(opening(sampleCall())),
+    ]);
+    expect(stuck).toMatchObject({ code: "E3914", advice: expect.stringContaining("lockTimeoutMs") });
+    expect(stuck).not.toHaveProperty("details.unanswered");
+    expect(other).toMatchObject({ ok: true });
+    await blocker.end();
+    expect(await store.commit(unitOf({ id: "stuck", close }))).toMatchObject({ ok: true });
+  });
+
+  it("does not use a server that takes no writes, and goes on once it takes them [D-8]", async () => {
+    const store = await server.open("standby", { patienceMs: 200 });
+    const readOnly = async (isOn: boolean) => {
+      await server.query(`ALTER SYSTEM SET default_transaction_read_only = ${isOn ? "on" : "off"}`);
+      await server.query("SELECT pg_reload_conf()");
+      await sleep(300);
+    };
+    await readOnly(true);
+    const unit = { ...opening(sampleCall()), id: "u" };
+    const failure = await store.commit(unit).catch(failureOf);
+    await readOnly(false);
+    expect(failure).toMatchObject({ code: "E3914", advice: expect.stringContaining("primary") });
+    expect(failure).not.toHaveProperty("details.unanswered");
+    expect(await settle(store, unit)).toMatchObject({ ok: true });
+  });
+
+  it("lets units of two processes meet on the same rows in any order [X-5]", async () => {
+    const stores = [await server.open("meet"), await server.open("meet")];
+    for (const round of crowd(8, (index) => index)) {
+      const keys = crowd(20, (index) => `key ${round} ${index}`);
+      const open = (store: Store | undefined, order: readonly string[]) =>
+        order.map((idempotencyKey) => store?.commit(opening(sampleCall({ idempotencyKey }))));
+      const results = await Promise.all([...open(stores[0], keys), ...open(stores[1], keys.toReversed())]);
+      expect(results.filter((result) => result?.ok)).toHaveLength(20);
+      expect(results.filter((result) => !result?.ok && result?.conflict.kind === "idempotency")).toHaveLength(
+        20,
+      );
+    }
+  });
+
+  it("says why it cannot be opened, never with the password", async () => {
+    await server.query("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0");
+    const tries = [
+      { connectionString: server.url("sallyport", "nowhere") },
+      { connectionString: server.url("crowded") },
+      { connectionString: "postgres://sallyport:pa55word@127.0.0.1:1/postgres" },
+      { connectionString: server.url(), schema: 'x"; DROP SCHEMA public' },
+    ];
+    const failures = await Promise.all(
+      tries.map((options) => openPostgresStore({ patienceMs: 100, ...options }).catch(failureOf)),
+    );
+    for (const failure of failures) expect(failure).toMatchObject({ code: "E3914" });
+    expect(JSON.stringify(failures)).not.toContain("pa55word");
+    expect(failures[0]).toMatchObject({ advice: expect.stringContaining("database") });
+    expect(failures[1]).toMatchObject({ advice: expect.stringContaining("poolSize") });
+  });
+});

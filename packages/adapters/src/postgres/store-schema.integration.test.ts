@@ -1,0 +1,120 @@
+import { applied, crowd, ODD_TEXT, opening, sampleCall, sampleTool, unitOf } from "@sallyport/engine/testing";
+import { SallyportError } from "@sallyport/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reasonToSkip } from "../../../../scripts/services.ts";
+import { TestServer } from "./fixtures/server.ts";
+
+const reason = reasonToSkip("postgres");
+
+/** The columns of seed 004 §5.1. */
+const SEED = {
+  tool_definitions: `tool_id tool_name description category tags latest_version source_type source_metadata
+    deprecation_state deprecation_date created_at updated_at requires_approval default_timeout_seconds
+    default_cpu_millicore_limit default_memory_mb_limit required_permissions result_schema retry_policy
+    circuit_breaker_config description_embedding`,
+  tool_versions: `version_id tool_id version manifest compatibility_range release_notes deprecated_in_favor_of
+    created_at removed_at`,
+  tool_invocations: `invocation_id tool_id tool_version agent_did tenant_id session_id parameters result status
+    error_code error_message started_at completed_at duration_ms cpu_used_millicore_seconds memory_peak_mb
+    network_bytes_sent network_bytes_received documents_accessed checkpoints_created checkpoint_ref created_at`,
+  tool_checkpoints: `checkpoint_id invocation_id checkpoint_type checkpoint_label parent_checkpoint_id is_delta state
+    state_compressed state_size_bytes progress_percent current_phase document_versions created_at expires_at
+    archived_at`,
+};
+
+const INDEXES = `idx_invocation_agent idx_invocation_tenant idx_invocation_tool idx_invocation_status
+  idx_invocation_started_at idx_checkpoint_invocation idx_checkpoint_type idx_checkpoint_expires_at
+  idx_tool_version_version idx_tool_description_embedding`;
+
+describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${reason})` : ""}`, () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
+
+  it("is made once, however many processes start at the same time, and found by the next", async () => {
+    const stores = await Promise.all(crowd(6, () => server.open("fresh")));
+    await applied(stores[0] ?? (await server.open("fresh")), opening(sampleCall()));
+    for (const store of [...stores, await server.open("fresh")])
+      expect(await store.calls.list({ limit: 9 })).toHaveLength(1);
+    expect(await server.query("SELECT version FROM fresh.schema_versions")).toEqual([{ version: 1 }]);
+  });
+
+  it("of a newer program is used where that says it may be, and refused with words where not", async () => {
+    await server.open("newer");
+    await server.query("INSERT INTO newer.schema_versions VALUES (2, 1)");
+    const store = await server.open("newer");
+    await applied(store, opening(sampleCall()));
+    await server.query("INSERT INTO newer.schema_versions VALUES (3, 3)");
+    const refused = await server.open("newer").catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(SallyportError);
+    expect(String(refused)).toContain("version 3; this Sallyport knows versions up to 1");
+  });
+
+  it("has the tables, columns and indexes that the seed names, for people who query them [L3-DAT-1]", async () => {
+    const store = await server.open("seed");
+    const call = sampleCall({ session: ODD_TEXT, input: JSON.stringify({ odd: ODD_TEXT }) });
+    await applied(store, unitOf({ ...opening(call), tools: [{ record: sampleTool("calc", "1.0.0") }] }));
+    for (const [table, columns] of Object.entries(SEED)) {
+      const found = await server.query(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'seed' AND table_name = $1",
+        [table],
+      );
+      const names = found.map(({ column_name }) => String(column_name));
+      expect(names, table).toEqual(expect.arrayContaining(columns.split(/\s+/)));
+      await server.query(`SELECT * FROM seed.${table}`);
+    }
+    const indexes = await server.query("SELECT indexname FROM pg_indexes WHERE schemaname = 'seed'");
+    expect(indexes.map(({ indexname }) => indexname)).toEqual(expect.arrayContaining(INDEXES.split(/\s+/)));
+    const [row] = await server.query("SELECT status, result, tool_id FROM seed.tool_invocations");
+    expect(row).toEqual({ status: "success", result: { sum: 2 }, tool_id: "calc" });
+  });
+
+  it("works without the extension for vectors, and says so", async () => {
+    // Without the right to create in the database, the extension cannot be created, and the schema has to be there.
+    await server.query("CREATE DATABASE bare");
+    await server.query("CREATE ROLE plain LOGIN");
+    await server.query("CREATE SCHEMA plain AUTHORIZATION plain", [], "bare");
+    const notices: string[] = [];
+    const onNotice = (words: string) => void notices.push(words);
+    const connectionString = server.url("plain", "bare");
+    const store = await server.open("plain", { connectionString, onNotice });
+    await applied(store, opening(sampleCall()));
+    expect(notices).toEqual([expect.stringContaining("the extension vector cannot be used")]);
+  });
+
+  it("keeps the audit record in a partition for each month [L3-AUD-1]", async () => {
+    const store = await server.open("months");
+    await applied(store, opening(sampleCall()));
+    const month = new Date().toISOString().slice(0, 7).replace("-", "_");
+    expect(await server.query(`SELECT strand, sequence FROM months.audit_${month}`)).toHaveLength(1);
+    const partitions = await server.query(
+      "SELECT inhrelid FROM pg_inherits WHERE inhparent = 'months.audit'::regclass",
+    );
+    expect(partitions).toHaveLength(4);
+  });
+
+  it("is tidied without losing what is still needed", async () => {
+    const store = await server.open("tidy");
+    const scope = { tenant: "acme", tool: "calc" };
+    const unit = unitOf({ id: "u" });
+    await applied(store, unit);
+    for (const value of [1, 2]) {
+      const { version } = await store.state.open(scope);
+      const state = { scope, callId: "c", snapshotVersion: version, writes: [{ key: "k", value }] };
+      await applied(
+        store,
+        unitOf({ state, records: [{ kind: "r", id: `${value}`, body: "", expiresAt: value }] }),
+      );
+    }
+    const rows = async (table: string) =>
+      Number((await server.query(`SELECT count(*) FROM tidy.${table}`))[0]?.count);
+    await server.query("SET search_path TO tidy; SELECT tidy(3600000, 100, 3600000)");
+    expect([await rows("state"), await rows("records"), await rows("applied_units")]).toEqual([2, 0, 1]);
+    await server.query("SET search_path TO tidy; SELECT tidy(-1, 0, -1)");
+    expect([await rows("state"), await rows("applied_units")]).toEqual([1, 0]);
+    expect(await store.state.get(await store.state.open(scope), "k")).toMatchObject({ value: 2 });
+  });
+});
