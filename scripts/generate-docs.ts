@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { eventSchemas } from "../packages/engine/src/publish/event-schemas.ts";
 import { configJsonSchema, renderConfigDoc } from "../packages/server/src/config/config-doc.ts";
 import { renderOpenApiDocument } from "../packages/server/src/http/openapi/render-document.ts";
 import { renderErrorsDoc } from "./errors-doc.ts";
@@ -8,6 +9,7 @@ const DOCUMENTS: Record<string, () => string> = {
   "docs/errors.md": renderErrorsDoc,
   "docs/configuration.md": renderConfigDoc,
   "docs/openapi.json": renderOpenApiDocument,
+  "docs/events.schema.json": () => `${JSON.stringify(eventSchemas(), null, 2)}\n`,
   "docs/sallyport.schema.json": () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
 };
 

@@ -256,6 +256,7 @@ describe("sallyport", () => {
       "state folder",
       "store",
       "blobs",
+      "events",
       "tokens",
       "policy",
       "tools",

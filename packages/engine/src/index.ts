@@ -69,7 +69,14 @@ export { createMemoryBlobs } from "./memory/blobs.ts";
 export { MemoryMeter } from "./memory/meter.ts";
 export { MemoryBus, systemClock, uuidV7 } from "./memory/platform.ts";
 export { createMemoryStore, type MemoryStoreOptions } from "./memory/store.ts";
-export { EventPublisher, type PublisherOptions, publishPending, type SinkProblem } from "./publish/index.ts";
+export {
+  EventPublisher,
+  eventSchemas,
+  type PublisherOptions,
+  publishPending,
+  type SinkBacklog,
+  type SinkProblem,
+} from "./publish/index.ts";
 export { createRedactor, type Redactor, type RedactorOptions } from "./redact/redact.ts";
 export {
   type DefinedTool,

@@ -65,13 +65,13 @@ async function open(mode: HttpSinkOptions["mode"]) {
   };
 }
 
-for (const mode of ["batch", "structured", "binary"] as const) {
+for (const mode of ["batched", "structured", "binary"] as const) {
   eventSinkContract(`the HTTP sink in ${mode} mode`, () => open(mode));
 }
 
 describe("an HTTP sink", () => {
   it("sends what it was given with every request, and 100 events at a time", async () => {
-    await using at = await open("batch");
+    await using at = await open("batched");
     await at.sink.send(Array.from({ length: 250 }, (_, n) => outgoing(sampleEvent(`call-${n}`))));
     expect(at.receiver.requests.map(({ headers }) => headers.authorization)).toEqual(
       Array(3).fill("Bearer t0ken"),
@@ -86,7 +86,7 @@ describe("an HTTP sink", () => {
   ])(
     "rejects when the receiver answers %s, and tells neither path nor credential",
     async (status, reason) => {
-      await using at = await open("batch");
+      await using at = await open("batched");
       Object.assign(at.receiver, { status, headers: { location: "http://127.0.0.1:1/" } });
       const error = await at.sink.send([outgoing(sampleEvent("call-1"))]).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ failure: { code: "E3304", message: expect.stringContaining(reason) } });

@@ -1,18 +1,20 @@
 import type { CloudEvent, EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 
+type SinkHeaders = Readonly<Record<string, string>>;
+
 export interface HttpSinkOptions {
   url: string;
-  /** `batch` (default): many events a request. `structured`: one event as JSON. `binary`: its attributes as headers. */
-  mode?: "batch" | "structured" | "binary";
-  /** Sent with every request, such as `authorization`. */
-  headers?: Readonly<Record<string, string>>;
+  /** `batched` (default): many events a request. `structured`: one event as JSON. `binary`: its attributes as headers. */
+  mode?: "batched" | "structured" | "binary";
+  /** Sent with every request, such as `authorization`; a function is asked for them each time. */
+  headers?: SinkHeaders | (() => SinkHeaders);
   /** For each request. */
   timeoutMs?: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Events of one request in `batch` mode; receivers of CloudEvents take 64 KiB an event. */
+/** Events of one request in `batched` mode; receivers of CloudEvents take 64 KiB an event. */
 const MOST_IN_BATCH = 100;
 
 /**
@@ -22,7 +24,7 @@ const MOST_IN_BATCH = 100;
 export function createHttpSink(options: HttpSinkOptions): EventSink {
   let previous: Promise<unknown> = Promise.resolve();
   const send = async (events: readonly OutgoingEvent[]): Promise<void> => {
-    for (const request of requestsFor(events, options.mode ?? "batch")) await post(request, options);
+    for (const request of requestsFor(events, options.mode ?? "batched")) await post(request, options);
   };
   return {
     send(events) {
@@ -42,7 +44,7 @@ function* requestsFor(
   events: readonly OutgoingEvent[],
   mode: NonNullable<HttpSinkOptions["mode"]>,
 ): Generator<EventRequest> {
-  if (mode !== "batch") {
+  if (mode !== "batched") {
     for (const { json } of events) yield mode === "binary" ? binary(json) : structured(json);
     return;
   }
@@ -79,11 +81,12 @@ function headerValue(text: string): string {
 
 async function post({ headers, body }: EventRequest, options: HttpSinkOptions): Promise<void> {
   const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const own = typeof options.headers === "function" ? options.headers() : options.headers;
   let response: Response;
   try {
     response = await fetch(url, {
       method: "POST",
-      headers: { ...options.headers, ...headers },
+      headers: { ...own, ...headers },
       body,
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),

@@ -62,10 +62,13 @@ describe.skipIf(reason !== undefined)(`Kafka${reason ? ` (${reason})` : ""}`, ()
 
   it("says so where the topic does not exist, and works once it does", async () => {
     await using sink = createKafkaSink({ brokers: [broker()], topic: "events-later", timeoutMs: 2_000 });
-    await expect(sink.send([outgoing(sampleEvent("call-1"))])).rejects.toThrow(/did not take the events/);
+    const missing = /did not take the events: the topic events-later does not exist/;
+    await expect(sink.check()).rejects.toThrow(missing);
+    await expect(sink.send([outgoing(sampleEvent("call-1"))])).rejects.toThrow(missing);
     const admin = new Admin({ clientId: "test", bootstrapBrokers: [broker()] });
     await admin.createTopics({ topics: ["events-later"], partitions: 1, replicas: 1 });
     await admin.close();
+    await sink.check();
     await sink.send([outgoing(sampleEvent("call-1"))]);
     expect(await read("events-later")).toHaveLength(1);
   });
@@ -75,7 +78,7 @@ describe.skipIf(reason !== undefined)(`Kafka${reason ? ` (${reason})` : ""}`, ()
     await using sink = createKafkaSink({
       brokers: [broker()],
       topic: await newTopic(),
-      sasl,
+      connection: { sasl },
       timeoutMs: 2_000,
     });
     const error = await sink.send([outgoing(sampleEvent("call-1"))]).catch((thrown: unknown) => thrown);

@@ -4,6 +4,12 @@ import { failure, SallyportError } from "@sallyport/protocol";
 type Driver = typeof import("@platformatic/kafka");
 type Producer = import("@platformatic/kafka").Producer<Buffer, Buffer, Buffer, Buffer>;
 
+export interface KafkaConnection {
+  /** Left out: plain TCP. An empty object: TLS with the certificates that Node trusts. */
+  tls?: { ca?: string; cert?: string; key?: string; servername?: string };
+  sasl?: { mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"; username: string; password: string };
+}
+
 export interface KafkaSinkOptions {
   /** `host:port` of at least one broker. */
   brokers: string[];
@@ -11,9 +17,8 @@ export interface KafkaSinkOptions {
   topic?: string;
   clientId?: string;
   compression?: "none" | "gzip" | "snappy" | "lz4" | "zstd";
-  /** Left out: plain TCP. An empty object: TLS with the certificates that Node trusts. */
-  tls?: { ca?: string; cert?: string; key?: string; servername?: string };
-  sasl?: { mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"; username: string; password: string };
+  /** How to connect; a function is asked each time. */
+  connection?: KafkaConnection | (() => KafkaConnection);
   /** For connecting and for each answer of a broker. */
   timeoutMs?: number;
 }
@@ -23,20 +28,22 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
  * Sends CloudEvents to a Kafka topic in structured mode, keyed by tenant, so that the events of a call stay in order.
- * The producer is idempotent and waits for every in-sync replica. The first `send` checks that the topic is there. After
+ * The producer is idempotent and waits for every in-sync replica. `check` and the first `send` find out whether the topic is there. After
  * a rejection some events may be in the topic; sending them again makes duplicates with the same id, never gaps. A failed
  * producer is closed, and the next `send` opens another.
  */
-export function createKafkaSink(options: KafkaSinkOptions): EventSink & AsyncDisposable {
+export function createKafkaSink(
+  options: KafkaSinkOptions,
+): EventSink & Required<Pick<EventSink, "check" | "close">> & AsyncDisposable {
   let opened: Promise<Producer> | undefined;
   let previous: Promise<unknown> = Promise.resolve();
 
   const send = async (events: readonly OutgoingEvent[]): Promise<void> => {
-    if (events.length === 0) return;
     opened ??= openProducer(options);
     try {
       const producer = await opened;
-      await producer.send({ messages: events.map((event) => messageOf(event, topicOf(options))) });
+      const messages = events.map((event) => messageOf(event, topicOf(options)));
+      if (messages.length > 0) await producer.send({ messages });
     } catch (error) {
       await close();
       throw error instanceof SallyportError ? error : unreachable(options, error);
@@ -48,23 +55,28 @@ export function createKafkaSink(options: KafkaSinkOptions): EventSink & AsyncDis
     const producer = await closing?.catch(() => undefined);
     await producer?.close(true).catch(() => undefined);
   };
+  // One batch after the other: of two at once a failing one could end up behind the other.
+  const inTurn = (events: readonly OutgoingEvent[]) => {
+    const turn = previous.then(() => send(events));
+    previous = turn.catch(() => undefined);
+    return turn;
+  };
+  const closeAfterwards = async () => {
+    await previous;
+    await close();
+  };
   return {
-    // One batch after the other: of two at once a failing one could end up behind the other.
-    send(events) {
-      const turn = previous.then(() => send(events));
-      previous = turn.catch(() => undefined);
-      return turn;
-    },
-    async [Symbol.asyncDispose]() {
-      await previous;
-      await close();
-    },
+    send: (events) => (events.length === 0 ? Promise.resolve() : inTurn(events)),
+    check: () => inTurn([]),
+    close: closeAfterwards,
+    [Symbol.asyncDispose]: closeAfterwards,
   };
 }
 
 async function openProducer(options: KafkaSinkOptions): Promise<Producer> {
   const { Producer, ProduceAcks } = await loadDriver();
-  const { brokers, clientId = "sallyport", compression = "gzip", tls, sasl } = options;
+  const { brokers, clientId = "sallyport", compression = "gzip", connection = {} } = options;
+  const { tls, sasl } = typeof connection === "function" ? connection() : connection;
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const producer = new Producer({
     clientId,
@@ -137,5 +149,6 @@ function reasonOf(error: unknown): string {
     if (!(inner instanceof Error)) break;
     reason = inner;
   }
-  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
+  const text = (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
+  return text.replace(/^Unknown topic (\S+)$/, "the topic $1 does not exist");
 }

@@ -24,7 +24,7 @@ import { OutputComparison } from "../passage/validate.ts";
 import type { ErrorHandler, Meter, Tracer } from "../ports/platform.ts";
 import type { Hook, Runner } from "../ports/runner.ts";
 import type { Store } from "../ports/store.ts";
-import { EventBuilder } from "../publish/index.ts";
+import { EventBacklogs, EventBuilder } from "../publish/index.ts";
 import { CallQueue } from "../queue/queue.ts";
 import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
 import { LiveFeeds } from "../running/live-feed.ts";
@@ -93,6 +93,7 @@ export interface Composed {
   tools: Tools;
   queue: CallQueue;
   anchors: StrandAnchors;
+  backlogs: EventBacklogs;
   adjust(changes: Adjustments): void;
 }
 
@@ -113,6 +114,7 @@ export function composeEngine(options: EngineOptions): Composed {
   const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner, strand });
   const store = onEvents ? withHints(bounded, onEvents) : bounded;
   const events = new EventBuilder(sinks);
+  const backlogs = new EventBacklogs(options.store.outbox, { sinks, instance: owner });
   const available = [createInlineRunner(), createThreadRunner(), ...(options.runners ?? [])];
   const runners: Runners = new Map(available.map((runner) => [runner.kind, runner]));
   const registry = new ToolRegistry({
@@ -175,7 +177,8 @@ export function composeEngine(options: EngineOptions): Composed {
     if (changes.admission) admission.adjust(changes.admission);
     if (changes.toolRules) toolRules = changes.toolRules;
   };
-  return { context, tools, queue, adjust, anchors: new StrandAnchors({ store, clock, ids, strand }) };
+  const anchors = new StrandAnchors({ store, clock, ids, strand });
+  return { context, tools, queue, backlogs, adjust, anchors };
 }
 
 function withHints(store: Store, onEvents: () => void): Store {

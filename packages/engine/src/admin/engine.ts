@@ -18,6 +18,7 @@ import type { DoorRefusal } from "../passage/unknown-callers.ts";
 import type { CallFilter } from "../ports/calls.ts";
 import type { Revocation } from "../ports/grants.ts";
 import type { SandboxOffer } from "../ports/sandbox.ts";
+import type { EventBacklogs } from "../publish/index.ts";
 import type { CallQueue } from "../queue/queue.ts";
 import { type CallStanding, type Cancellation, cancelCall, standingOf } from "../running/call-status.ts";
 import type { LiveFeed } from "../running/live-feed.ts";
@@ -35,6 +36,8 @@ export class Engine {
   readonly tools: Tools;
   readonly approvals: Approvals;
   readonly grants: Grants;
+  /** What waits for the event sinks. */
+  readonly events: EventBacklogs;
   readonly #context: EngineContext;
   readonly #queue: CallQueue;
   readonly #anchors: Composed["anchors"];
@@ -45,13 +48,14 @@ export class Engine {
   #inCharge = false;
   #closed: Promise<void> | undefined;
 
-  constructor({ context, tools, queue, anchors, adjust }: Composed, disconnect?: () => void) {
+  constructor({ context, tools, queue, anchors, backlogs, adjust }: Composed, disconnect?: () => void) {
     this.#context = context;
     this.#queue = queue;
     this.#anchors = anchors;
     this.#recovery = new Recovery(context);
     this.#adjust = adjust;
     this.tools = tools;
+    this.events = backlogs;
     this.approvals = new Approvals(context);
     this.grants = new Grants(context);
     context.telemetry.watch(() => ({ ...this.load(), running: context.admission.running }));

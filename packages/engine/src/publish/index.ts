@@ -1,4 +1,6 @@
+export { backlogsOf, EventBacklogs, type SinkBacklog } from "./backlogs.ts";
 export { callEvents, EventBuilder } from "./cloud-event.ts";
+export { EVENT_TYPES, eventSchemas } from "./event-schemas.ts";
 export { firstBatches, PartitionLeases } from "./partitions.ts";
 export {
   EventPublisher,

@@ -74,6 +74,7 @@ export class EventPublisher {
   #failures = 0;
   #problem: SinkProblem | undefined;
   #isStopped = false;
+  #isChecked = false;
 
   /** Nothing happens before `start`. */
   constructor(outbox: OutboxReader, publication: Publication, options: PublisherOptions = {}) {
@@ -91,7 +92,7 @@ export class EventPublisher {
     return this.#problem;
   }
 
-  /** Publishes what waits, and goes on. Does not keep the process alive. */
+  /** Checks the sink, publishes what waits, and goes on. Does not keep the process alive. */
   start(): void {
     this.#schedule(0);
   }
@@ -136,6 +137,9 @@ export class EventPublisher {
   async #publish(): Promise<void> {
     this.#isHinted = false;
     try {
+      // At the start, so that a sink that cannot work is told before there is anything to send.
+      if (!this.#isChecked) await this.#publication.sink.check?.();
+      this.#isChecked = true;
       await publishPending(this.#outbox, this.#publication);
       this.#failures = 0;
       this.#tell(undefined);

@@ -11,6 +11,7 @@ import { conformanceCommand } from "./commands/conformance.ts";
 import { conversationsCommand } from "./commands/conversations.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { eventsCommand } from "./commands/events.ts";
 import { grantsCommand } from "./commands/grants.ts";
 import { initCommand } from "./commands/init.ts";
 import { keysCommand } from "./commands/keys.ts";
@@ -76,6 +77,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     tokenCommand,
     keysCommand,
     auditCommand,
+    eventsCommand,
     configCommand,
     conformanceCommand,
     doctorCommand,

@@ -1,4 +1,4 @@
-import { type Issue, isJsonObject, nearestName } from "@sallyport/protocol";
+import { type Issue, isJsonObject, type JsonObject, nearestName } from "@sallyport/protocol";
 import type { z } from "zod";
 import { expectedBy, foundText, remedyFor } from "./expectation.ts";
 import { valueAt } from "./overrides.ts";
@@ -88,12 +88,18 @@ function describe(wrong: Wrong, judged: Judged): Issue {
   const name = path.length === 0 ? "the configuration" : keyText(path);
   if (value === undefined) return { ...place, reason: `${name} is missing: expected ${expected}` };
   const found = foundText(value, String(path.at(-1) ?? ""));
-  const remedy = choicesOf(schema).length === 1 && others.length === 0 ? remedyFor(schema, value) : undefined;
+  const single = others.length === 0 ? schema : oneForWords([schema, ...others], value);
+  const remedy = single && choicesOf(single).length === 1 ? remedyFor(single, value) : undefined;
   return {
     ...place,
     reason: `${name}: expected ${expected}, found ${found}`,
     ...(remedy !== undefined && { suggestion: remedy }),
   };
+}
+
+/** Of several choices, the one that a word such as `off` was meant for. */
+function oneForWords(choices: readonly JsonObject[], value: unknown): JsonObject | undefined {
+  return typeof value === "string" ? choices.find(({ type }) => type === "boolean") : undefined;
 }
 
 function nameReason(path: readonly PropertyKey[]): string {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { authorityKeys } from "./authority-schema.ts";
 import { blobKeys } from "./blobs-schema.ts";
+import { eventKeys } from "./events-schema.ts";
 import { httpKeys } from "./http-schema.ts";
 import { isolationKeys } from "./isolation-schema.ts";
 import { loopKeys } from "./loop-schema.ts";
@@ -108,7 +109,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("On whose behalf the command line calls."),
-  events: z.boolean().default(true).describe("Publish CloudEvents to events.jsonl in the state folder."),
+  ...eventKeys,
   ...limitKeys,
   ...httpKeys,
   ...modelKeys,

@@ -1,7 +1,7 @@
 import type { Failure, JsonValue } from "@sallyport/protocol";
 
 /** Changes when the words below do; both ends have to speak the same. */
-export const DESK_VERSION = 2;
+export const DESK_VERSION = 3;
 
 /** The methods of a server desk that can be asked for from another process. */
 export const DESK_METHODS = [
@@ -21,6 +21,7 @@ export const DESK_METHODS = [
   "grants.issue",
   "grants.delegate",
   "grants.revoke",
+  "events.drop",
   "tools.list",
   "tools.deprecate",
   "tools.remove",

@@ -9,6 +9,7 @@ export interface EngineAccess
   running(...filter: Parameters<Engine["running"]>): OrPromise<ReturnType<Engine["running"]>>;
   readonly approvals: Pick<Engine["approvals"], Reads | "approve" | "deny" | "edit">;
   readonly grants: Pick<Engine["grants"], Reads | "list" | "issue" | "delegate" | "revoke">;
+  readonly events: Pick<Engine["events"], "drop">;
   readonly tools: Pick<Engine["tools"], "deprecate" | "remove" | "quarantine" | "release"> & {
     list(): OrPromise<ReturnType<Engine["tools"]["list"]>>;
   };

@@ -74,6 +74,7 @@ function deskOver(line: DeskLine): ReachedDesk {
       delegate: ask("grants.delegate"),
       revoke: ask("grants.revoke"),
     },
+    events: { drop: ask("events.drop") },
     tools: {
       list: ask("tools.list"),
       deprecate: ask("tools.deprecate"),

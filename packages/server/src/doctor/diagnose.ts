@@ -7,9 +7,11 @@ import {
   grantAuthority,
   verifyChain,
 } from "@sallyport/engine";
-import type { SandboxOffer, Store } from "@sallyport/engine/ports";
+import type { EventSink, SandboxOffer, Store } from "@sallyport/engine/ports";
+import { backlogsOf } from "@sallyport/engine/publish";
 import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
+import { openSinks } from "../events/index.ts";
 import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
@@ -37,6 +39,7 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     await attempt("store", () => (config.store.postgres ? sharedStore(config) : store(config))),
     ...(config.store.postgres ? [await attempt("keys", () => sharedKeys(config))] : []),
     ...(config.blobs ? [await attempt("blobs", () => blobFinding(config))] : []),
+    await attempt("events", () => eventFinding(config)),
     await attempt("tokens", async () => tokenFinding(config)),
     await attempt("policy", async () => policyFinding(config)),
     await attempt("tools", () => tools(config)),
@@ -172,6 +175,45 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
     if (report.findings.length > 0) broken.push(tenant);
   }
   return { events, broken };
+}
+
+/** Whether events reach their sinks, and what waits. A sink that is down stops no call. */
+async function eventFinding(config: LoadedConfig): Promise<Finding> {
+  const what = "events";
+  const sinks = openSinks(config);
+  const opened = await openStoreToRead(config);
+  try {
+    const backlogs = backlogsOf(await opened.outbox.backlogs(), [...sinks.keys()]);
+    const down = await sinksDown(sinks);
+    const waiting = backlogs.map(
+      ({ sink, batches }) => `${sink}: ${batches === 0 ? "nothing waits" : `${batches} batches wait`}`,
+    );
+    const detail = [...waiting, ...down].join("; ") || "not published";
+    const left = backlogs.find(({ isConfigured }) => !isConfigured);
+    if (left) {
+      const advice = `The sink ${left.sink} is configured no more. Drop its events with: sallyport events drop ${left.sink}`;
+      return { what, verdict: "note", detail, advice };
+    }
+    return { what, verdict: down.length === 0 ? "good" : "note", detail };
+  } finally {
+    await opened.close();
+  }
+}
+
+async function sinksDown(sinks: ReadonlyMap<string, EventSink>): Promise<string[]> {
+  const reasons = await Promise.all(
+    Array.from(sinks.values(), async (sink) => {
+      try {
+        await sink.check?.();
+        return [];
+      } catch (error) {
+        return [error instanceof Error ? error.message : String(error)];
+      } finally {
+        await sink.close?.();
+      }
+    }),
+  );
+  return reasons.flat();
 }
 
 async function tools(config: LoadedConfig): Promise<Finding> {

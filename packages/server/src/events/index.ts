@@ -1,2 +1,2 @@
-export { openSinks } from "./open-sinks.ts";
+export { openSinks, sinkNames } from "./open-sinks.ts";
 export { EventPublishers, type SinkStatus } from "./publishers.ts";

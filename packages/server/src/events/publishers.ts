@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { EventPublisher } from "@sallyport/engine";
-import type { Backlog, EventSink, OutboxReader } from "@sallyport/engine/ports";
+import type { EventSink, OutboxReader } from "@sallyport/engine/ports";
+import { backlogsOf, type SinkBacklog } from "@sallyport/engine/publish";
 
 /** Where problems of sinks are logged. */
 export interface SinkLog {
@@ -9,8 +10,7 @@ export interface SinkLog {
 }
 
 /** What waits for a sink, and why it gets nothing at present, if it does not. */
-export interface SinkStatus extends Omit<Backlog, "oldestAt"> {
-  oldestAt?: number;
+export interface SinkStatus extends SinkBacklog {
   problem?: string;
 }
 
@@ -58,12 +58,12 @@ export class EventPublishers {
 
   /** Of every configured sink, and of others that something still waits for. */
   async status(): Promise<SinkStatus[]> {
-    const backlogs = await this.#outbox.backlogs();
-    const configured = this.#publishers.map(({ name, problem }): SinkStatus => {
-      const backlog = backlogs.find(({ sink }) => sink === name);
-      return { sink: name, batches: 0, ...backlog, ...(problem && { problem: messageOf(problem.error) }) };
+    const backlogs = backlogsOf(await this.#outbox.backlogs(), this.names);
+    const problemOf = (sink: string) => this.#publishers.find(({ name }) => name === sink)?.problem;
+    return backlogs.map((backlog) => {
+      const problem = problemOf(backlog.sink);
+      return { ...backlog, ...(problem && { problem: messageOf(problem.error) }) };
     });
-    return [...configured, ...backlogs.filter(({ sink }) => !this.names.includes(sink))];
   }
 
   /** Publishes what is left and lets go of the sinks; resolves with why events still wait, if they do. */

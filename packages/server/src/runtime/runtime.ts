@@ -10,7 +10,7 @@ import {
 import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sallyport/engine/ports";
 import { type Failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { EventPublishers, openSinks } from "../events/index.ts";
+import { EventPublishers, openSinks, type SinkStatus } from "../events/index.ts";
 import { keySharingOf, shareKeys } from "../keys/index.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { LiveRuntime } from "../reload/live-runtime.ts";
@@ -46,6 +46,8 @@ export interface Runtime {
   readonly recovered: RecoveryVerdict[];
   /** Tools that could not be had, each with its reason. */
   readonly problems: Failure[];
+  /** Of every configured sink, and of others that events still wait for. */
+  sinks(): Promise<SinkStatus[]>;
   /** The rules files, to be read again without a restart; absent when there are none. */
   readonly rules?: PolicyFiles;
   /**
@@ -151,6 +153,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       tokens,
       recovered,
       problems,
+      sinks: () => events.status(),
       ...(rules && { rules }),
       startServices: async (options) => {
         services ??= await startServices(

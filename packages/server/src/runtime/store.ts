@@ -15,7 +15,7 @@ import { takeFolder } from "./own-folder.ts";
 export type { CallOutline, OutlinedEnd, OutlineReader } from "@sallyport/adapters/sqlite";
 
 type StoreSettings = Pick<LoadedConfig, "store" | "folder" | "stateFolder" | "durability">;
-/** Without `store` the embedded one is meant, as in a thread that publishes its events. */
+/** Without `store` the embedded one is meant. */
 type ReadSettings = Pick<LoadedConfig, "stateFolder"> & Partial<StoreSettings>;
 type PostgresSettings = NonNullable<LoadedConfig["store"]["postgres"]>;
 

@@ -10,7 +10,7 @@ import { type HttpOptions, openHttp } from "../http/compose-http.ts";
 import type { PolicyFiles, Reloaded } from "../policy/policy-files.ts";
 import { type ReloadReport, reloadRuntime } from "../reload/reload-runtime.ts";
 import { type Door, openRuntime, type Runtime } from "../runtime/runtime.ts";
-import { openTelemetry } from "../telemetry/index.ts";
+import { openTelemetry, watchSinks } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
 import { type StartReport, startReport } from "./start-report.ts";
 import { listenForSignals, type StopSignals } from "./stop-signal.ts";
@@ -53,6 +53,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       errors: { report: (report) => tellError(report, log) },
     });
     try {
+      watchSinks(meter, () => runtime.sinks());
       const door = await openDoor(runtime, { log, telemetry });
       opened.runtime = runtime;
       await whileOpen({ runtime, door, stopping, log }, onOpen);

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { afterFirstLook } from "./fixtures/first-look.ts";
 import { observedEngine } from "./fixtures/observed-engine.ts";
-import { createHttpMetrics, openTelemetry } from "./index.ts";
+import { createHttpMetrics, openTelemetry, watchSinks } from "./index.ts";
 
 const page = readFileSync(new URL("../../../../docs/operate/observe.md", import.meta.url), "utf8");
 
@@ -19,6 +19,7 @@ describe("the page on observing", async () => {
     await telemetry.close();
   });
   createHttpMetrics(telemetry.meter).answered({ method: "GET", route: "/metrics", status: 200, seconds: 0 });
+  watchSinks(telemetry.meter, async () => [{ sink: "kafka", batches: 3, oldestAt: 5, problem: "down" }]);
   for (const tool of ["echo", "works", "breaks", "denied", "differs", "differs"]) await call(tool);
   engine.flush();
   const text = await afterFirstLook(telemetry);
@@ -31,7 +32,7 @@ describe("the page on observing", async () => {
 
   it("has the labels of each", () => {
     for (const [, name, , labels = ""] of page.matchAll(
-      /^\| `(tool_\w+|permission_\w+|http_\w+)` \| (\w+) \| ([\w, ]*) ?\|/gm,
+      /^\| `(tool_\w+|permission_\w+|http_\w+|events_\w+)` \| (\w+) \| ([\w, ]*) ?\|/gm,
     )) {
       const line = text
         .split("\n")
