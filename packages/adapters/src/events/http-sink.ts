@@ -1,5 +1,6 @@
 import type { CloudEvent, EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
+import { parcels } from "./parcels.ts";
 
 type SinkHeaders = Readonly<Record<string, string>>;
 
@@ -14,8 +15,8 @@ export interface HttpSinkOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Events of one request in `batched` mode; receivers of CloudEvents take 64 KiB an event. */
-const MOST_IN_BATCH = 100;
+/** One request in `batched` mode: servers refuse bodies that are much larger. */
+const BATCH = { most: 100, chars: 1024 * 1024 };
 
 /**
  * Posts CloudEvents to a URL, in order, one request after the other. Any answer but 2xx rejects; redirects are not
@@ -48,9 +49,8 @@ function* requestsFor(
     for (const { json } of events) yield mode === "binary" ? binary(json) : structured(json);
     return;
   }
-  for (let from = 0; from < events.length; from += MOST_IN_BATCH) {
-    const texts = events.slice(from, from + MOST_IN_BATCH).map(({ json }) => json);
-    const body = `[${texts.join()}]`;
+  for (const parcel of parcels(events, BATCH)) {
+    const body = `[${parcel.map(({ json }) => json).join()}]`;
     yield { headers: { "content-type": "application/cloudevents-batch+json; charset=UTF-8" }, body };
   }
 }

@@ -1,5 +1,6 @@
 import type { EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
+import { parcels } from "./parcels.ts";
 
 type Driver = typeof import("@platformatic/kafka");
 type Producer = import("@platformatic/kafka").Producer<Buffer, Buffer, Buffer, Buffer>;
@@ -25,6 +26,8 @@ export interface KafkaSinkOptions {
 
 const DEFAULT_TOPIC = "tool-execution-events";
 const DEFAULT_TIMEOUT_MS = 10_000;
+/** Brokers refuse a batch of more than 1 MB (`message.max.bytes`), compressed or not. */
+const PARCEL = { most: 1_000, chars: 256 * 1024 };
 
 /**
  * Sends CloudEvents to a Kafka topic in structured mode, keyed by tenant, so that the events of a call stay in order.
@@ -42,8 +45,8 @@ export function createKafkaSink(
     opened ??= openProducer(options);
     try {
       const producer = await opened;
-      const messages = events.map((event) => messageOf(event, topicOf(options)));
-      if (messages.length > 0) await producer.send({ messages });
+      for (const parcel of parcels(events, PARCEL))
+        await producer.send({ messages: parcel.map((event) => messageOf(event, topicOf(options))) });
     } catch (error) {
       await close();
       throw error instanceof SallyportError ? error : unreachable(options, error);

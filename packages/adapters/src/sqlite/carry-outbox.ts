@@ -33,7 +33,9 @@ export function carryOutbox(database: DatabaseSync): void {
 }
 
 function batchOf(row: Record<string, SQLOutputValue>, type: string): string {
-  const facts: Pick<CallIntent, "operation" | "asyncMode" | "priority"> = JSON.parse(String(row.facts));
+  const facts: Pick<CallIntent, "operation" | "inputHash" | "asyncMode" | "priority"> = JSON.parse(
+    String(row.facts),
+  );
   const call = {
     ...facts,
     callId: String(row.invocation_id),

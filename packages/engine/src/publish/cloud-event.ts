@@ -3,7 +3,8 @@ import type { CallIdentity, CallIntent } from "../ports/calls.ts";
 import type { CloudEvent, EventBatch } from "../ports/outbox.ts";
 
 /** What is told of a call that begins. */
-type BegunCall = CallIdentity & Pick<CallIntent, "input" | "startedAt" | "asyncMode" | "priority">;
+type BegunCall = CallIdentity &
+  Pick<CallIntent, "input" | "inputHash" | "startedAt" | "asyncMode" | "priority">;
 
 /** What a unit says of a call. */
 interface Told {
@@ -72,10 +73,15 @@ function identity({ callId, agent, tenant, tool, version }: CallIdentity): JsonO
   };
 }
 
+/** A sink that bounds its messages would refuse a larger event for ever, and everything behind it would wait. */
+const MOST_PARAMETERS = 256 * 1024;
+
 function invoked(call: BegunCall): string {
-  const { operation, asyncMode = false, priority = "normal" } = call;
-  const facts = JSON.stringify({ ...identity(call), operation, async_mode: asyncMode, priority });
-  return withMember(facts, "parameters", call.input);
+  const { operation, asyncMode = false, priority = "normal", input, inputHash } = call;
+  const facts = { ...identity(call), operation, async_mode: asyncMode, priority };
+  if (input.length <= MOST_PARAMETERS) return withMember(JSON.stringify(facts), "parameters", input);
+  const parameters_omitted = { characters: input.length, sha256: inputHash };
+  return JSON.stringify({ ...facts, parameters: null, parameters_omitted });
 }
 
 function ended(answer: CallAnswer): JsonObject {

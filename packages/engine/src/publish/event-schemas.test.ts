@@ -1,5 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../context.ts";
 import type { CloudEvent } from "../ports/outbox.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
 import { EVENT_TYPES, eventSchemas } from "./event-schemas.ts";
@@ -11,6 +12,7 @@ function isTime(text: string): boolean {
   return new Date(text).toISOString() === text;
 }
 
+const LARGE = { ...DEFAULT_LIMITS.input, maxBytes: 1_000_000 };
 const tools = [
   { id: "ok", run: () => ({ fine: true }) },
   { id: "broken", run: () => Promise.reject(new Error("no")) },
@@ -23,9 +25,10 @@ const tools = [
 
 describe("the schema of the events", () => {
   it("fits every event that calls leave, of every type there is [L3-EVT-1]", async () => {
-    const { call, engine, store } = await fixtureEngine({ sinks: ["s"] }, tools);
+    const { call, engine, store } = await fixtureEngine({ sinks: ["s"], limits: { input: LARGE } }, tools);
     const caller = { tenant: "acme", agent: "agent" };
     for (const input of [{ a: [1, null, "é\ud800"] }, "text", null]) await call("ok", input);
+    const long = await call("ok", "x".repeat(600_000));
     for (const tool of ["broken", "slow"]) await call(tool, {});
     await call("ok", { n: 1 }, { requireApproval: true, onApproval: "deny" });
     await engine.accept({ tool: "ok", input: {}, caller, callId: "queued", priority: "high" });
@@ -37,6 +40,10 @@ describe("the schema of the events", () => {
       expect({ event, errors: isEvent.errors ?? [] }).toEqual({ event, errors: [] });
     }
     expect(new Set(events.map(({ type }) => type))).toEqual(new Set(EVENT_TYPES));
+    expect(events.find(({ id }) => id === long.callId)?.data).toMatchObject({
+      parameters: null,
+      parameters_omitted: { characters: 600_002, sha256: long.receipt?.inputHash },
+    });
     await engine.close();
   });
 

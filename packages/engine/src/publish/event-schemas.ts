@@ -1,10 +1,10 @@
 import { type JsonObject, PRIORITIES } from "@sallyport/protocol";
 
 const text = { type: "string" } as const;
-const object = (properties: JsonObject, required = Object.keys(properties)): JsonObject => ({
+const object = (properties: JsonObject, optional: string[] = []): JsonObject => ({
   type: "object",
   properties,
-  required,
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
 });
 
 const IDENTITY: JsonObject = {
@@ -33,13 +33,21 @@ const FAILED = object({ ...IDENTITY, error: ERROR, execution_metadata: METADATA 
 const DATA: Record<string, { description: string; data: JsonObject }> = {
   "ai.agent.tool.invoked": {
     description: "The call may run.",
-    data: object({
-      ...IDENTITY,
-      operation: text,
-      parameters: { description: "The input, with secrets taken out." },
-      async_mode: { type: "boolean", description: "The caller does not wait for the answer." },
-      priority: { enum: [...PRIORITIES] },
-    }),
+    data: object(
+      {
+        ...IDENTITY,
+        operation: text,
+        parameters: { description: "The input, with secrets taken out; null when it is omitted." },
+        parameters_omitted: {
+          description:
+            "Only of an input of more than 256 Ki characters: its length and the digest of the whole.",
+          ...object({ characters: { type: "integer" }, sha256: text }),
+        },
+        async_mode: { type: "boolean", description: "The caller does not wait for the answer." },
+        priority: { enum: [...PRIORITIES] },
+      },
+      ["parameters_omitted"],
+    ),
   },
   "ai.agent.tool.succeeded": {
     description: "The outcome of the call is on record.",

@@ -1,5 +1,7 @@
+import { hash } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
 import type { CloudEvent, EventSink, OutgoingEvent } from "../ports/index.ts";
+import { crowd } from "./store-samples.ts";
 
 /** A sink and what has arrived behind it so far, in order of arrival. */
 export interface OpenSink extends AsyncDisposable {
@@ -56,6 +58,17 @@ export function eventSinkContract(name: string, open: () => Promise<OpenSink>): 
       await using at = await open();
       await at.sink.send([]);
       const events = ODD_TEXTS.map((text, n) => sampleEvent(`odd-${n}`, { data: { text } }));
+      await at.sink.send(events.map(outgoing));
+      expect(await at.received()).toEqual(events);
+    });
+
+    it("takes more at a time than a destination takes in one request", async () => {
+      await using at = await open();
+      // Digests hardly compress: together they are more than a Kafka broker takes in a batch.
+      const text = (n: number) => crowd(2_000, (part) => hash("sha256", `${n} ${part}`)).join("");
+      const events = Array.from({ length: 30 }, (_, n) =>
+        sampleEvent(`large-${n}`, { data: { text: text(n) } }),
+      );
       await at.sink.send(events.map(outgoing));
       expect(await at.received()).toEqual(events);
     });
