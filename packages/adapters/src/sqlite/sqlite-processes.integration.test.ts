@@ -1,5 +1,5 @@
 import type { Store } from "@sallyport/engine/ports";
-import { chainOf, opening, sampleCall } from "@sallyport/engine/testing";
+import { chainOf, opening, pendingOf, sampleCall } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { inFolder, StoreProcess } from "./fixtures/run-process.ts";
 import { openSqliteStore } from "./index.ts";
@@ -171,6 +171,12 @@ describe("a process that ends", () => {
       const calls = await store.calls.list({ limit: 1_000_000 });
       expect(await store.audit.heads("acme")).toMatchObject([{ sequence: calls.length }]);
       await chainIsWhole(store);
+      // With each call its event, once for each sink.
+      const ids = calls.map(({ callId }) => JSON.stringify({ name: callId })).sort();
+      for (const sink of ["s", "t"]) {
+        const batches = await pendingOf(store, { sink, limit: 1_000_000 });
+        expect(batches.flatMap(({ events }) => events).sort()).toEqual(ids);
+      }
       await store.close();
     }));
 
