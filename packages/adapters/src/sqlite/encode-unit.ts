@@ -24,6 +24,7 @@ import type {
   GrantRow,
   GrantUse as GrantUseCells,
   OpenedCall,
+  OutboxJob,
   PermitJob,
   QueuedCells,
   RecordRow,
@@ -49,7 +50,7 @@ export function encodeUnit(unit: UnitOfWork, { at, retentionMs }: WriteTime): Un
     unit.state ? { ...stateJob(unit.state), at, retentionMs } : null,
     unit.tools ? unit.tools.map(toolRow) : null,
     unit.audit === undefined ? null : onOneLine(unit.audit),
-    unit.outbox ? [sinkList(unit.outbox.sinks), encodeBatch(unit.tenant, unit.outbox.events)] : null,
+    encodeOutbox(unit),
     unit.begin ? begunCall(unit.begin) : null,
     encodePermits(unit),
     unit.grantUses?.length ? unit.grantUses.map(useCells) : null,
@@ -173,6 +174,12 @@ function toolRow({ record, expect }: ToolWrite): ToolRow {
     revision,
     expect: revised(`${id} ${version}`, { revision, expect }).expect,
   };
+}
+
+/** Null for a unit without events, or that no sink gets. */
+function encodeOutbox({ tenant, outbox }: UnitOfWork): OutboxJob | null {
+  if (!outbox || outbox.events.length === 0 || outbox.sinks.length === 0) return null;
+  return [sinkList(outbox.sinks), encodeBatch(tenant, outbox.events)];
 }
 
 /** Runs of events are kept as lines; canonical JSON never holds a line break of its own. */

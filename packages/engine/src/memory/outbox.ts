@@ -31,7 +31,7 @@ export class MemoryOutbox {
   }
 
   write({ tenant, outbox }: UnitOfWork): void {
-    if (!outbox) return;
+    if (!outbox || outbox.events.length === 0) return;
     this.#written += 1;
     const batch = { id: `${this.#written}`, tenant, events: [...outbox.events], writtenAt: this.#now() };
     for (const sink of outbox.sinks) {

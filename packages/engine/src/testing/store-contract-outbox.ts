@@ -47,11 +47,13 @@ export function outboxContract(it: StoreTest): void {
     expect(new Set(idsOf(pending)).size).toBe(2);
   });
 
-  it("keeps nothing of a unit that is refused, or has no events", async ({ store }) => {
+  it("keeps nothing of a unit that is refused, or has no events or no sinks", async ({ store }) => {
     const call = sampleCall();
     await applied(store, opening(call));
     const again = { ...opening(call), outbox: batchOf(["a"]) };
     expect(await refusal(store, again)).toEqual({ kind: "duplicate_call" });
+    await applied(store, unitOf({ outbox: batchOf([]) }));
+    await applied(store, unitOf({ outbox: batchOf(["a"], []) }));
     expect(await store.outbox.backlogs()).toEqual([]);
     expect(await pendingOf(store)).toEqual([]);
   });

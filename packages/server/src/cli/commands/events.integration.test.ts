@@ -20,7 +20,7 @@ beforeEach(async () => {
   );
   const store = await openSqliteStore({ folder: join(cwd, ".sallyport") });
   for (const tenant of ["a", "b", "c"])
-    await store.commit({ tenant, events: [], outbox: { sinks: ["former"], events: ["{}"] } });
+    await store.commit({ tenant, outbox: { sinks: ["former"], events: ["{}"] } });
   await store.close();
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
