@@ -110,11 +110,14 @@ export class EventPublisher {
     await this.#publishing;
   }
 
-  /** Publishes the rest after `stop`, and lets go of the sink. Rejects when something could not be sent. */
-  async close(): Promise<void> {
+  /**
+   * Stops, publishes the rest unless it is told not to, and lets go of the sink. Rejects when something could not be
+   * sent.
+   */
+  async close({ sendsRest = true }: { sendsRest?: boolean } = {}): Promise<void> {
     await this.stop();
     try {
-      await publishPending(this.#outbox, this.#publication);
+      if (sendsRest) await publishPending(this.#outbox, this.#publication);
     } finally {
       await this.#publication.sink.close?.();
     }

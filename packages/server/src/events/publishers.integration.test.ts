@@ -93,6 +93,8 @@ describe("the publishers of a server", () => {
 
   it("send what is left when they close, also without having been started, and say what they could not", async () => {
     await makeCalls(3);
+    expect(await publishers.close({ sendsRest: false })).toBeUndefined();
+    expect((await statusOf("file"))?.batches).toBe(3);
     expect(await publishers.close()).toBe("nobody is there");
     expect(published()).toHaveLength(6);
     expect(await publishers.status()).toMatchObject([

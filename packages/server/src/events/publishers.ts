@@ -16,7 +16,7 @@ export interface SinkStatus extends SinkBacklog {
 
 /**
  * Publishes to every configured sink, each by itself: one that is down holds up neither the others nor the calls. A
- * one-shot command starts none of them, and sends its events when it closes.
+ * one-shot command starts none of them, and on an embedded store sends its events when it closes.
  */
 export class EventPublishers {
   readonly #outbox: OutboxReader;
@@ -66,9 +66,9 @@ export class EventPublishers {
     });
   }
 
-  /** Publishes what is left and lets go of the sinks; resolves with why events still wait, if they do. */
-  async close(): Promise<string | undefined> {
-    const ends = await Promise.allSettled(this.#publishers.map((publisher) => publisher.close()));
+  /** Publishes what is left, if it shall, and lets go of the sinks; resolves with why events still wait, if they do. */
+  async close(options: { sendsRest?: boolean } = {}): Promise<string | undefined> {
+    const ends = await Promise.allSettled(this.#publishers.map((publisher) => publisher.close(options)));
     const reasons = ends.flatMap((end) => (end.status === "rejected" ? [messageOf(end.reason)] : []));
     return reasons.length === 0 ? undefined : reasons.join(" ");
   }

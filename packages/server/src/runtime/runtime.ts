@@ -196,7 +196,8 @@ async function closeRuntime({
   await isolation.close();
   try {
     // What cannot be sent is safe in the outbox and goes out next time; the calls themselves are done and on record.
-    return await events.close();
+    // On a shared store the servers publish: a command that asked for partitions would keep them from these for a while.
+    return await events.close({ sendsRest: services !== undefined || !persistence.store.isShared });
   } finally {
     await persistence.close();
   }
