@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +41,10 @@ export class ServerFolder implements AsyncDisposable {
     return join(this.folder, name);
   }
 
+  makeFolder(name: string): void {
+    mkdirSync(this.path(name), { recursive: true });
+  }
+
   configure(config: string): void {
     this.write("sallyport.yaml", config);
   }
@@ -63,7 +67,12 @@ export class ServerFolder implements AsyncDisposable {
 
   /** Starts a server that is open when this resolves. */
   async start(...args: string[]): Promise<ServerProcess> {
-    const life = new ServerProcess(this.folder, ["--port", String(this.port), ...args]);
+    return await this.startWith({}, ...args);
+  }
+
+  /** The same with variables of its own. */
+  async startWith(env: Record<string, string>, ...args: string[]): Promise<ServerProcess> {
+    const life = new ServerProcess(this.folder, ["--port", String(this.port), ...args], env);
     this.#lives.push(life);
     return await life.open();
   }

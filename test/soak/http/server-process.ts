@@ -30,11 +30,12 @@ export class ServerProcess {
   readonly #said = { stdout: "", stderr: "" };
   readonly #listeners = new Set<() => void>();
 
-  constructor(folder: string, args: readonly string[]) {
+  /** `env` is added to the little that it gets otherwise. */
+  constructor(folder: string, args: readonly string[], env: Record<string, string> = {}) {
     this.child = spawn(process.execPath, [BIN, "serve", "--json", "--json-logs", ...args], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, NO_COLOR: "1", NODE_OPTIONS },
+      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, NO_COLOR: "1", NODE_OPTIONS, ...env },
     });
     for (const name of ["stdout", "stderr"] as const) {
       this.child[name]?.on("data", (chunk: Buffer) => this.#hear(name, chunk));

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JsonObject } from "@sallyport/protocol";
+import { Client, type Question } from "../../soak/http/ask.ts";
+
+/** One call that a client wants made, however often it has to ask. Its key is its identity. */
+export interface Order {
+  key: string;
+  tool: "pay" | "transfer" | "count" | "note";
+  isAsync: boolean;
+  parameters: JsonObject;
+}
+
+/** What a client was told of an order. */
+export interface Told {
+  order: Order;
+  callId?: string;
+  /** The call was accepted: whatever happens, it ends. */
+  accepted?: boolean;
+  status?: string;
+  code?: string;
+  result?: unknown;
+}
+
+/** Nothing was decided: ask again, with the same key, anywhere. */
+const ASK_AGAIN = new Set(["E3106", "E3910", "E3914", "E3942", "E3943", "E3216"]);
+
+interface ClientOptions {
+  name: string;
+  ports: readonly number[];
+  operatorKey: string;
+  witness: string;
+  callbackUrl: string;
+  random: () => number;
+  isOver: () => boolean;
+}
+
+/** A patient client of the whole fleet: sends each order until somebody answers it, approves what waits, polls nothing. */
+export class FleetClient {
+  readonly told: Told[] = [];
+  readonly #options: ClientOptions;
+  readonly #clients: Client[];
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#clients = options.ports.map((port) => new Client(port));
+  }
+
+  async work(): Promise<void> {
+    for (let number = 1; !this.#options.isOver(); number += 1) await this.#make(this.#order(number));
+    for (const client of this.#clients) client[Symbol.dispose]();
+  }
+
+  #order(number: number): Order {
+    const { name, random, witness } = this.#options;
+    const key = `${name}-${number}`;
+    const tool =
+      (["pay", "pay", "transfer", "count", "count", "note"] as const)[Math.floor(random() * 6)] ?? "pay";
+    const ms = Math.floor(random() * 120);
+    const parameters = { key, ms, ...(tool === "count" ? { counter: name } : { witness }) };
+    return { key, tool, isAsync: random() < 0.4, parameters };
+  }
+
+  async #make(order: Order): Promise<void> {
+    const told: Told = { order };
+    this.told.push(told);
+    const { key, tool, isAsync, parameters } = order;
+    const options = { idempotency_key: key, async_mode: isAsync };
+    const callback = isAsync ? { callback_url: `${this.#options.callbackUrl}/${key}` } : {};
+    const body = { tool_id: tool, parameters, execution_options: { ...options, ...callback } };
+    for (;;) {
+      const answer = await this.#ask({ path: "/v1/tools/invoke", body });
+      if (answer && (await this.#isSettled(told, answer))) return;
+      await sleep(50 + 200 * this.#options.random());
+    }
+  }
+
+  async #isSettled(told: Told, answer: JsonObject): Promise<boolean> {
+    const error = (answer.error ?? {}) as { details?: { code?: string; callId?: string } };
+    const code = error.details?.code ?? (answer.code as string | undefined);
+    if (code !== undefined && ASK_AGAIN.has(code)) return false;
+    const callId = code === "E3909" ? error.details?.callId : answer.invocation_id;
+    if (typeof callId === "string") told.callId = callId;
+    const status = String(answer.status);
+    if (status === "pending_approval") {
+      told.accepted = true;
+      await this.#approve(String(callId));
+      // Whoever waits asks again and gets the outcome; the others leave it to the fleet.
+      return told.order.isAsync;
+    }
+    if (status === "pending" || status === "running") {
+      told.accepted = true;
+      return told.order.isAsync;
+    }
+    told.status = status;
+    if (code !== undefined) told.code = code;
+    if (answer.result !== undefined) told.result = answer.result;
+    return true;
+  }
+
+  async #approve(callId: string): Promise<void> {
+    const headers = { authorization: `Bearer ${this.#options.operatorKey}` };
+    const call = await this.#ask({ path: `/v1/invocations/${callId}` });
+    const approval = call?.approval_id;
+    if (typeof approval !== "string") return;
+    await this.#ask({ method: "POST", path: `/v1/approvals/${approval}:approve`, headers });
+  }
+
+  /** Asks any replica; undefined when it did not answer. */
+  #ask(question: Question): Promise<JsonObject | undefined> {
+    const client = this.#clients[Math.floor(this.#options.random() * this.#clients.length)];
+    return client ? askOnce(client, question) : Promise.resolve(undefined);
+  }
+}
+
+/** Asks once, over a connection of its own; undefined when there is no answer. */
+export async function ask(port: number, question: Question): Promise<JsonObject | undefined> {
+  using client = new Client(port);
+  return await askOnce(client, question);
+}
+
+async function askOnce(client: Client, question: Question): Promise<JsonObject | undefined> {
+  try {
+    return (await client.ask({ ...question, signal: AbortSignal.timeout(20_000) })).body;
+  } catch {
+    return undefined;
+  }
+}

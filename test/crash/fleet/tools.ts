@@ -1,0 +1,59 @@
+import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineTool, type ToolContext } from "@sallyport/engine/tool";
+
+/* Tools whose effects an outsider can count: a line in a file that all replicas share, a counter, a file of its own. */
+
+const ANY = { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" };
+const common = { version: "1.0.0", description: "For the fleet.", input: ANY, output: ANY };
+
+type Paying = { key: string; witness: string; ms: number };
+
+async function pay({ key, witness, ms }: Paying, { callId, signal }: ToolContext) {
+  await sleep(ms, undefined, { signal });
+  // A process that was stopped for longer than its lease learns of it when it runs again: nothing may happen before.
+  signal.throwIfAborted();
+  appendFileSync(witness, `${JSON.stringify({ key, callId })}\n`);
+  await sleep(ms / 2);
+  return { paid: key };
+}
+
+/** Changes the world outside, at once and for good. */
+export const payment = defineTool({ ...common, id: "pay", sideEffects: "external", run: pay });
+
+/** The same, after a person has agreed. */
+export const transfer = defineTool({
+  ...common,
+  id: "transfer",
+  sideEffects: "external",
+  requiresApproval: true,
+  run: pay,
+});
+
+/** Changes state only. */
+export const count = defineTool({
+  ...common,
+  id: "count",
+  sideEffects: "state",
+  requiredCapabilities: ["state.read", "state.write"],
+  run: async ({ counter, ms }: { counter: string; ms: number }, { state }: ToolContext) => {
+    const next = Number((await state.get(counter)) ?? 0) + 1;
+    await sleep(ms);
+    await state.put(counter, next);
+    return { value: next };
+  },
+});
+
+/** Writes a file of its own in the workspace of the replica it runs on. */
+export const note = defineTool({
+  ...common,
+  id: "note",
+  sideEffects: "state",
+  requiredCapabilities: ["filesystem.read", "filesystem.write"],
+  permissions: { filesystem: [{ path: "notes", mode: "rw" }], network: [], credentials: [] },
+  run: async ({ key, ms }: { key: string; ms: number }, { files }: ToolContext) => {
+    await files.write(`${key}.txt`, key);
+    await sleep(ms);
+    return { noted: key };
+  },
+});
