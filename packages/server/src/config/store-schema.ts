@@ -41,6 +41,12 @@ export const storeKeys = {
         .describe(
           "Keep everything in PostgreSQL, which several processes may share. Left out: a file in the state folder.",
         ),
+      leaseSeconds: positive
+        .max(3_600)
+        .default(15)
+        .describe(
+          "How long a process may be silent on a shared store before others judge its calls. It renews its lease three times as often.",
+        ),
       keyEncryption: secretReference
         .optional()
         .describe(

@@ -4,6 +4,7 @@ import {
   createThreadRunner,
   DEFAULT_LIMITS,
   type Engine,
+  type LeaseRules,
   type RecoveryVerdict,
   type TokenChecker,
 } from "@sallyport/engine";
@@ -132,6 +133,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       ...(meter && { meter }),
       ...(tracer && { tracer }),
       ...(instance !== undefined && { instance }),
+      lease: leaseOf(config),
     });
     opened.push(() => engine.close());
     const recovered = await engine.recover();
@@ -168,6 +170,10 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       await close().catch((problem) => errors?.report({ error: problem, code: "E3900", stage: "close" }));
     throw error;
   }
+}
+
+function leaseOf({ store: { leaseSeconds } }: LoadedConfig): LeaseRules {
+  return { leaseMs: leaseSeconds * 1_000, renewMs: (leaseSeconds * 1_000) / 3 };
 }
 
 interface Closing {
