@@ -38,7 +38,7 @@ async function refusal(yaml: string) {
 
 describe("the store of a configuration", () => {
   it("is embedded when nothing else is said, and named in words", () => {
-    expect(config("").store).toEqual({});
+    expect(config("").store).toEqual({ leaseSeconds: 15 });
     expect(storeName(config("durability: process"))).toBe("SQLite in the state folder, durability process");
     const named = config(
       "store: { postgres: { url: 'postgres://ana@db.example:5433/calls', schema: blue } }",
