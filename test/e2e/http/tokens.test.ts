@@ -58,8 +58,14 @@ describe("a server that asks for tokens", () => {
       await invoke("echo", {}, { headers: bearer("any"), body: forged }),
     ];
     expect(refusals.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
-    const chain = async (tenant: string): Promise<{ data: Record<string, unknown> }[]> =>
-      (await server().operator({ path: `/v1/audit?tenant=${tenant}` })).body.events;
+    const chain = async (tenant: string): Promise<{ data: Record<string, unknown> }[]> => {
+      const path = `/v1/audit?tenant=${tenant}`;
+      const { strands } = (await server().operator({ path })).body;
+      const reads = strands.map(({ strand }: { strand: number }) =>
+        server().operator({ path: `${path}&strand=${strand}` }),
+      );
+      return (await Promise.all(reads)).flatMap(({ body }) => body.events);
+    };
     expect(await chain("victim")).toEqual([]);
     const unknown = async () =>
       (await chain("sallyport"))
@@ -68,7 +74,8 @@ describe("a server that asks for tokens", () => {
         .toSorted();
     // Nobody waits until a refusal is on record.
     await expect.poll(unknown, SOON).toEqual(["E3201", "E3201", "E3938", "E3938"]);
-    expect((await chain("acme")).at(-1)?.data).toMatchObject({ state: "REFUSED", claimedTenant: "victim" });
+    const forgery = { data: expect.objectContaining({ state: "REFUSED", claimedTenant: "victim" }) };
+    expect(await chain("acme")).toContainEqual(expect.objectContaining(forgery));
     expect(server().child.logged(/was not let in/)).toHaveLength(4);
     expect((await server().operator({ path: "/v1/audit:verify" })).body.verified).toBe(true);
   });
