@@ -20,8 +20,11 @@ const FILES = [
     "/proc/swaps",
     "/proc/modules",
   ],
-  ...["/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem"],
 ];
+
+const IPC = ["/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem"];
+/** Key, id, rights and size. Who uses a segment and when changes by itself: a database server has one. */
+const LASTING_COLUMNS = 4;
 
 /** Off by more than this, somebody has set the clock. */
 const CLOCK_STEP_MS = 2000;
@@ -34,6 +37,7 @@ export function hostState(): HostState {
     "control groups": controlGroups().join(" "),
     "device nodes": readdirSync("/dev").join(" "),
     ...Object.fromEntries([...SETTINGS, ...FILES].map((path) => [path, contentOf(path)])),
+    ...Object.fromEntries(IPC.map((path) => [path, ipcObjects(path)])),
   };
 }
 
@@ -45,8 +49,17 @@ export function changesBetween(before: HostState, now: HostState): string[] {
 }
 
 function contentOf(path: string): string {
+  return textOf(path).replaceAll(/\s+/g, " ");
+}
+
+function ipcObjects(path: string): string {
+  const rows = textOf(path).trim().split("\n");
+  return rows.map((row) => row.trim().split(/\s+/).slice(0, LASTING_COLUMNS).join(" ")).join(", ");
+}
+
+function textOf(path: string): string {
   try {
-    return readFileSync(path, "utf8").replaceAll(/\s+/g, " ");
+    return readFileSync(path, "utf8");
   } catch (error) {
     // A host without that file must not get it either.
     return (error as NodeJS.ErrnoException).code ?? "";

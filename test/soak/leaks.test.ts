@@ -30,7 +30,7 @@ const NO_TRACES: Traces = { processes: [], namespaces: [], mounts: [], cgroups: 
 
 /** What was there before the first run, and is to be there after the last one. */
 const LEFT = [
-  ...["run", "state", "state/held", "state/staging", "state/undo"],
+  ...["run", "state", "state/held", "state/id.json", "state/staging", "state/undo"],
   ...["workspace", "workspace/one", "workspace/three", "workspace/two"],
 ];
 
