@@ -22,7 +22,7 @@ export interface Told {
 }
 
 /** Nothing was decided: ask again, with the same key, anywhere. */
-const ASK_AGAIN = new Set(["E3106", "E3910", "E3914", "E3942", "E3943", "E3216"]);
+const ASK_AGAIN = new Set(["E3106", "E3216", "E3910", "E3914", "E3922", "E3923", "E3942", "E3943"]);
 
 interface ClientOptions {
   name: string;
