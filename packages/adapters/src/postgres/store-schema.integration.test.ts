@@ -1,4 +1,14 @@
-import { applied, crowd, ODD_TEXT, opening, sampleCall, sampleTool, unitOf } from "@sallyport/engine/testing";
+import type { CallRecord } from "@sallyport/engine/ports";
+import {
+  applied,
+  crowd,
+  ODD_TEXT,
+  opening,
+  sampleCall,
+  sampleIntent,
+  sampleTool,
+  unitOf,
+} from "@sallyport/engine/testing";
 import { SallyportError } from "@sallyport/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
@@ -94,6 +104,22 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
       "SELECT inhrelid FROM pg_inherits WHERE inhparent = 'months.audit'::regclass",
     );
     expect(partitions).toHaveLength(4);
+  });
+
+  it("finds the calls of a batch by their keys, however many were closed since the last vacuum", async () => {
+    const store = await server.open("keyed");
+    const calls = crowd(300, () => sampleIntent({ runId: "first" }));
+    await Promise.all(calls.map((call) => applied(store, opening(call))));
+    const closing = ({ callId }: CallRecord) =>
+      applied(store, unitOf({ fence: { callId, runId: "first" }, close: { callId, phase: "closed" } }));
+    for (let at = 0; at < calls.length; at += 50) await Promise.all(calls.slice(at, at + 50).map(closing));
+    // What a connection has counted is told at its end.
+    await store.close();
+    const [scans] = await server.query(
+      `SELECT seq_tup_read AS rows, i.idx_scan AS open FROM pg_stat_user_tables AS t JOIN pg_stat_user_indexes AS i
+        USING (schemaname, relname) WHERE schemaname = 'keyed' AND indexrelname = 'calls_open'`,
+    );
+    expect(scans).toEqual({ rows: "0", open: "0" });
   });
 
   it("is tidied without losing what is still needed", async () => {

@@ -107,10 +107,14 @@ BEGIN
   RETURN NULL;
 END $$;
 
+-- By the key alone: an index of open calls keeps an entry of every call closed since the last vacuum.
 CREATE FUNCTION is_executing(call text, run text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  found_phase text;
+  found_run text;
 BEGIN
-  PERFORM FROM calls WHERE call_id = call AND phase = 'executing' AND (run IS NULL OR run_id = run) FOR UPDATE;
-  RETURN FOUND;
+  SELECT phase, run_id INTO found_phase, found_run FROM calls WHERE call_id = call FOR UPDATE;
+  RETURN found_phase IS NOT DISTINCT FROM 'executing' AND (run IS NULL OR found_run IS NOT DISTINCT FROM run);
 END $$;
 
 CREATE FUNCTION calls_conflict(u jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$

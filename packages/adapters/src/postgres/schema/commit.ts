@@ -71,14 +71,15 @@ CREATE TABLE outbox_leases (
   PRIMARY KEY (sink, partition)
 );
 
-CREATE FUNCTION lock_shared(locks jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- A plan made while the tables were small is kept for the connection's life: it must not read them whole.
+CREATE FUNCTION lock_shared(locks jsonb) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
   IF locks ? 'calls' THEN
-    PERFORM FROM calls WHERE call_id IN (SELECT jsonb_array_elements_text(locks -> 'calls'))
+    PERFORM FROM calls WHERE call_id = ANY (ARRAY(SELECT jsonb_array_elements_text(locks -> 'calls')))
       ORDER BY call_id FOR UPDATE;
   END IF;
   IF locks ? 'grants' THEN
-    PERFORM FROM grants WHERE grant_id IN (SELECT jsonb_array_elements_text(locks -> 'grants'))
+    PERFORM FROM grants WHERE grant_id = ANY (ARRAY(SELECT jsonb_array_elements_text(locks -> 'grants')))
       ORDER BY grant_id FOR UPDATE;
   END IF;
 END $$;
