@@ -29,6 +29,19 @@ export default {
       to: { path: "^packages/(adapters|server|worker|client)" },
     },
     {
+      name: "client-depends-on-protocol",
+      severity: "error",
+      from: { path: "^packages/client" },
+      to: { path: "^packages/(?!protocol|client)" },
+    },
+    {
+      name: "client-runs-in-browsers",
+      comment: "Only the cache on disk is for Node.",
+      severity: "error",
+      from: { path: "^packages/client/src", pathNot: "\\.test\\.ts$|/fixtures/|/disk-cache\\.ts$" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
       name: "engine-has-no-network-and-no-driver",
       severity: "error",
       from: {
@@ -41,7 +54,7 @@ export default {
       name: "adapters-do-not-depend-on-server",
       severity: "error",
       from: { path: "^packages/adapters" },
-      to: { path: "^packages/server" },
+      to: { path: "^packages/(server|worker|client)" },
     },
     {
       name: "only-the-passage-sees-every-module",

@@ -16,7 +16,7 @@ interface PackageJson {
   [key: string]: unknown;
 }
 
-const ORDER = ["protocol", "engine", "loop", "adapters", "server"];
+const ORDER = ["protocol", "client", "engine", "loop", "adapters", "server"];
 
 function compiled(path: string): string {
   return path.replace(/\.ts$/, ".js");

@@ -12,11 +12,15 @@ import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { exactReference, type Reference, reference } from "../tool-reference.ts";
 import { lintCommand } from "./tools-lint.ts";
 import { quarantineCommand, releaseCommand } from "./tools-quarantine.ts";
+import { searchCommand } from "./tools-search.ts";
 
 /** `sallyport tools`: what can be called, in which versions, and how it leaves. */
 export function toolsCommand(io: Io, finish: (code: number) => void): Command {
-  const command = new Command("tools").description("list, inspect, lint, add, retire and quarantine tools");
+  const command = new Command("tools").description(
+    "list, search, inspect, lint, add, retire and quarantine tools",
+  );
   command.addCommand(listCommand(io));
+  command.addCommand(searchCommand(io));
   command.addCommand(showCommand(io));
   command.addCommand(lintCommand(io, finish));
   command.addCommand(addCommand(io));

@@ -1,0 +1,100 @@
+import {
+  CATALOGUE,
+  type Failure,
+  type Field,
+  isErrorCode,
+  type JsonObject,
+  type Problem,
+  problemField,
+  type RunResponse,
+  type ToolInvokeResponse,
+} from "@sallyport/protocol";
+import { type ClientError, type Result, unusable } from "./client-error.ts";
+import type { HttpAnswer } from "./exchange.ts";
+
+const MAX_MESSAGE = 2_000;
+
+type Method = "GET" | "POST";
+
+/** The answer as this field reads it; else the server's problem, else what is wrong with the answer. */
+export function read<T>(answer: HttpAnswer, field: Field<T>, method: Method): Result<T> {
+  const issues: NonNullable<Failure["issues"]> = [];
+  if (field(answer.body, "", issues)) return { ok: true, value: answer.body };
+  if (problemField(answer.body, "", [])) return { ok: false, error: fromProblem(answer.body, answer) };
+  return { ok: false, error: notUnderstood(answer, method, issues) };
+}
+
+function fromProblem({ code, detail, advice, retryable, details, issues }: Problem, answer: HttpAnswer) {
+  return {
+    code,
+    message: bounded(detail),
+    advice: bounded(advice),
+    retryable,
+    ...(issues && { issues }),
+    ...(details && { details }),
+    ...placeOf(answer),
+  };
+}
+
+/** 429 and 503 are said before anything ran. */
+function notUnderstood(answer: HttpAnswer, method: Method, issues: Failure["issues"] = []): ClientError {
+  const { status, contentType, body } = answer;
+  const what = body === undefined ? `no JSON (${contentType})` : "JSON of another shape";
+  const message = `The server answered ${status} with ${what}.`;
+  const wasRefused = status === 429 || status === 503;
+  const isDown = wasRefused || status >= 500;
+  const error = unusable({ method: wasRefused ? "GET" : method }, isDown ? "E3304" : "E3308", {
+    message,
+    advice: isDown ? "Try again later." : "Check that the address is that of a Sallyport server.",
+    ...(body !== undefined && { issues: issues.slice(0, 20) }),
+  });
+  return { ...error, ...placeOf(answer) };
+}
+
+/** The error in the answer of a run; undefined when the run succeeded. */
+export function runError(run: RunResponse, answer: HttpAnswer): ClientError | undefined {
+  const { ok, output, error, tool_run_id } = run;
+  if (error) return { ...fromEnvelope(error), callId: tool_run_id, ...placeOf(answer) };
+  return ok && output !== undefined ? undefined : contradiction(answer);
+}
+
+const GOES_ON: readonly string[] = ["success", "pending", "running", "pending_approval"];
+
+/** The error in the answer of tool.invoke; its code is that of the catalogue, where one is named. */
+export function invokeError(call: ToolInvokeResponse, answer: HttpAnswer): ClientError | undefined {
+  const { error, status, invocation_id } = call;
+  if (!error) return GOES_ON.includes(status) ? undefined : contradiction(answer);
+  const code = typeof error.details.code === "string" ? error.details.code : error.code;
+  return { ...fromEnvelope(error), code, callId: invocation_id, ...placeOf(answer) };
+}
+
+/** An answer whose parts do not fit each other is no answer. */
+function contradiction({ status }: HttpAnswer): ClientError {
+  const message = `The server answered ${status} with neither a result nor an error.`;
+  return unusable({ method: "POST" }, "E3308", { message, status });
+}
+
+interface EnvelopeError {
+  code: string;
+  message: string;
+  retryable: boolean;
+  details: JsonObject;
+}
+
+function fromEnvelope({ code, message, retryable, details }: EnvelopeError) {
+  return { code, message: bounded(message), retryable, advice: adviceIn(details, retryable), details };
+}
+
+function adviceIn({ advice, code }: JsonObject, retryable: boolean): string {
+  if (typeof advice === "string") return bounded(advice);
+  if (isErrorCode(code)) return CATALOGUE[code].advice;
+  return retryable ? "Try again later." : "Read the message: it is that of the tool.";
+}
+
+function placeOf({ status, retryAfterMs }: HttpAnswer): Pick<ClientError, "status" | "retryAfterMs"> {
+  return { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+function bounded(text: string): string {
+  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text;
+}
