@@ -23,7 +23,7 @@ chmodSync(folder, 0o755);
 function install(): void {
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@sallyport"), { recursive: true });
-  for (const name of ["protocol", "engine", "loop", "adapters"]) {
+  for (const name of ["protocol", "client", "engine", "loop", "adapters"]) {
     cpSync(join(ROOT, "packages", name, "dist"), join(modules, "@sallyport", name), { recursive: true });
   }
   cpSync(join(ROOT, "packages/server/dist"), join(modules, "sallyport"), { recursive: true });
@@ -85,6 +85,9 @@ describe("the published packages", () => {
     const names = [
       "sallyport",
       "@sallyport/protocol",
+      "@sallyport/client",
+      "@sallyport/client/search",
+      "@sallyport/client/disk-cache",
       "@sallyport/engine",
       "@sallyport/engine/tool",
       "@sallyport/engine/chain",

@@ -128,6 +128,11 @@ const HOSTILE: [string, (response: ServerResponse) => void, { code: string; stat
     (response) => void response.writeHead(502).end("<html>"),
     { code: "E3304", status: 502 },
   ],
+  [
+    "a success with the status of an error",
+    (response) => json(response, 500, ran("x", { ok: true, output: 1 })),
+    { code: "E3304" },
+  ],
   ["silence", () => undefined, { code: "E3306" }],
   ["a slow drip", drip, { code: "E3306" }],
 ];
@@ -168,6 +173,9 @@ describe("a hostile server", () => {
     expect(error).toHaveProperty("message", expect.stringContaining(url));
     expect(JSON.stringify(error)).not.toContain(TOKEN);
     expect(other.lines).toEqual([]);
+    // As browsers show one.
+    const opaque = Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
+    expect(await errorOf(run({ fetch: async () => opaque }))).toMatchObject({ code: "E3308" });
   });
 
   it("cannot bring the token into an error", async () => {

@@ -15,9 +15,9 @@ import {
   toolInvokeResponseField,
   toolStatusResponseField,
 } from "@sallyport/protocol";
-import type { ClientError, Result } from "./client-error.ts";
-import { type Connection, exchange, type Fetch, type HttpAnswer, isAnswer } from "./exchange.ts";
-import { invokeError, read, runError } from "./read-answer.ts";
+import type { Result } from "./client-error.ts";
+import { type Connection, exchange, type Fetch, isAnswer } from "./exchange.ts";
+import { invokeError, type Reading, read, runError } from "./read-answer.ts";
 
 export interface ClientOptions {
   /** Where the server is, such as `https://tools.example.com`; with a path when it is behind one. */
@@ -51,7 +51,7 @@ export interface Client {
   tools(options?: RequestOptions): Promise<Result<DomainTools>>;
   /** Runs a tool of a gateway. A call that waits for approval is an error with its `callId`. */
   run(toolId: string, input: JsonObject, options?: RequestOptions): Promise<Result<RunSuccess>>;
-  /** Runs a tool of any server (tool.invoke). The value is a success, or a call that is still open. */
+  /** Runs a tool of any server (tool.invoke). The value is a success, or a call that is accepted or running. */
   invoke(request: ToolInvokeRequest, options?: RequestOptions): Promise<Result<ToolInvokeResponse>>;
   /** How a call stands (tool.status). */
   status(callId: string, options?: RequestOptions): Promise<Result<ToolStatusResponse>>;
@@ -84,13 +84,10 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-interface Question<Wire> {
+interface Question<Wire> extends Omit<Reading<Wire>, "method"> {
   path: string;
-  field: Field<Wire>;
   /** Present: a POST. */
   body?: unknown;
-  /** The error that a well-formed answer reports. */
-  errorIn?(value: Wire, answer: HttpAnswer): ClientError | undefined;
 }
 
 const RUN: Pick<Question<RunSuccess>, "field" | "errorIn"> = {
@@ -105,14 +102,12 @@ const INVOKE: Pick<Question<ToolInvokeResponse>, "field" | "errorIn"> = {
 
 function asker(connection: Connection, defaultMs: number) {
   return async <Wire>(question: Question<Wire>, options: RequestOptions = {}): Promise<Result<Wire>> => {
-    const { path, body, field, errorIn } = question;
+    const { path, body, ...reading } = question;
     const method = body === undefined ? "GET" : "POST";
     const timeoutMs = checkTimeout(options.timeoutMs ?? defaultMs);
     const answer = await exchange(connection, { method, path, body, timeoutMs, signal: options.signal });
     if (!isAnswer(answer)) return { ok: false, error: answer };
-    const result = read(answer, field, method);
-    const error = result.ok ? errorIn?.(result.value, answer) : undefined;
-    return error ? { ok: false, error } : result;
+    return read(answer, { method, ...reading });
   };
 }
 

@@ -1,7 +1,7 @@
 import {
   CATALOGUE,
-  type Failure,
   type Field,
+  type Issue,
   isErrorCode,
   type JsonObject,
   type Problem,
@@ -16,11 +16,25 @@ const MAX_MESSAGE = 2_000;
 
 type Method = "GET" | "POST";
 
+/** How an answer is read. */
+export interface Reading<T> {
+  method: Method;
+  field: Field<T>;
+  /** The error that a well-formed answer reports. */
+  errorIn?(value: T, answer: HttpAnswer): ClientError | undefined;
+}
+
 /** The answer as this field reads it; else the server's problem, else what is wrong with the answer. */
-export function read<T>(answer: HttpAnswer, field: Field<T>, method: Method): Result<T> {
-  const issues: NonNullable<Failure["issues"]> = [];
-  if (field(answer.body, "", issues)) return { ok: true, value: answer.body };
-  if (problemField(answer.body, "", [])) return { ok: false, error: fromProblem(answer.body, answer) };
+export function read<T>(answer: HttpAnswer, { method, field, errorIn }: Reading<T>): Result<T> {
+  const issues: Issue[] = [];
+  const { body, status } = answer;
+  if (field(body, "", issues)) {
+    // A status that does not fit the body: whether anything was done is not known.
+    const contradicted = status >= 400 ? notUnderstood(answer, method, []) : undefined;
+    const error = errorIn?.(body, answer) ?? contradicted;
+    return error ? { ok: false, error } : { ok: true, value: body };
+  }
+  if (problemField(body, "", [])) return { ok: false, error: fromProblem(body, answer) };
   return { ok: false, error: notUnderstood(answer, method, issues) };
 }
 
@@ -37,16 +51,16 @@ function fromProblem({ code, detail, advice, retryable, details, issues }: Probl
 }
 
 /** 429 and 503 are said before anything ran. */
-function notUnderstood(answer: HttpAnswer, method: Method, issues: Failure["issues"] = []): ClientError {
+function notUnderstood(answer: HttpAnswer, method: Method, issues: Issue[]): ClientError {
   const { status, contentType, body } = answer;
-  const what = body === undefined ? `no JSON (${contentType})` : "JSON of another shape";
+  const what = body === undefined ? `no JSON (${contentType})` : "JSON that does not fit";
   const message = `The server answered ${status} with ${what}.`;
   const wasRefused = status === 429 || status === 503;
   const isDown = wasRefused || status >= 500;
   const error = unusable({ method: wasRefused ? "GET" : method }, isDown ? "E3304" : "E3308", {
     message,
     advice: isDown ? "Try again later." : "Check that the address is that of a Sallyport server.",
-    ...(body !== undefined && { issues: issues.slice(0, 20) }),
+    ...(issues.length > 0 && body !== undefined && { issues: issues.slice(0, 20) }),
   });
   return { ...error, ...placeOf(answer) };
 }

@@ -65,6 +65,8 @@ function cacheFolder(): string {
 }
 
 function failureFrom({ code, ...context }: ClientError) {
+  const advice = "Give the address of a gateway; other servers have no domain to search in.";
+  if (code === "E3930") return failure(code, { ...context, advice });
   return failure(isErrorCode(code) ? code : "E3304", context);
 }
 
