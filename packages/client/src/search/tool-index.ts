@@ -15,28 +15,37 @@ export interface ToolIndex {
 /** Makes the index of a catalogue. A better search, such as one by embeddings, takes this place. */
 export type MakeToolIndex = (tools: readonly ToolEntry[]) => ToolIndex | Promise<ToolIndex>;
 
+/** Indexing blocks its thread, and random text costs most: 2 MB take about three seconds. */
+const MAX_CHARS = 2_000_000;
+const MAX_FIELD = 2_000;
+const MIN_FIELD = 100;
+
 /**
  * Full-text search with MiniSearch: words of id, name, description and capabilities, beginnings of words, small typing
- * errors. Rejects when the package `minisearch` is not installed.
+ * errors. Long texts of a large catalogue are cut. Rejects when the package `minisearch` is not installed.
  */
 export const makeMiniSearchIndex: MakeToolIndex = async (tools) => {
   const { default: MiniSearch } = await import("minisearch");
-  const index = new MiniSearch<ToolEntry>({
-    idField: "tool_id",
+  const fieldChars = Math.min(MAX_FIELD, Math.max(MIN_FIELD, MAX_CHARS / tools.length));
+  const index = new MiniSearch({
     fields: ["tool_id", "display_name", "description", "capabilities"],
-    extractField: (tool, field) => String(tool[field as keyof ToolEntry] ?? ""),
     searchOptions: {
       boost: { tool_id: 3, display_name: 3, capabilities: 2 },
       prefix: (term) => term.length > 2,
       fuzzy: (term) => (term.length > 3 ? 0.2 : false),
     },
   });
-  index.addAll(tools);
+  index.addAll(tools.map((tool, id) => ({ id, ...searchedTexts(tool, fieldChars) })));
   return {
-    search: (query, limit) =>
-      index
-        .search(query)
-        .slice(0, limit)
-        .map(({ id, score }) => ({ tool_id: String(id), score })),
+    search: (query, limit) => {
+      const best = index.search(query).slice(0, limit);
+      return best.map(({ id, score }) => ({ tool_id: tools[id]?.tool_id ?? "", score }));
+    },
   };
 };
+
+function searchedTexts(tool: ToolEntry, maxChars: number) {
+  const { tool_id, display_name, description, capabilities } = tool;
+  const texts = { tool_id, display_name, description, capabilities: capabilities.join(" ") };
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.slice(0, maxChars)]));
+}

@@ -66,6 +66,12 @@ describe("searching", () => {
     expect(tools[0]?.tool).not.toHaveProperty("health");
   });
 
+  it("cuts long texts for the index only", async () => {
+    const long = "a".repeat(9_000);
+    gateway.tools = [tool(`${long}.one`), tool(`${long}.two`, { description: "another" })];
+    expect(await idsFor("another")).toEqual([`${long}.two`]);
+  });
+
   it("takes another index in, and says when one fails", async () => {
     const makeIndex = () => ({
       search: () => [
