@@ -47,7 +47,7 @@ export async function exchange(to: Connection, order: RequestOrder): Promise<Htt
     if (typeof text !== "string") return unusable(order, "E3509", { message: text.problem, status });
     return answerOf(response, withoutToken(text, to.token));
   } catch (error) {
-    return lost(order, { error, timeout });
+    return lost(order, { error, timeout, url: to.url });
   }
 }
 
@@ -138,19 +138,22 @@ function retryAfter(value: string | null): number | undefined {
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
 
+interface Loss {
+  error: unknown;
+  timeout: AbortSignal;
+  url: string;
+}
+
 /** No answer came. What an exception says is not repeated: it can quote headers. */
-function lost(
-  order: RequestOrder,
-  { error, timeout }: { error: unknown; timeout: AbortSignal },
-): ClientError {
+function lost(order: RequestOrder, { error, timeout, url }: Loss): ClientError {
   if (order.signal?.aborted) {
     return unusable(order, "E3906", { message: "The request was aborted before its answer came." });
   }
   if (timeout.aborted) {
-    return unusable(order, "E3306", { message: `The server did not answer within ${order.timeoutMs} ms.` });
+    return unusable(order, "E3306", { message: `${url} did not answer within ${order.timeoutMs} ms.` });
   }
   const reason = reasonOf(error);
-  const message = `The server cannot be reached${reason && ` (${reason})`}.`;
+  const message = `${url} cannot be reached${reason && ` (${reason})`}.`;
   const advice = "Check the address, and that the server runs.";
   if (NOT_SENT.has(reason)) return failure("E3304", { message, advice });
   return unusable(order, "E3304", { message, advice });
