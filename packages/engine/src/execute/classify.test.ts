@@ -51,6 +51,18 @@ describe("what a process did gets its code [L3-EXE-4] [MCX-7] [R1-5.2]", () => {
     expect(JSON.stringify(failed)).not.toMatch(/hunter2|aHVudGVy/);
   });
 
+  it("takes a runner's own failure as it is, without secrets in its details", () => {
+    const own = failure("E3961", {
+      message: "no such page",
+      retryable: true,
+      details: { worker: { code: "UPSTREAM_ERROR", details: { url: "/a", password: "hunter2" } } },
+    });
+    const failed = classify({ kind: "failed", failure: own }, context);
+    expect(failed).toMatchObject({ code: "E3961", message: "no such page", retryable: true });
+    expect(failed.details).toMatchObject({ worker: { code: "UPSTREAM_ERROR", details: { url: "/a" } } });
+    expect(JSON.stringify(failed)).not.toContain("hunter2");
+  });
+
   it("names the limit in words and for programs", () => {
     const failed = classify({ kind: "limit", limit: "openFiles", message: "257 open" }, context);
     expect(failed.message).toContain("open files");

@@ -73,6 +73,8 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
       return failure("E3107", { message: `${tool} crashed: ${fault.message}`, retryable: idempotent });
     case "violation":
       return failure("E3109", { message: `${tool}: ${fault.message}` });
+    case "failed":
+      return withSafeDetails(fault.failure);
     case "refused":
       return fault.failure;
     case "not_json":
@@ -82,6 +84,12 @@ export function classify(fault: RunFault, context: FaultContext): Failure {
         message: `${tool} returned ${fault.bytes} bytes; ${context.maxOutputBytes} are allowed.`,
       });
   }
+}
+
+/** Details may come from outside, and are kept with the call. */
+function withSafeDetails(failed: Failure): Failure {
+  const details = failed.details && redact(failed.details);
+  return isJsonObject(details) ? { ...failed, details } : failed;
 }
 
 /**

@@ -152,6 +152,8 @@ export type RunFault =
   | { kind: "exit"; code: number; stderr: string; stdout?: string }
   | { kind: "crashed"; message: string }
   | { kind: "violation"; message: string }
+  /** The runner knows the catalogue's word for it, such as for what a worker reported. */
+  | { kind: "failed"; failure: Failure }
   /** No sandbox could be had: nothing ran. */
   | { kind: "refused"; failure: Failure };
 

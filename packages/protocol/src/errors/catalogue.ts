@@ -1,5 +1,11 @@
 import type { JsonObject } from "../json.ts";
-import { BREAKER_ERRORS, CHECKPOINT_ERRORS, DOCUMENT_ERRORS, EXTERNAL_ERRORS } from "./dependency-errors.ts";
+import {
+  BREAKER_ERRORS,
+  CHECKPOINT_ERRORS,
+  DOCUMENT_ERRORS,
+  EXTERNAL_ERRORS,
+  WORKER_ERRORS,
+} from "./dependency-errors.ts";
 import type { CatalogueEntry } from "./families.ts";
 import { AUDIT_ERRORS, HTTP_ERRORS, PASSAGE_ERRORS, TOOL_LOOP_ERRORS } from "./passage-errors.ts";
 import { PERMISSION_ERRORS } from "./permission-errors.ts";
@@ -21,6 +27,7 @@ export const CATALOGUE = Object.freeze({
   ...PASSAGE_ERRORS,
   ...HTTP_ERRORS,
   ...TOOL_LOOP_ERRORS,
+  ...WORKER_ERRORS,
 });
 
 /** A code is never reused for another meaning; callers may store it. */

@@ -149,3 +149,22 @@ export const CHECKPOINT_ERRORS = {
     http: 503,
   }),
 };
+
+/** E396x: workers, which run the tools of a gateway. */
+export const WORKER_ERRORS = {
+  E3961: entry(UPSTREAM_FAILED, "Worker reported a failure", {
+    advice: "Read the worker's own code and details; change the input, or have the worker corrected.",
+    kind: "tool_execution_error",
+    fixer: "model",
+  }),
+  E3962: entry(UPSTREAM_FAILED, "Worker broke the envelope", {
+    advice: "Correct the worker: each issue names what its answer lacks. Its outcome is not known.",
+    ax: "INTERNAL",
+  }),
+  E3963: entry(UPSTREAM_DOWN, "Worker is not available", {
+    advice: "Call again after a pause; if the error stays, look whether the worker runs and at its log.",
+  }),
+  E3964: entry(UPSTREAM_FAILED, "Worker redirected the request", {
+    advice: "Correct `transport.base_url` of the tool: a gateway follows no redirect.",
+  }),
+};
