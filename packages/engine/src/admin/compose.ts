@@ -61,6 +61,8 @@ export interface EngineOptions extends Partial<Brought>, Adjustments {
   approvals?: Partial<ApprovalRules>;
   /** One for each kind of implementation. `inline` and `thread` are there unless others of these kinds are given. */
   runners?: readonly Runner[];
+  /** True: there are no other runners than the given ones, so that no tool's code runs in this process by itself (D-9). */
+  onlyGivenRunners?: boolean;
   hooks?: readonly Hook[];
   meter?: Meter;
   /** Given: every call leaves a trace of its stages. */
@@ -115,7 +117,8 @@ export function composeEngine(options: EngineOptions): Composed {
   const store = onEvents ? withHints(bounded, onEvents) : bounded;
   const events = new EventBuilder(sinks);
   const backlogs = new EventBacklogs(options.store.outbox, { sinks, instance: owner });
-  const available = [createInlineRunner(), createThreadRunner(), ...(options.runners ?? [])];
+  const own = options.onlyGivenRunners ? [] : [createInlineRunner(), createThreadRunner()];
+  const available = [...own, ...(options.runners ?? [])];
   const runners: Runners = new Map(available.map((runner) => [runner.kind, runner]));
   const registry = new ToolRegistry({
     enforcementOf: (implementation) => runnerFor(implementation, runners).enforcement,
@@ -125,7 +128,8 @@ export function composeEngine(options: EngineOptions): Composed {
   const authority = options.authority ?? grantAuthority([]);
   const feeds = new LiveFeeds();
   const bus = options.bus ?? new MemoryBus();
-  const tools = new Tools({ registry, schemas, runners, store, clock, ids, bus });
+  const onlyRunnable = options.onlyGivenRunners;
+  const tools = new Tools({ registry, schemas, runners, store, clock, ids, bus, onlyRunnable });
   const queue = new CallQueue(
     { store, clock, authority, feeds, events, admission, limits, errors },
     (callId, resume) => resumeCall(callId, resume, context),

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Failure, failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { auditBody, SYSTEM_TENANT, type ToolActor, type ToolChange, toolEvent } from "../audit/index.ts";
 import type { EngineContext, QuarantineOrder } from "../context.ts";
-import { bindManifest, implementationOf } from "../execute/index.ts";
+import { bindManifest, implementationOf, noRunner } from "../execute/index.ts";
 import type { Implementation } from "../ports/runner.ts";
 import type { ToolRecord } from "../ports/tools.ts";
 import {
@@ -41,10 +41,11 @@ interface ReleaseOrder {
   note: string;
 }
 
-type ToolsContext = Pick<
-  EngineContext,
-  "registry" | "schemas" | "runners" | "store" | "clock" | "ids" | "bus"
->;
+interface ToolsContext
+  extends Pick<EngineContext, "registry" | "schemas" | "runners" | "store" | "clock" | "ids" | "bus"> {
+  /** Code of a kind without a runner is not taken: nothing of it, a summary included, may run in this process (D-9). */
+  onlyRunnable?: boolean | undefined;
+}
 
 interface Change {
   change: ToolChange;
@@ -96,6 +97,8 @@ export class Tools {
       if (!decoded.ok) return decoded.failure;
       const implementation = rest.implementation ?? bindManifest(decoded.manifest, this.#context.runners);
       if (implementation && isFailure(implementation)) return implementation;
+      const unfit = this.#unfit(decoded.manifest, implementation);
+      if (unfit) return unfit;
       const order = { ...rest, ...(implementation && { implementation }), onDuplicate, now: this.#now() };
       return await this.#untilWritten(async () => {
         const registered = this.#context.registry.register(decoded.manifest, order);
@@ -116,7 +119,8 @@ export class Tools {
       const wrong: Failure[] = [];
       const entries = load.flatMap(({ manifest, implementation }) => {
         const decoded = decodeManifest(manifest, schemas);
-        if (!decoded.ok) wrong.push(decoded.failure);
+        const unfit = decoded.ok ? this.#unfit(decoded.manifest, implementation) : decoded.failure;
+        if (unfit) wrong.push(unfit);
         const options = { implementation, onDuplicate: "replace" as const, now: this.#now() };
         return decoded.ok ? [{ manifest: decoded.manifest, options }] : [];
       });
@@ -138,6 +142,11 @@ export class Tools {
       await this.#retire(outdated);
       return [];
     });
+  }
+
+  #unfit({ id }: ToolManifest, implementation: Implementation | undefined): Failure | undefined {
+    const { onlyRunnable, runners } = this.#context;
+    return onlyRunnable && implementation && !runners.has(implementation.kind) ? noRunner(id) : undefined;
   }
 
   async deprecate(

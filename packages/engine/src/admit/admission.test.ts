@@ -84,6 +84,33 @@ describe("admission", () => {
     expect(await waiting).toBe("E3910");
   });
 
+  it("holds each tool to its own limit, which may change while calls wait [AX-POL-1]", async () => {
+    let now = 0;
+    let most = 1;
+    const limits = { perToolOf: (tool: string) => (tool === "t" ? most : undefined), queue: 1 };
+    const admission = new Admission({ total: 3, ...limits }, () => now);
+    await placed(admission.enter(request("a")));
+    const waiting = placed(admission.enter(request("b")));
+    expect(await refused(admission.enter({ ...request("b"), tool: "other" }))).toBe("placed");
+    now = 2_500;
+    expect(await admission.enter(request("c"))).toMatchObject({
+      code: "E3910",
+      message: "t already runs 1 call (queue full).",
+      details: { tool: "t", limit: "tool", retryAfterMs: 2_500 },
+    });
+    most = 2;
+    admission.adjust({ perToolOf: limits.perToolOf });
+    await waiting;
+    expect(admission.running).toBe(3);
+  });
+
+  it("says of a full house when to come again", async () => {
+    const admission = new Admission({ total: 1, queue: 0 });
+    await placed(admission.enter(request("a")));
+    const details = { limit: "total", retryAfterMs: 1_000 };
+    expect(await admission.enter(request("b"))).toMatchObject({ code: "E3910", details });
+  });
+
   it("gives up the wait of a cancelled call", async () => {
     const admission = new Admission({ total: 1 });
     await placed(admission.enter(request("a")));

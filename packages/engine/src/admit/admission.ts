@@ -127,10 +127,10 @@ export class Admission {
   }
 
   #fits(request: SlotRequest, keys = keysOf(request)): boolean {
-    const { total, perAgent, perTool, perToolOf, background } = this.#limits;
+    const { total, perAgent, background } = this.#limits;
     // Of an agent's own slots, too, one is kept for calls it waits for.
     const inBackground = Math.max(1, perAgent - 1);
-    const most = [total, perAgent, perToolOf?.(request.tool) ?? perTool, background, inBackground];
+    const most = [total, perAgent, this.#toolLimit(request.tool), background, inBackground];
     return keys.every((key, index) => (this.#counts.get(key) ?? 0) < (most[index] ?? 0));
   }
 
@@ -144,14 +144,37 @@ export class Admission {
 
   #refusal(request: SlotRequest, why: string): Failure {
     const { tenant, agent, tool } = request;
-    const details = { tenant, agent, tool, running: this.running, waiting: this.#queue.size };
+    const load = { running: this.running, waiting: this.#queue.size };
+    const details = { tenant, agent, tool, ...load, retryAfterMs: this.#retryAfterMs() };
     const { perAgent } = this.#limits;
     if ((this.#counts.get(agentKey(request)) ?? 0) >= perAgent) {
-      const message = `Agent ${agent} already runs ${perAgent} ${perAgent === 1 ? "call" : "calls"} (${why}).`;
+      const message = `Agent ${agent} already runs ${countOf(perAgent)} (${why}).`;
       return failure("E3106", { message, details });
     }
-    return failure("E3910", { message: `No capacity for another call (${why}).`, details });
+    const most = this.#toolLimit(tool);
+    const isToolFull = (this.#counts.get(toolKey(request)) ?? 0) >= most;
+    const message = isToolFull
+      ? `${tool} already runs ${countOf(most)} (${why}).`
+      : `No capacity for another call (${why}).`;
+    return failure("E3910", { message, details: { ...details, limit: isToolFull ? "tool" : "total" } });
   }
+
+  #toolLimit(tool: string): number {
+    const { perTool, perToolOf } = this.#limits;
+    return perToolOf?.(tool) ?? perTool;
+  }
+
+  /** Who comes now would wait about as long as whoever waits longest has waited already. */
+  #retryAfterMs(): number {
+    const oldest = Math.min(...[...this.#queue.heads()].map(({ since }) => since));
+    return Math.max(SHORTEST_RETRY_MS, Number.isFinite(oldest) ? Math.ceil(this.#now() - oldest) : 0);
+  }
+}
+
+const SHORTEST_RETRY_MS = 1_000;
+
+function countOf(calls: number): string {
+  return `${calls} ${calls === 1 ? "call" : "calls"}`;
 }
 
 /** However small the limits are, one background call can run. */
@@ -162,9 +185,13 @@ function withBackgroundSlot(limits: AdmissionLimits): AdmissionLimits {
 const ALL = "all";
 const BACKGROUND = "background";
 
+function toolKey({ tool }: SlotRequest): string {
+  return `tool ${tool}`;
+}
+
 /** Under which keys a call is counted while it runs, in the order of the limits in `#fits`. */
 function keysOf(request: SlotRequest): string[] {
   const agent = agentKey(request);
-  const keys = [ALL, agent, `tool ${request.tool}`];
+  const keys = [ALL, agent, toolKey(request)];
   return request.background ? [...keys, BACKGROUND, `${BACKGROUND} ${agent}`] : keys;
 }

@@ -1,4 +1,4 @@
-import { failure, isFailure } from "@sallyport/protocol";
+import { completeManifest, failure, isFailure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
 import type { Implementation, Runner } from "../ports/runner.ts";
@@ -100,6 +100,38 @@ describe("a runner of a kind that the engine does not know", () => {
     const { manifest } = fixtureTool({ run: () => null });
     await engine.tools.register(manifest, { implementation: remote("x") });
     expect(await call("tool", {})).toMatchObject({ error: { code: "E3101" } });
+    await engine.close();
+  });
+
+  it("runs nothing of this process where only given runners are allowed [D-9] [AX-INV-1]", async () => {
+    const ran: string[] = [];
+    const run = () => void ran.push("function");
+    const summary = () => {
+      ran.push("summary");
+      return "a line";
+    };
+    const store = createMemoryStore();
+    const { engine, call } = await fixtureEngine({ store, runners: [runner], onlyGivenRunners: true });
+    const manifest = completeManifest({
+      ...{ id: "tool", version: "1.0.0", name: "tool", description: "a tool", requiresApproval: true },
+      operations: { run: { description: "runs", inputSchema: {} } },
+    });
+    const thread = { kind: "thread", moduleUrl: "data:text/javascript,throw 1" };
+    for (const implementation of [
+      { kind: "inline", operations: { run }, summaries: { run: summary } },
+      thread,
+    ]) {
+      const refused = { code: "E3101", message: expect.stringMatching(/no runner/) };
+      expect(await engine.tools.register(manifest, { implementation })).toMatchObject(refused);
+      expect(await engine.tools.exchange({ load: [{ manifest, implementation }], unload: [] })).toMatchObject(
+        [refused],
+      );
+    }
+    await engine.tools.register(manifest);
+    expect(await call("tool", {})).toMatchObject({ error: { code: "E3920" } });
+    await engine.tools.register({ ...tool(transport), id: "far" });
+    expect(await call("far", {})).toMatchObject({ status: "success" });
+    expect(ran).toEqual([]);
     await engine.close();
   });
 });

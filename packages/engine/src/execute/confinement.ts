@@ -102,12 +102,12 @@ export function bindManifest(manifest: ToolManifest, runners: Runners): Implemen
   return undefined;
 }
 
-/** For a kind that this engine has no runner for: it counts as one that needs a sandbox, and there is none. */
+/** For a kind that this engine has no runner for: it counts as one that needs a sandbox. */
 const UNAVAILABLE_RUNNER: Runner = {
   kind: "none",
   isolation: { level: "LEVEL_0", runner: "none" },
   isSandboxed: true,
-  prepare: ({ tool, dryRun }) => (dryRun ? notIsolated(tool.id) : noSandbox(tool.id)),
+  prepare: ({ tool, dryRun }) => (dryRun ? notIsolated(tool.id) : noRunner(tool.id)),
   run: () => refused({ kind: "refused", failure: failure("E3101") }),
   close: async () => undefined,
 };
@@ -178,6 +178,15 @@ export function escapeOf(tool: string, result: RunResult): Failure | undefined {
       severity: critical ? "critical" : "high",
       ...(worst && { type: worst.type, subject: worst.subject, times: worst.times }),
     },
+  });
+}
+
+/** Of a tool for whose kind this engine has no runner. */
+export function noRunner(id: string): Failure {
+  return failure("E3101", {
+    message: `${id} cannot run here: this engine has no runner for tools of its kind.`,
+    advice:
+      "Give the engine such a runner (`runners` in its options) and what it needs, such as a sandbox; a gateway runs workers only.",
   });
 }
 

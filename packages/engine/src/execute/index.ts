@@ -7,6 +7,7 @@ export {
   implementationOf,
   isolationLevel,
   type LimitSources,
+  noRunner,
   prepareFor,
   type Runners,
   runnerFor,
