@@ -37,7 +37,7 @@ export {
   type TokenQuery,
   thumbprint,
 } from "./authorise/token/index.ts";
-export { type ReadManifests, readManifests, unheldInProcess } from "./execute/index.ts";
+export { cleanText, type ReadManifests, readManifests, unheldInProcess } from "./execute/index.ts";
 export { type Hosts, readHost, readHostPattern } from "./match/locations.ts";
 export { compilePatterns } from "./match/patterns.ts";
 export { givenId, tenantId } from "./passage/call.ts";

@@ -24,4 +24,4 @@ export { createProcessRunner } from "./runners/process-runner.ts";
 export { type ReadManifests, readManifests } from "./runners/read-manifests.ts";
 export { createScriptRunner } from "./runners/script-runner.ts";
 export { createThreadRunner } from "./runners/thread-runner.ts";
-export { isJsonObjectText } from "./runners/tool-result.ts";
+export { cleanText, isJsonObjectText } from "./runners/tool-result.ts";
