@@ -16,7 +16,8 @@ let worker: WorkerDouble;
 let runner: WorkerRunner;
 beforeEach(async () => {
   worker = await new WorkerDouble().start();
-  runner = createWorkerRunner();
+  // No connection is closed only because it lay idle.
+  runner = createWorkerRunner({ idleMs: 3_600_000 });
 });
 afterEach(async () => {
   await runner.close();
