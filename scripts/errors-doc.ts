@@ -24,7 +24,8 @@ advice below unless the case has better, and where it applies the list of wrong 
 - **fix** says who can do something: the *model* by asking differently, the *caller* (the program that calls), or
   the *operator* who runs Sallyport and its tools.
 - **retry** is the default of the failure class: resource errors and timeouts yes, all others no. A timeout of a
-  tool that is not idempotent is reported as not retryable; a failed execution of an idempotent one as retryable.
+  tool that is not idempotent is reported as not retryable, unless a worker runs it; a failed execution of an
+  idempotent one as retryable.
 - **status** is what the call is reported as. E3003, E3508, E3511 and E3607 are mostly warnings beside a success.
 `;
 
