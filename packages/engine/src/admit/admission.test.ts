@@ -33,7 +33,7 @@ describe("admission", () => {
     expect(await admission.enter(request("bob"))).toMatchObject({
       code: "E3106",
       message: "Agent bob already runs 1 call (waited too long).",
-      details: { agent: "bob", tenant: "acme", tool: "t" },
+      details: { agent: "bob", tenant: "acme", tool: "t", limit: "agent", retryAfterMs: 1_000 },
     });
   });
 

@@ -149,7 +149,7 @@ export class Admission {
     const { perAgent } = this.#limits;
     if ((this.#counts.get(agentKey(request)) ?? 0) >= perAgent) {
       const message = `Agent ${agent} already runs ${countOf(perAgent)} (${why}).`;
-      return failure("E3106", { message, details });
+      return failure("E3106", { message, details: { ...details, limit: "agent" } });
     }
     const most = this.#toolLimit(tool);
     const isToolFull = (this.#counts.get(toolKey(request)) ?? 0) >= most;
