@@ -67,7 +67,7 @@ export function late({ tool, timeoutMs }: Job): Outcome {
 }
 
 /** The result of a run of whose use of this host nothing is known. */
-export function unused(outcome: Outcome): RunResult {
+export function withoutUsage(outcome: Outcome): RunResult {
   return { ...outcome, usage: { cpuMs: 0, memoryPeakBytes: 0 } };
 }
 

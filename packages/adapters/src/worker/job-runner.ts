@@ -8,7 +8,7 @@ import {
   NO_OBJECT,
   noWorker,
   type Outcome,
-  unused,
+  withoutUsage,
   workerRequest,
 } from "./envelope.ts";
 import { bindJob, type JobImplementation } from "./worker-implementation.ts";
@@ -39,9 +39,9 @@ function isJob(implementation: Implementation): implementation is JobImplementat
 
 async function runJob(job: Job, processes: Runner): Promise<RunResult> {
   const { implementation, operation, tool } = job;
-  if (!isJob(implementation)) return unused(noWorker(job));
+  if (!isJob(implementation)) return withoutUsage(noWorker(job));
   const request = workerRequest(job, implementation);
-  if (!request) return unused(NO_OBJECT);
+  if (!request) return withoutUsage(NO_OBJECT);
   const programs = { [operation]: implementation.program };
   const result = await processes.run({
     ...job,

@@ -21,7 +21,8 @@ export interface ServiceImplementation extends Described {
   readonly kind: "worker";
   /** As it was read: names the worker in what is known of its health. */
   readonly baseUrl: string;
-  readonly url: URL;
+  /** Text, so that two implementations can be compared. */
+  readonly url: string;
 }
 
 /** A tool of a command that is started for each call. */
@@ -44,7 +45,7 @@ export function bindService(manifest: ToolManifest): ServiceImplementation | Fai
   if (!workerUrl(baseUrl, "/")) issues.push({ path: "/transport/baseUrl", reason: BASE_RULE });
   else if (!url) issues.push({ path: "/transport/endpoint", reason: "must be a path that begins with /" });
   if (!url || issues.length > 0) return unfit(manifest, issues);
-  return { kind: "worker", baseUrl: baseName(baseUrl), url, ...describedBy(manifest) };
+  return { kind: "worker", baseUrl: baseName(baseUrl), url: url.href, ...describedBy(manifest) };
 }
 
 /** Reads a job worker's manifest: `command` and `env` stand in the metadata of its source. E3008 when they do not. */

@@ -14,7 +14,7 @@ import {
   type Outcome,
   readAnswer,
   traceHeaders,
-  unused,
+  withoutUsage,
   workerRequest,
 } from "./envelope.ts";
 import { type HealthRules, type Sign, WorkerRecord, type WorkerReport } from "./worker-health.ts";
@@ -75,18 +75,18 @@ class ServiceRunner implements WorkerRunner {
 
   async run(job: Job): Promise<RunResult> {
     const { implementation, tool } = job;
-    if (!isService(implementation)) return unused(noWorker(job));
+    if (!isService(implementation)) return withoutUsage(noWorker(job));
     const request = workerRequest(job, implementation);
-    if (!request) return unused(NO_OBJECT);
+    if (!request) return withoutUsage(NO_OBJECT);
     const record = this.#recordOf(implementation.baseUrl);
     const retryAfterMs = record.claimTry();
-    if (retryAfterMs > 0) return unused(unavailable(job, "is down", { reason: "down", retryAfterMs }));
+    if (retryAfterMs > 0) return withoutUsage(unavailable(job, "is down", { reason: "down", retryAfterMs }));
     const asked = { tool, meta: request.meta };
-    const order = postOrder(job, implementation.url, Buffer.from(JSON.stringify(request)));
+    const order = postOrder(job, new URL(implementation.url), Buffer.from(JSON.stringify(request)));
     const reply = await this.#connections.exchange(order, (whole) => readWhole(whole, job, asked));
     const sign = signOf(reply, this.#options.now());
     if (sign) record.note(sign);
-    return unused(outcomeOf(reply, job, this.#options.now()));
+    return withoutUsage(outcomeOf(reply, job, this.#options.now()));
   }
 
   watch(workers: readonly ProbedWorker[]): void {
@@ -129,7 +129,7 @@ class ServiceRunner implements WorkerRunner {
 }
 
 function isService(implementation: Implementation): implementation is ServiceImplementation {
-  return implementation.kind === "worker" && implementation.url instanceof URL;
+  return implementation.kind === "worker" && typeof implementation.url === "string";
 }
 
 function postOrder({ facts, timeoutMs, maxOutputBytes, signal }: Job, url: URL, body: Buffer): Order {
