@@ -181,6 +181,26 @@ describe("a publisher", () => {
     expect(named(sink)).toHaveLength(4);
   });
 
+  it("sends nothing before it is started, and everything once, whatever hints came before [L3-EVT-1]", async () => {
+    const sink = new Received();
+    const second = () => new Promise<void>((resolve) => setTimeout(resolve, 1_000));
+    const slow = { send: (events: readonly OutgoingEvent[]) => sink.send(events).then(second) };
+    const publisher = new EventPublisher(store.outbox, publishing(slow));
+    await told(store, "recovered");
+    publisher.wake();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(named(sink)).toEqual([]);
+    publisher.start();
+    for (let n = 0; n < 100; n += 1) {
+      await told(store, `${n}`);
+      publisher.wake();
+      await vi.advanceTimersByTimeAsync(300);
+    }
+    expect(named(sink)).toEqual([...new Set(named(sink))]);
+    expect(named(sink)).toContain("90");
+    await Promise.all([publisher.stop(), vi.advanceTimersByTimeAsync(1_000)]);
+  });
+
   it("shares a sink with another one: each event once, tenants in order, all of them when one ends [L3-EVT-1]", async () => {
     const [one, two] = [new Received(), new Received()];
     const publishers = [one, two].map(

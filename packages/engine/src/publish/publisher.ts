@@ -59,9 +59,10 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Publishes to one sink for as long as the process stays. `waiting` (a timer is set) → `publishing` → `waiting`; from
- * either to `stopped`. After a failure it waits longer each time, up to a minute, and hints do not shorten that. Sinks
- * have a publisher each, so one that is down holds up no other.
+ * Publishes to one sink for as long as the process stays. `idle` → `waiting` (a timer is set) → `publishing` → `waiting`;
+ * from each to `idle`, for good. One send is under way at a time, because two would send the same. After a failure it
+ * waits longer each time, up to a minute, and hints do not shorten that. Sinks have a publisher each, so one that is down
+ * holds up no other.
  */
 export class EventPublisher {
   readonly #outbox: OutboxReader;
@@ -73,7 +74,7 @@ export class EventPublisher {
   #isHinted = false;
   #failures = 0;
   #problem: SinkProblem | undefined;
-  #isStopped = false;
+  #isActive = false;
   #isChecked = false;
 
   /** Nothing happens before `start`. */
@@ -94,10 +95,12 @@ export class EventPublisher {
 
   /** Checks the sink, publishes what waits, and goes on. Does not keep the process alive. */
   start(): void {
+    if (this.#isActive) return;
+    this.#isActive = true;
     this.#schedule(0);
   }
 
-  /** A hint that something was committed. */
+  /** A hint that something was committed. Nothing comes of it before `start`, which looks for everything. */
   wake(): void {
     this.#isHinted = true;
     if (this.#failures === 0 && !this.#publishing) this.#scheduleHinted();
@@ -105,7 +108,7 @@ export class EventPublisher {
 
   /** Sends nothing more by itself; resolves once the send under way has ended. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#isActive = false;
     clearTimeout(this.#timer);
     await this.#publishing;
   }
@@ -130,7 +133,7 @@ export class EventPublisher {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
-    if (this.#isStopped) return;
+    if (!this.#isActive) return;
     this.#dueAt = performance.now() + ms;
     this.#timer = setTimeout(() => {
       this.#publishing = this.#publish();
