@@ -131,7 +131,7 @@ export function composeEngine(options: EngineOptions): Composed {
   const onlyRunnable = options.onlyGivenRunners;
   const tools = new Tools({ registry, schemas, runners, store, clock, ids, bus, onlyRunnable });
   const queue = new CallQueue(
-    { store, clock, authority, feeds, events, admission, limits, errors },
+    { store, clock, authority, feeds, events, admission, limits, errors, bus, owner },
     (callId, resume) => resumeCall(callId, resume, context),
   );
   const context: EngineContext = {
@@ -174,7 +174,10 @@ export function composeEngine(options: EngineOptions): Composed {
       ...options.lease,
       ...{ instance: owner, store, clock, errors },
       about: { host: hostname(), pid: process.pid, ...(options.instance && { name: options.instance }) },
-      onLate: (error) => inFlight.endExternal(error),
+      onLate: (error) => {
+        inFlight.endExternal(error);
+        queue.letGo();
+      },
     }),
   };
   const adjust = (changes: Adjustments) => {

@@ -91,7 +91,10 @@ export class Engine {
     return acceptCall(request, this.#context);
   }
 
-  /** Goes on with what is on record and only waits for room: left by an earlier process, or approved. Says how many. */
+  /**
+   * Goes on with what is on record, only waits for room and is held by no process: left by one that has ended, let go by
+   * one that is busy, or approved. Says how many.
+   */
   claimQueued(): Promise<number> {
     this.#takeCharge();
     return this.#queue.claim();
@@ -109,7 +112,7 @@ export class Engine {
   #takeCharge(): void {
     if (this.#inCharge || this.#closed) return;
     this.#inCharge = true;
-    this.#listening.push(followApprovals(this.#context, this.#queue));
+    this.#listening.push(followApprovals(this.#context, this.#queue), this.#queue.share());
   }
 
   /** Whether this process runs the call by itself once it is approved, so that nobody has to resume it. */
@@ -279,14 +282,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
 /** A yes sets calls going that nobody waits for. Returns how to stop listening. */
 function followApprovals(context: EngineContext, queue: CallQueue): () => void {
-  const goOn = async (approvalId: string) => {
-    const record = await context.store.approvals.get(approvalId);
-    if (record) await queue.approved(record);
-  };
-  return context.bus.subscribe("approvals:updates", ({ approvalId, state }) => {
-    if (typeof approvalId !== "string" || (state !== "approved" && state !== "edited")) return;
-    goOn(approvalId).catch((error) =>
-      context.errors.report({ error, code: "E3914", stage: "approved call" }),
-    );
+  return context.bus.subscribe("approvals:updates", ({ state }) => {
+    if (state !== "approved" && state !== "edited") return;
+    queue
+      .claimApproved()
+      .catch((error) => context.errors.report({ error, code: "E3914", stage: "approved call" }));
   });
 }

@@ -58,6 +58,13 @@ export class Admission {
     return this.#queue.size;
   }
 
+  /** Slots that background calls could have. */
+  get free(): number {
+    const { total, background } = this.#limits;
+    const inBackground = background - (this.#counts.get(BACKGROUND) ?? 0);
+    return Math.max(0, Math.min(total - this.running, inBackground));
+  }
+
   /** New limits hold for calls that come or wait from now on; no running call is ended. */
   adjust(limits: Partial<AdmissionLimits>): void {
     this.#limits = withBackgroundSlot({ ...this.#limits, ...limits });

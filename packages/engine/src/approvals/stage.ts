@@ -167,7 +167,8 @@ async function putOnRecord(
   const { approvalId } = question;
   const attempts = at.progress.number - 1;
   const order = encodeOrder(attempt, { progress: at.progress, tool, input: life.input, attempts });
-  const asked = { record: question, order };
+  const { unattended, asyncMode } = attempt.request;
+  const asked = { record: question, order, unattended: unattended || asyncMode || false };
   const progress = { ...at.progress, approval: spokenBy(question), ...(replaces && { question }) };
   const events = attempt.log.unit({ kind: "APPROVAL_REQUESTED", at: now, progress });
   const { audit } = events;

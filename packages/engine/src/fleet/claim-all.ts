@@ -3,14 +3,18 @@ import type { Store } from "../ports/store.ts";
 
 const PAGE = 100;
 
-/** Everything of a kind that this instance can claim now, a page at a time. What others claim meanwhile is not in it. */
+/**
+ * What this instance can claim of a kind now, a page at a time, at most so many. What others claim meanwhile is not in it.
+ */
 export async function* claimAll<Kind extends WorkKind>(
   kind: Kind,
   { store, owner }: { store: Pick<Store, "work">; owner: string },
+  most = Infinity,
 ): AsyncGenerator<Work[Kind]> {
-  for (;;) {
-    const claimed = await store.work.claim({ kind, instance: owner, limit: PAGE });
+  for (let left = most; left > 0; left -= PAGE) {
+    const limit = Math.min(PAGE, left);
+    const claimed = await store.work.claim({ kind, instance: owner, limit });
     yield* claimed;
-    if (claimed.length < PAGE) return;
+    if (claimed.length < limit) return;
   }
 }

@@ -6,6 +6,7 @@ export const CHANNELS = [
   "grants:updates",
   "approvals:updates",
   "tools:updates",
+  "queue:updates",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Accepted, CallAnswer } from "@sallyport/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { unanswered } from "../journal/bounded-store.ts";
+import { MemoryBus } from "../memory/platform.ts";
 import { createMemoryStore } from "../memory/store.ts";
 import type { Decision } from "../ports/authority.ts";
 import type { Store } from "../ports/store.ts";
@@ -137,17 +138,25 @@ describe("an accepted call", () => {
     expect([slow.came, again.came]).toEqual([["first"], ["b"]]);
   });
 
-  it("is taken once when two processes claim the same queue", async () => {
-    const { store, accept } = await busy();
-    const { callId } = await accept("b");
-    const [one, two] = [gated(), gated()];
-    const other = await opened({ store }, [one.tool]);
-    const another = await opened({ store }, [two.tool]);
-    await Promise.all([other, another].map(({ engine }) => engine.claimQueued()));
-    await until(() => one.came.length + two.came.length === 1);
-    for (const each of [one, two]) each.open("b");
-    expect((await ended(other, callId)).status).toBe("success");
-    expect(one.came.length + two.came.length).toBe(1);
+  it("is held by one process, until that one lets go of it for an idle one or is gone [X-5]", async () => {
+    const [store, bus] = [createMemoryStore({ isShared: true }), new MemoryBus()];
+    const { accept, engine, slow } = await busy({ store, bus });
+    for (const name of ["b", "c", "d", "e"]) await accept(name);
+    await until(() => engine.load().queued === 4);
+    const before = await store.audit.heads("acme");
+    const [two, three] = [gated(), gated()];
+    const deaf = await opened({ store, bus: new MemoryBus() }, [two.tool]);
+    expect(await deaf.engine.claimQueued()).toBe(0);
+    expect(await store.audit.heads("acme")).toEqual(before);
+    const idle = await opened({ store, bus }, [two.tool]);
+    expect(await idle.engine.claimQueued()).toBe(0);
+    await until(() => two.came.length === 2);
+    expect([two.came.toSorted(), engine.load().queued]).toEqual([["d", "e"], 2]);
+    await crashed(store);
+    const next = await opened({ store, bus }, [three.tool]);
+    expect(await next.engine.claimQueued()).toBe(2);
+    await until(() => three.came.length === 2);
+    expect([three.came.toSorted(), slow.came]).toEqual([["b", "c"], ["first"]]);
   });
 
   it("waits behind more urgent ones, but not for ever [L3-EXE-4]", async () => {

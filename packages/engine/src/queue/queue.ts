@@ -5,45 +5,56 @@ import {
   type Failure,
   failure,
   isFailure,
+  type Priority,
   SallyportError,
 } from "@sallyport/protocol";
+import type { Slot } from "../admit/admission.ts";
 import { agentKey } from "../admit/fair-queue.ts";
 import { decodeOrder, encodeOrder, type WaitingOrder } from "../approvals/order.ts";
-import { isUnspent, standingAt } from "../approvals/record.ts";
 import type { ResumeOptions } from "../approvals/suspended.ts";
 import type { AcceptedCalls, EngineContext } from "../context.ts";
+import { claimAll } from "../fleet/claim-all.ts";
 import { conflictFailure } from "../journal/conflicts.ts";
 import { endQueued, isStillRunnable } from "../journal/recovery.ts";
 import type { ClosingContext } from "../journal/unit.ts";
 import { intentOf } from "../journal/unit.ts";
-import { readAll } from "../pages.ts";
 import { type Allowed, abortBeforeStart, type Ending, Queued } from "../passage/steps.ts";
-import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { QueuedCall } from "../ports/calls.ts";
 
+/** As many may be claimed at a time even when the queue is full, so that what others have left comes to its turn. */
+const LEAST_CLAIMED = 16;
 /** Pauses before a call is tried again that could not begin although it may: store or policy away, or a rate used up. */
 const TRY_AGAIN_MS = [250, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 
-type QueueContext = ClosingContext & Pick<EngineContext, "admission" | "limits" | "errors">;
+type QueueContext = ClosingContext & Pick<EngineContext, "admission" | "limits" | "errors" | "bus" | "owner">;
 
 interface Task {
-  agent: string;
+  call: QueuedCall;
+  /** The approval by which the call goes on; this process has claimed it. Left out: it has claimed the call itself. */
+  approvalId: string | undefined;
   controller: AbortController;
+  /** It has had a slot. */
   started: boolean;
+  /** It has a slot now. */
+  isRunning: boolean;
+  /** Another process may have it: it ends without a word. */
+  isLetGo: boolean;
   /** Resolves when the queue has nothing more to do with it. */
   over: Promise<void>;
 }
 
 /**
  * The accepted calls. Each is on record before anybody is told of it, waits for a slot as long as it takes, and then
- * walks the whole passage anew, because what was decided when it came may no longer hold. What still waits when the
- * process ends, the next one claims. A call that a person approved and that nobody asks for again goes on the same way.
+ * walks the whole passage anew, because what was decided when it came may no longer hold. A call that a person approved
+ * and that nobody asks for again goes on the same way. One process holds a call at a time: the one that accepted it, until
+ * that process ends or lets go of it for one that has room, which claims it.
  */
 export class CallQueue implements AcceptedCalls {
   readonly #context: QueueContext;
   readonly #resume: (callId: string, options: ResumeOptions) => Promise<CallAnswer | Failure>;
   readonly #tasks = new Map<string, Task>();
   readonly #stop = new AbortController();
+  #releases: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #reserved = 0;
   /** Waiting calls and reservations of each agent. */
@@ -82,48 +93,118 @@ export class CallQueue implements AcceptedCalls {
     this.#count(agentKey(caller), -1);
   }
 
-  /** Takes charge of a call that is on record as queued, or as approved. False when somebody has already. */
-  push(call: QueuedCall): boolean {
+  /** Takes charge of a call that this process holds, as queued or by its approval. False when it has already. */
+  push(call: QueuedCall, approvalId?: string): boolean {
     const { callId } = call;
-    if (this.#stop.signal.aborted || this.#tasks.has(callId)) return false;
-    const agent = agentKey(call);
-    const task: Task = { agent, controller: new AbortController(), started: false, over: Promise.resolve() };
+    if (this.#tasks.has(callId)) return false;
+    const flags = { started: false, isRunning: false, isLetGo: false };
+    const task: Task = {
+      call,
+      approvalId,
+      controller: new AbortController(),
+      ...flags,
+      over: Promise.resolve(),
+    };
+    if (this.#stop.signal.aborted) {
+      void this.#letGo([task]);
+      return false;
+    }
     this.#tasks.set(callId, task);
     this.#waiting += 1;
-    this.#count(agent, 1);
+    this.#count(agentKey(call), 1);
     this.#context.feeds.open(callId);
-    task.over = this.#runToEnd(call, task).finally(() => this.#tasks.delete(callId));
+    task.over = this.#runToEnd(task).finally(() => this.#tasks.delete(callId));
     return true;
   }
 
-  /** Claims what is on record and can go on: left by an earlier process, or approved meanwhile. Says how many. */
+  /** Claims what can go on and nobody holds, as much as there is room for. Says how many. */
   async claim(): Promise<number> {
-    const { queue, approvals } = this.#context.store;
     let claimed = 0;
-    const queued = readAll<QueuedCall>(
-      ({ limit, from }) => queue.list({ limit, ...defined({ after: from }) }),
-      ({ callId }) => callId,
-    );
-    for await (const call of queued) if (this.push(call)) claimed += 1;
-    const approved = readAll<ApprovalRecord>(
-      ({ limit, from }) =>
-        approvals.list({ states: ["approved", "edited"], limit, ...defined({ before: from }) }),
-      ({ approvalId }) => approvalId,
-    );
-    for await (const record of approved) if (await this.approved(record)) claimed += 1;
+    for await (const call of claimAll("queued", this.#context, this.#room)) if (this.push(call)) claimed += 1;
+    claimed += await this.claimApproved();
+    if (claimed === 0) await this.#askOthers();
     return claimed;
   }
 
-  /** A person has said yes: goes on with the call, unless its caller is going to ask for it. */
-  async approved(record: ApprovalRecord): Promise<boolean> {
-    if (!isUnspent(standingAt(record, this.#context.clock.now()))) return false;
-    const order = await this.#unattended(record.approvalId);
-    if (!order) return false;
-    const { callId, tenant, agent, tool, createdAt: queuedAt } = record;
-    return this.push({ callId, tenant, agent, tool, priority: order.priority ?? "normal", queuedAt });
+  /** Claims calls to which a person has said yes, unless their callers are going to ask for them. Says how many. */
+  async claimApproved(): Promise<number> {
+    let claimed = 0;
+    for await (const record of claimAll("approved", this.#context, this.#room)) {
+      const { approvalId, callId, tenant, agent, tool, createdAt: queuedAt } = record;
+      const call = { callId, tenant, agent, tool, priority: "normal", queuedAt } as const;
+      if (this.push(call, approvalId)) claimed += 1;
+    }
+    return claimed;
   }
 
-  /** Whether `approved` goes on with the call that this question is about; false once the call has run. */
+  get #room(): number {
+    return Math.max(LEAST_CLAIMED, this.#context.limits.queued - this.#waiting - this.#reserved);
+  }
+
+  /** Exchanges calls with other processes: they get what waits here while they have room. Returns how to stop that. */
+  share(): () => void {
+    const { bus, owner, errors } = this.#context;
+    return bus.subscribe("queue:updates", ({ from, room }) => {
+      if (from === owner) return;
+      const isAsking = typeof room === "number";
+      const done = isAsking ? this.#give(room) : this.#waiting === 0 ? this.claim() : undefined;
+      done?.catch((error) => errors.report({ error, code: "E3914", stage: "queue" }));
+    });
+  }
+
+  /** Says that there is room here, when all that is queued is held by others. */
+  async #askOthers(): Promise<void> {
+    const { admission, bus, owner, store } = this.#context;
+    const room = admission.free;
+    if (!store.isShared || this.#waiting > 0 || room === 0 || (await store.queue.size()) === 0) return;
+    bus.publish("queue:updates", { from: owner, room });
+  }
+
+  /** Lets go of up to half of what waits here, the last to come first; what somebody watches stays. */
+  async #give(room: number): Promise<void> {
+    const { bus, feeds, owner } = this.#context;
+    const waiting = [...this.#tasks.values()].filter((task) => !task.started && !isCancelled(task));
+    const most = Math.min(room, Math.ceil(waiting.length / 2));
+    const given: Task[] = [];
+    for (const task of waiting.reverse())
+      if (given.length < most && feeds.drop(task.call.callId)) given.push(task);
+    if (given.length === 0) return;
+    await this.#letGo(given);
+    bus.publish("queue:updates", { from: owner });
+  }
+
+  /** Lets go of everything that has no slot, so that other processes can claim it. */
+  letGo(): void {
+    void this.#letGo([...this.#tasks.values()].filter((task) => !task.isRunning && !isCancelled(task)));
+  }
+
+  #letGo(tasks: readonly Task[]): Promise<void> {
+    for (const task of tasks) {
+      task.isLetGo = true;
+      task.controller.abort();
+    }
+    const released = this.#release(tasks);
+    this.#releases = Promise.all([this.#releases, released]);
+    return released;
+  }
+
+  /** What could not be released is still held by this process, so it goes on with it. */
+  async #release(tasks: readonly Task[]): Promise<void> {
+    await Promise.all(tasks.map(({ over }) => over));
+    const { store, owner: instance } = this.#context;
+    const queued = tasks.flatMap(({ call, approvalId }) => (approvalId === undefined ? [call.callId] : []));
+    const approved = tasks.flatMap(({ approvalId }) => approvalId ?? []);
+    try {
+      if (queued.length > 0) await store.work.release({ kind: "queued", instance, ids: queued });
+      if (approved.length > 0) await store.work.release({ kind: "approved", instance, ids: approved });
+    } catch (error) {
+      this.#context.errors.report({ error, code: "E3914", stage: "queue" });
+      if (this.#stop.signal.aborted) return;
+      for (const { call, approvalId } of tasks) this.push(call, approvalId);
+    }
+  }
+
+  /** Whether the call that this question is about goes on by itself after a yes; false once the call has run. */
   async goesOn(approvalId: string): Promise<boolean> {
     return (await this.#unattended(approvalId)) !== undefined;
   }
@@ -144,28 +225,35 @@ export class CallQueue implements AcceptedCalls {
     return task?.over;
   }
 
-  /** Starts nothing any more: what waits stays on record; what runs, runs on. */
+  /** Starts nothing any more: what waits stays on record, for others; what runs, runs on. */
   stop(): void {
+    if (this.#stop.signal.aborted) return;
     this.#stop.abort();
-    for (const { controller, started } of this.#tasks.values()) if (!started) controller.abort();
+    this.letGo();
   }
 
-  /** Resolves when the last call it has charge of has ended. */
+  /** Resolves when the last call it has charge of has ended, and others can have what has not begun. */
   async idle(): Promise<void> {
     await Promise.allSettled([...this.#tasks.values()].map(({ over }) => over));
+    await this.#releases;
   }
 
-  async #runToEnd(call: QueuedCall, task: Task): Promise<void> {
+  async #runToEnd(task: Task): Promise<void> {
+    const { call } = task;
     let last: Failure | undefined;
     try {
       for (const pause of TRY_AGAIN_MS) {
-        last = await this.#tryRun(call, task);
+        last = await this.#tryRun(task);
         if (!last) return;
         await this.#pause(pause, task);
+        if (task.isLetGo) return;
       }
       await endQueued(call.callId, last ?? failure("E3910"), this.#context);
+      void this.#letGo([task]);
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.#report(error, call);
+      if (this.#stop.signal.aborted) return;
+      this.#report(error, call);
+      void this.#letGo([task]);
     } finally {
       this.#markStarted(task);
     }
@@ -180,19 +268,21 @@ export class CallQueue implements AcceptedCalls {
   }
 
   /** Waits for a slot and runs the call. The reason, when the call could not begin and has to be tried again. */
-  async #tryRun(call: QueuedCall, task: Task): Promise<Failure | undefined> {
-    const { callId, tenant, agent, tool, priority } = call;
+  async #tryRun(task: Task): Promise<Failure | undefined> {
+    const { callId, tenant, agent, tool } = task.call;
     const { signal } = task.controller;
-    const request = { tenant, agent, tool, priority, signal, background: true };
-    const slot = await this.#context.admission.enter(request);
+    let slot: Slot | Failure | undefined;
     try {
-      if (this.#stop.signal.aborted) return undefined;
+      const priority = await this.#priorityOf(task);
+      slot = await this.#context.admission.enter({ tenant, agent, tool, priority, signal, background: true });
+      if (task.isLetGo) return undefined;
       if (isFailure(slot)) {
         const message = `Cancelled before it ran: ${String(signal.reason)}`;
         await endQueued(callId, failure("E3906", { message }), this.#context);
         return undefined;
       }
       this.#markStarted(task);
+      task.isRunning = true;
       const answer = await this.#resume(callId, { slot, signal });
       const error = isFailure(answer) ? answer : answer.status === "success" ? undefined : answer.error;
       if (!error || this.#stop.signal.aborted) return undefined;
@@ -201,15 +291,21 @@ export class CallQueue implements AcceptedCalls {
       this.#report(error, { callId, tool });
       return failure("E3914");
     } finally {
-      if (!isFailure(slot)) slot.release();
+      task.isRunning = false;
+      if (slot && !isFailure(slot)) slot.release();
     }
+  }
+
+  async #priorityOf({ call, approvalId }: Task): Promise<Priority> {
+    if (approvalId === undefined) return call.priority;
+    return (await this.#unattended(approvalId))?.priority ?? call.priority;
   }
 
   #markStarted(task: Task): void {
     if (task.started) return;
     task.started = true;
     this.#waiting -= 1;
-    this.#count(task.agent, -1);
+    this.#count(agentKey(task.call), -1);
   }
 
   #count(agent: string, by: 1 | -1): void {
@@ -221,6 +317,10 @@ export class CallQueue implements AcceptedCalls {
   #report(error: unknown, { callId, tool }: Pick<QueuedCall, "callId" | "tool">): void {
     this.#context.errors.report({ error, code: "E3914", callId, tool, stage: "queue" });
   }
+}
+
+function isCancelled({ controller }: Task): boolean {
+  return controller.signal.aborted;
 }
 
 /** Puts a call on record that may run, so that it can be acknowledged: whatever happens now, it has an outcome. */
@@ -253,7 +353,11 @@ async function putOnRecord(
     const result = await context.store.commit({
       tenant: call.tenant,
       open: { ...intentOf(attempt, tool, context), ...defined({ idempotencyKey }), phase: "queued" },
-      enqueue: { ...call, order: encodeOrder(attempt, { progress, tool, input, attempts: 0 }) },
+      enqueue: {
+        ...call,
+        claimedBy: context.owner,
+        order: encodeOrder(attempt, { progress, tool, input, attempts: 0 }),
+      },
       audit: events.audit,
     });
     if (!result.ok) return conflictFailure(result.conflict, { callId, what: "call", at: queuedAt });

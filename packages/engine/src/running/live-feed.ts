@@ -66,6 +66,10 @@ export class LiveFeed {
     signal.removeEventListener("abort", wake);
   }
 
+  get isFollowed(): boolean {
+    return this.#waiting.size > 0;
+  }
+
   /** Calls back after each news; returns how to stop that. */
   onNews(wake: () => void): () => void {
     this.#waiting.add(wake);
@@ -109,6 +113,13 @@ export class LiveFeeds {
     const feed = new LiveFeed();
     this.#feeds.set(callId, feed);
     return feed;
+  }
+
+  /** Forgets a feed that nobody follows; false when somebody does. */
+  drop(callId: string): boolean {
+    if (this.#feeds.get(callId)?.isFollowed) return false;
+    this.#feeds.delete(callId);
+    return true;
   }
 
   /** The last news of a call; its feed is kept a little longer. */

@@ -35,7 +35,7 @@ interface Collaborators {
 
 const EVERY_MS = {
   "expire approvals": 15_000,
-  "claim queued calls": 15_000,
+  "claim queued calls": 2_000,
   "judge orphans": 5_000,
   "expire undo data": 60_000,
   "anchor audit strands": 60_000,
