@@ -34,25 +34,15 @@ export function callReader(database: Database): CallReader & OutlineReader {
   };
 }
 
-/** Reads the accepted calls. */
+/** Reads the orders of accepted calls, and how many there are. */
 export function queueReader(database: Database): QueueReader {
-  const reader = {
+  return {
     order: async (callId: string) => {
       const [row] = await database.rows("SELECT call_order FROM queue WHERE call_id = $1", [callId]);
       return row && String(row.call_order);
     },
     size: async () => Number((await database.rows("SELECT count(*) AS size FROM queue"))[0]?.size ?? 0),
-    list: async ({ after, limit }: { after?: string; limit: number }) => {
-      const rows = await database.rows(
-        `SELECT queue.* FROM queue JOIN calls USING (call_id)
-          WHERE $1::text IS NULL OR position > (SELECT position FROM calls WHERE call_id = $1)
-          ORDER BY position LIMIT $2`,
-        [after ?? null, Math.max(0, limit)],
-      );
-      return rows.map(queuedCall);
-    },
   };
-  return reader;
 }
 
 /** A row of `queue` as the port knows it. */

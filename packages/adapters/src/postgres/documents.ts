@@ -146,15 +146,10 @@ function storedRecord(row: Row): StoredRecord {
 
 /** Reads callbacks. */
 export function callbackReader(database: Database): CallbackReader {
-  const read = async (text: string, values: Value[]) =>
-    (await database.rows(text, values)).map((row) => callbackOf(row as never));
-  const reader = {
-    ofCall: async (callId: string) => (await read("SELECT * FROM callbacks WHERE call_id = $1", [callId]))[0],
-    due: (by: number, limit: number) =>
-      read(
-        "SELECT * FROM callbacks WHERE state = 'due' AND due_at <= $1 ORDER BY due_at, position LIMIT $2",
-        [by, Math.max(0, limit)],
-      ),
+  return {
+    ofCall: async (callId: string) => {
+      const [row] = await database.rows("SELECT * FROM callbacks WHERE call_id = $1", [callId]);
+      return row && callbackOf(row as never);
+    },
   };
-  return reader;
 }

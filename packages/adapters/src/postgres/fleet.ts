@@ -44,7 +44,10 @@ function instanceOf(row: Row): InstanceRecord {
 }
 
 interface Kind<Piece> {
-  /** $1: the instance, $2: at most so many, $3: how long, $4: names the claim. One statement: one winner for each piece. */
+  /**
+   * $1: the instance, $2: at most so many, $3: how long, $4: names the claim, $5, of callbacks only: what their URLs must
+   * not start with. One statement: one winner for each piece.
+   */
   claim: string;
   /** For what is held as long as the instance lives: what the claims named by $2 have taken, and are not known here. */
   taken?: string;
@@ -117,6 +120,7 @@ const KINDS: { [Name in WorkKind]: Kind<Work[Name]> } = {
   },
   callback: {
     claim: `WITH next AS (SELECT call_id FROM callbacks WHERE ${IS_LIVE} AND state = 'due' AND due_at <= now_ms()
+          AND NOT url ^@ ANY ($5::text[])
         ORDER BY due_at, position LIMIT $2 FOR UPDATE SKIP LOCKED),
       was AS (SELECT call_id, due_at FROM callbacks JOIN next USING (call_id))
       UPDATE callbacks AS c SET attempts = attempts + 1, due_at = now_ms() + $3 FROM was
@@ -144,7 +148,7 @@ export function workClaims(database: Database): WorkClaims {
   const unanswered = new Map<string, string[]>();
   return {
     async claim<Name extends WorkKind>(order: ClaimOrder<Name>): Promise<Work[Name][]> {
-      const { kind, instance, limit, holdMs = CLAIM_MS } = order;
+      const { kind, instance, limit, holdMs = CLAIM_MS, except = [] } = order;
       const { claim, taken, of } = KINDS[kind];
       if (limit <= 0) return [];
       const name = `${kind} ${instance}`;
@@ -155,7 +159,8 @@ export function workClaims(database: Database): WorkClaims {
         names = [...names, id];
       };
       try {
-        const rows = await database.rows(claim, [instance, limit, holdMs, id], onRepeat);
+        const values = [instance, limit, holdMs, id, ...(kind === "callback" ? [except] : [])];
+        const rows = await database.rows(claim, values, onRepeat);
         const known = new Set(rows.map((row) => row.call_id));
         const found = taken && names.length > 0 ? await database.rows(taken, [instance, names]) : [];
         const all = [...rows, ...found.filter((row) => !known.has(row.call_id))];

@@ -307,10 +307,10 @@ function callbackConflict(sql: Statements, rows: readonly CallbackRow[]): Outcom
   return stale && ["callback", stale.cells[0]];
 }
 
-/** Writes what `callbackConflict` found nothing against, in the order it was given. */
+/** Writes what `callbackConflict` found nothing against, in the order it was given. A new one is due now at the latest. */
 function writeCallbacks(sql: Statements, rows: readonly CallbackRow[]): void {
   for (const { expect, cells } of rows) {
-    if (expect === null) sql.insertCallback.run(...cells);
+    if (expect === null) sql.insertCallback.run(...cells.with(5, Math.min(Number(cells[5]), Date.now())));
     else sql.updateCallback.run(...cells);
   }
 }

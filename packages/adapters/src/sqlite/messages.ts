@@ -170,7 +170,14 @@ export type RenewJob = [kind: "renew", instance: string, ttlMs: number, about: s
 
 export type LeaveJob = [kind: "leave", instance: string];
 
-export type ClaimJob = [kind: "claim", of: WorkKind, instance: string, limit: number, holdMs: number];
+export type ClaimJob = [
+  kind: "claim",
+  of: WorkKind,
+  instance: string,
+  limit: number,
+  holdMs: number,
+  except: string[],
+];
 
 export type ReleaseJob = [kind: "release", of: "queued" | "approved", instance: string, ids: string[]];
 

@@ -4,24 +4,14 @@ import type { Callback, CallbackState } from "@sallyport/engine/ports";
 /** What a callback is made of. */
 export const CALLBACK_COLUMNS = "call_id, tenant_id, url, state, attempts, due_at, problem";
 
-/** Of those due at the same time, the one that was written first comes first. */
-const LIST_DUE = `SELECT ${CALLBACK_COLUMNS} FROM callbacks INDEXED BY callbacks_due
-  WHERE state = 'due' AND due_at <= ? ORDER BY due_at, position LIMIT ?`;
-
 const GET_CALLBACK = `SELECT ${CALLBACK_COLUMNS} FROM callbacks WHERE call_id = ?`;
 
 /** Reads callbacks, synchronously. */
 export class CallbackReads {
-  readonly #due: StatementSync;
   readonly #ofCall: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#due = database.prepare(LIST_DUE);
     this.#ofCall = database.prepare(GET_CALLBACK);
-  }
-
-  due(by: number, limit: number): Callback[] {
-    return this.#due.all(by, Math.max(0, limit)).map(callbackOf);
   }
 
   ofCall(callId: string): Callback | undefined {

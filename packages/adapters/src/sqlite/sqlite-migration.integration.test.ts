@@ -3,6 +3,7 @@ import { auditBody } from "@sallyport/engine/chain";
 import {
   applied,
   chainOf,
+  contentsOf,
   linksOf,
   moved,
   opening,
@@ -60,8 +61,8 @@ describe("a folder written by the first version", () => {
       expect(await store.approvals.list({ limit: 9 })).toEqual([]);
       expect((await store.grants.changedSince()).changed).toEqual([]);
       expect((await store.revocations.changedSince()).changed).toEqual([]);
-      expect(await store.queue.list({ limit: 9 })).toEqual([]);
-      expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
+      expect(await store.queue.size()).toBe(0);
+      expect((await contentsOf(store)).callbacks).toEqual([]);
       await store.close();
     }));
 
@@ -139,8 +140,8 @@ describe("a folder written by the second version", () => {
         [waiting.callId, "waiting"],
         [closed.callId, "closed"],
       ]);
-      expect(await store.queue.list({ limit: 9 })).toEqual([]);
-      expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
+      expect(await store.queue.size()).toBe(0);
+      expect((await contentsOf(store)).callbacks).toEqual([]);
       await store.close();
     }));
 
@@ -152,14 +153,14 @@ describe("a folder written by the second version", () => {
       const callback = sampleCallback({ callId: waiting.callId });
       await applied(store, queueing(call));
       await applied(store, unitOf({ begin: waiting, callbacks: [{ callback }] }));
-      expect(await store.queue.list({ after: waiting.callId, limit: 9 })).toHaveLength(1);
+      expect(await store.queue.size()).toBe(1);
       await store.close();
       const again = await openSqliteStore({ folder });
       expect(await again.calls.get(call.callId)).toEqual(call);
       expect(await again.queue.order(call.callId)).toBe(`order of ${call.callId}`);
       expect(await again.callbacks.ofCall(waiting.callId)).toEqual(callback);
       await applied(again, unitOf({ begin: call }));
-      expect(await again.queue.list({ limit: 9 })).toEqual([]);
+      expect(await again.queue.size()).toBe(0);
       await again.close();
     }));
 
@@ -215,9 +216,8 @@ describe("a folder written by the second version", () => {
       await applied(writer, queueing(call));
       await writer.close();
       const store = await openSqliteStore({ folder, readOnly: true });
-      expect(await store.queue.list({ limit: 9 })).toMatchObject([{ callId: call.callId }]);
       expect(await store.queue.order(call.callId)).toBe(`order of ${call.callId}`);
-      expect(await store.callbacks.due(Number.POSITIVE_INFINITY, 9)).toEqual([]);
+      expect(await store.callbacks.ofCall(call.callId)).toBeUndefined();
       await store.close();
     }));
 });

@@ -93,8 +93,7 @@ const REACHED: Record<string, string[]> = {
 async function queueIsWhole(store: Store): Promise<void> {
   const calls = (await store.calls.list({ limit: 1_000_000 })).reverse();
   const queued = calls.filter(({ phase }) => phase === "queued").map(({ callId }) => callId);
-  const places = await store.queue.list({ limit: 1_000_000 });
-  expect(places.map(({ callId }) => callId)).toEqual(queued);
+  expect(await store.queue.size()).toBe(queued.length);
   for (const { callId, phase } of calls) {
     const order = phase === "queued" ? `order of ${callId}` : undefined;
     expect(await store.queue.order(callId), callId).toBe(order);

@@ -303,7 +303,6 @@ export class SqliteStore implements Store {
   #queueReader(): Store["queue"] {
     const reads = new QueueReads(this.#database);
     return {
-      list: (page) => this.#read(() => reads.list(page)),
       order: (callId) => this.#read(() => reads.order(callId)),
       size: () => this.#read(() => reads.size()),
     };
@@ -327,8 +326,8 @@ export class SqliteStore implements Store {
   #work(): Store["work"] {
     return {
       claim: async <Kind extends WorkKind>(order: ClaimOrder<Kind>) => {
-        const { kind, instance, limit, holdMs = CLAIM_MS } = order;
-        const outcome = await this.#submit(["claim", kind, instance, limit, holdMs]);
+        const { kind, instance, limit, holdMs = CLAIM_MS, except = [] } = order;
+        const outcome = await this.#submit(["claim", kind, instance, limit, holdMs, [...except]]);
         // The writer answers with work of the kind that was asked for.
         return (outcome[0] === "claimed" ? outcome[1] : []) as Work[Kind][];
       },
@@ -346,7 +345,6 @@ export class SqliteStore implements Store {
   #callbackReader(): Store["callbacks"] {
     const reads = new CallbackReads(this.#database);
     return {
-      due: (by, limit) => this.#read(() => reads.due(by, limit)),
       ofCall: (callId) => this.#read(() => reads.ofCall(callId)),
     };
   }

@@ -70,7 +70,7 @@ const CLAIMS: { [Kind in WorkKind]: ClaimSql } = {
   },
   callback: {
     find: `SELECT position AS id FROM callbacks INDEXED BY callbacks_due
-      WHERE state = 'due' AND due_at <= :now ORDER BY due_at, position LIMIT :limit`,
+      WHERE state = 'due' AND due_at <= :now AND :others ORDER BY due_at, position LIMIT :limit`,
     take: "UPDATE callbacks SET attempts = attempts + 1, due_at = :until WHERE position = :id",
     read: `SELECT ${CALLBACK_COLUMNS} FROM callbacks WHERE position = :id`,
   },
@@ -141,14 +141,18 @@ export class FleetWriter {
     return ["lease", Number(kept?.slot), expiresAt];
   }
 
-  #claim([, kind, instance, limit, holdMs]: ClaimJob): Work[WorkKind][] {
+  #claim([, kind, instance, limit, holdMs, except]: ClaimJob): Work[WorkKind][] {
     const now = Date.now();
     const live = "SELECT 1 FROM instances WHERE instance_id = ? AND expires_at > ?";
     if (limit <= 0 || !this.#sql(live).get(instance, now)) return [];
     if (kind === "cancel") this.#sql(FORGET_ENDED).run();
     const { find, take, read } = CLAIMS[kind];
-    return this.#sql(find)
-      .all({ now, instance, limit })
+    const starts = except.map((start, index) => [`except${index}`, start]);
+    const others = except.map(
+      (_, index) => `AND NOT substr(url, 1, length(:except${index})) = :except${index}`,
+    );
+    return this.#sql(find.replace("AND :others", others.join(" ")))
+      .all({ now, instance, limit, ...Object.fromEntries(starts) })
       .map(({ id = null }) => {
         this.#sql(take).run({ id, instance, until: now + holdMs, run: randomUUID() });
         return DECODE[kind](this.#sql(read).get({ id }) ?? {});

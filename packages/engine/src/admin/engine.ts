@@ -159,6 +159,11 @@ export class Engine {
     return feeds.get(callId) ?? (inFlight.get(callId) ? feeds.open(callId) : undefined);
   }
 
+  /** The name under which this process has its lease on the store and claims work. */
+  get instance(): string {
+    return this.#context.owner;
+  }
+
   /** How much is going on. */
   load(): Load {
     const { inFlight, admission } = this.#context;

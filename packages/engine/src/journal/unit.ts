@@ -104,7 +104,8 @@ function closeUnit(
     const callback = {
       callId,
       tenant,
-      url: callbackUrl,
+      // In one spelling, so that what goes to one host is known by its start.
+      url: URL.parse(callbackUrl)?.href ?? callbackUrl,
       state: "due",
       attempts: 0,
       dueAt: closedAt,

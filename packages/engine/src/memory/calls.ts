@@ -26,7 +26,7 @@ interface KeptCall {
 }
 
 /** Who claims work, how much, and what the store knows at that moment. */
-export interface Claimer extends Pick<Required<ClaimOrder>, "instance" | "limit" | "holdMs"> {
+export interface Claimer extends Pick<Required<ClaimOrder>, "instance" | "limit" | "holdMs" | "except"> {
   now: number;
   isLive(instance: string): boolean;
 }
@@ -61,14 +61,7 @@ export class MemoryCalls {
       newestFirst(this.#calls, before).filter(matches(filter)).slice(0, limit).map(recordOf),
   };
 
-  /** In the order of the journal: a call keeps its place there when it leaves the queue, so paging goes on behind it. */
   readonly queue: QueueReader = {
-    list: async ({ after, limit }) => {
-      const behind = after === undefined ? 0 : this.#calls.get(after)?.position;
-      if (behind === undefined) return [];
-      const later = [...this.#queued].filter(([callId]) => (this.#calls.get(callId)?.position ?? 0) > behind);
-      return later.slice(0, Math.max(0, limit)).map(([, { place }]) => ({ ...place }));
-    },
     order: async (callId) => this.#queued.get(callId)?.order,
     size: async () => this.#queued.size,
   };

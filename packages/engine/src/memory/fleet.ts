@@ -78,10 +78,10 @@ export function memoryWork({ calls, approvals, callbacks, instances }: WorkParts
     callback: (claimer) => callbacks.claim(claimer),
   };
   return {
-    claim: async ({ kind, instance, limit, holdMs = CLAIM_MS }) => {
+    claim: async ({ kind, instance, limit, holdMs = CLAIM_MS, except = [] }) => {
       if (limit <= 0 || !instances.isLive(instance)) return [];
       const isLive = (other: string) => instances.isLive(other);
-      return claims[kind]({ instance, limit, holdMs, now: instances.now(), isLive });
+      return claims[kind]({ instance, limit, holdMs, except, now: instances.now(), isLive });
     },
     release: async ({ kind, instance, ids }) => {
       if (kind === "queued") calls.releaseQueued(instance, ids);

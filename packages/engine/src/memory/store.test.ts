@@ -3,6 +3,7 @@ import type { StateWrites } from "../ports/state.ts";
 import { storeContract } from "../testing/store-contract.ts";
 import {
   applied,
+  contentsOf,
   opening,
   queueing,
   sampleApproval,
@@ -64,10 +65,8 @@ describe("a bounded memory store", () => {
       await applied(store, { ...opening(call), callbacks: [{ callback }] });
     }
     const left = await store.calls.list({ phase: "closed", limit: 100 });
-    const due = await store.callbacks.due(Number.POSITIVE_INFINITY, 100);
-    expect(due.map(({ callId }) => callId).reverse()).toEqual(left.map(({ callId }) => callId));
+    expect((await contentsOf(store)).callbacks).toHaveLength(left.length);
     expect(await store.callbacks.ofCall(calls[0]?.callId ?? "")).toBeUndefined();
-    expect(await store.queue.list({ limit: 9 })).toMatchObject([{ callId: queued.callId }]);
     expect(await store.queue.order(queued.callId)).toBeDefined();
   });
 

@@ -56,7 +56,7 @@ export function createMemoryStore({
   stateRetentionMs = RETENTION_MS,
 }: MemoryStoreOptions = {}): Store {
   const approvals = new MemoryApprovals();
-  const callbacks = new MemoryCallbacks();
+  const callbacks = new MemoryCallbacks(() => clock.now());
   const calls = new MemoryCalls(maxClosedCalls, (callId) => {
     approvals.forgetCall(callId);
     callbacks.forgetCall(callId);
@@ -138,16 +138,15 @@ function copyOf(unit: UnitOfWork): UnitOfWork {
 class MemoryCallbacks implements Part {
   readonly #callbacks = new Map<string, Callback>();
 
+  readonly #now: () => number;
+
   readonly reader: CallbackReader = {
-    // Of those due at the same time, the one that was written first comes first.
-    due: async (by, limit) => {
-      const overdue = [...this.#callbacks.values()]
-        .filter(({ state, dueAt }) => state === "due" && dueAt <= by)
-        .sort((one, other) => one.dueAt - other.dueAt);
-      return structuredClone(overdue.slice(0, Math.max(0, limit)));
-    },
     ofCall: async (callId) => structuredClone(this.#callbacks.get(callId)),
   };
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   /** Each write is taken to follow those before it. Throws when one counts backwards: a mistake, never a race. */
   conflict({ callbacks = [] }: UnitOfWork): Conflict | undefined {
@@ -164,13 +163,20 @@ class MemoryCallbacks implements Part {
   }
 
   write({ callbacks = [] }: UnitOfWork): void {
-    for (const { callback } of callbacks) this.#callbacks.set(callback.callId, callback);
+    for (const { callback, expect } of callbacks) {
+      const dueAt = expect === undefined ? Math.min(callback.dueAt, this.#now()) : callback.dueAt;
+      this.#callbacks.set(callback.callId, { ...callback, dueAt });
+    }
   }
 
-  /** Due callbacks, each with one attempt more and held for a while. */
-  claim({ limit, now, holdMs }: Claimer): Callback[] {
+  /**
+   * Due callbacks, each with one attempt more and held for a while; of those due at the same time, the one that was
+   * written first.
+   */
+  claim({ limit, now, holdMs, except }: Claimer): Callback[] {
     const overdue = [...this.#callbacks.values()]
       .filter(({ state, dueAt }) => state === "due" && dueAt <= now)
+      .filter(({ url }) => !except.some((start) => url.startsWith(start)))
       .sort((one, other) => one.dueAt - other.dueAt);
     return overdue.slice(0, limit).map((callback) => {
       const claimed = { ...callback, attempts: callback.attempts + 1, dueAt: now + holdMs };

@@ -105,8 +105,6 @@ export interface QueuedCall extends Pick<CallIdentity, "callId" | "tenant" | "ag
 
 /** Reads the accepted calls. A call enters by the unit that opens it, and leaves by the one that begins or closes it. */
 export interface QueueReader {
-  /** In the order they were accepted; after the given call, when one is given. */
-  list(page: { after?: string; limit: number }): Promise<QueuedCall[]>;
   /** Everything it takes to run the call; undefined when it is not queued. */
   order(callId: string): Promise<string | undefined>;
   /** How many calls are queued. */
@@ -124,7 +122,10 @@ export interface Callback {
   state: CallbackState;
   /** Deliveries begun so far; each write counts on from the one it was made on. */
   attempts: number;
-  /** When to try next. While a delivery is under way: when others may take it for lost. */
+  /**
+   * When to try next, by the store's clock. While a delivery is under way: when others may take it for lost. A new one is
+   * due at once, whatever the clock of its writer says.
+   */
   dueAt: number;
   /** Why the last delivery failed. */
   problem?: string;
@@ -137,7 +138,5 @@ export interface CallbackWrite {
 }
 
 export interface CallbackReader {
-  /** Due by then, the longest overdue first. */
-  due(by: number, limit: number): Promise<Callback[]>;
   ofCall(callId: string): Promise<Callback | undefined>;
 }

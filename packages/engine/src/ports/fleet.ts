@@ -73,4 +73,6 @@ export interface ClaimOrder<Kind extends WorkKind = WorkKind> {
   limit: number;
   /** How long the claim holds where the instance's lease does not; CLAIM_MS when left out. */
   holdMs?: number;
+  /** Of callbacks: those whose URLs start with one of these are left to others, or to later. */
+  except?: readonly string[];
 }

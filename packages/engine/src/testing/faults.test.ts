@@ -55,8 +55,8 @@ describe("a port with faults", () => {
     const plan = new FaultPlan([
       { method: "approvals.order", when: "before", action: { kind: "reject", error } },
       { method: "grants.changedSince", nth: 2, when: "after", action: { kind: "reject", error } },
-      { method: "queue.list", when: "before", action: { kind: "reject", error } },
-      { method: "callbacks.due", when: "before", action: { kind: "reject", error } },
+      { method: "queue.order", when: "before", action: { kind: "reject", error } },
+      { method: "callbacks.ofCall", when: "before", action: { kind: "reject", error } },
     ]);
     const store = withFaults(createMemoryStore(), plan);
     await expect(store.approvals.order("a")).rejects.toBe(error);
@@ -64,16 +64,16 @@ describe("a port with faults", () => {
     expect((await store.grants.changedSince()).changed).toEqual([]);
     await expect(store.grants.changedSince()).rejects.toBe(error);
     expect((await store.revocations.changedSince()).changed).toEqual([]);
-    await expect(store.queue.list({ limit: 1 })).rejects.toBe(error);
-    await expect(store.callbacks.due(1, 1)).rejects.toBe(error);
+    await expect(store.queue.order("a")).rejects.toBe(error);
+    await expect(store.callbacks.ofCall("a")).rejects.toBe(error);
     expect(plan.seen.map(({ method }) => method)).toEqual([
       "approvals.order",
       "approvals.list",
       "grants.changedSince",
       "grants.changedSince",
       "revocations.changedSince",
-      "queue.list",
-      "callbacks.due",
+      "queue.order",
+      "callbacks.ofCall",
     ]);
   });
 

@@ -37,7 +37,7 @@ export function consentContract(it: StoreTest): void {
     const state = { scope: SCOPE, callId: "c", snapshotVersion: 0, writes: [{ key: "n", value: 1 }] };
     await applied(store, unitOf({ grants: [{ record: known }], state }));
     const before = await contentsOf(store);
-    const callback = sampleCallback({ attempts: 3 });
+    const callback = sampleCallback({ callId: both.call.callId, attempts: 3 });
     const unit: UnitOfWork = {
       ...consuming(both, "run-2"),
       tools: [{ record: sampleTool("calc", "1.0.0") }],

@@ -11,7 +11,6 @@ import {
   ODD_TEXT,
   opening,
   pendingOf,
-  placeOf,
   queueing,
   refusal,
   type StoreTest,
@@ -182,7 +181,7 @@ export function commitContract(it: StoreTest): void {
       sampleCapabilityGrant({ tenant: "other" }),
     ];
     const revocations = [sampleRevocation(), sampleRevocation({ by: "odd \u0000", reason: "\ud800" })];
-    const callback = sampleCallback({ tenant: "other", problem: ODD_TEXT, attempts: 3 });
+    const callback = sampleCallback({ callId: call.callId, tenant: "other", problem: ODD_TEXT, attempts: 3 });
     const tools = [
       sampleTool("calc", "1.0.0"),
       { ...sampleTool("zip", "0.1.0"), module: "/tools/zip.ts" },
@@ -211,7 +210,7 @@ export function commitContract(it: StoreTest): void {
     const { heads: _, units: ___, messages: __, orders, state: kept, ...rest } = await contentsOf(store);
     expect(rest).toEqual({
       calls: [call],
-      queue: [placeOf(call)],
+      queue: [{ callId: call.callId, order: `order of ${call.callId}` }],
       approvals: approvals.toReversed(),
       grants,
       revocations,

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { ApprovalRecord } from "../ports/approvals.ts";
-import type { CallRecord } from "../ports/calls.ts";
+import type { CallbackWrite, CallRecord } from "../ports/calls.ts";
 import type { Work, WorkKind } from "../ports/fleet.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
 import {
@@ -290,13 +290,11 @@ export function queuedWorkContract(it: StoreTest): void {
 
   it("is nothing for an instance without a lease, nor beyond the limit", async ({ fixture, store }) => {
     await applied(store, queueing(sampleIntent()));
-    for (const instance of ["nobody", await lapsed(fixture)]) {
+    for (const instance of ["nobody", await lapsed(fixture)])
       expect(await claimed(store, "queued", instance)).toEqual([]);
-    }
     const instance = await joined(store);
-    for (const limit of [0, -1]) {
+    for (const limit of [0, -1])
       expect(await store.work.claim({ kind: "queued", instance, limit })).toEqual([]);
-    }
     expect(await claimed(store, "queued", instance)).toHaveLength(1);
   });
 }
@@ -432,47 +430,51 @@ export function workContract(it: StoreTest): void {
   });
 
   it("callback: due, with one attempt more, and not due again for a while", async ({ fixture, store }) => {
-    const [first, second] = [await joined(store), await joined(store)];
+    const [first, second, except] = [await joined(store), await joined(store), ["https://slow.example/"]];
     const due = [7, 5, 6].map((dueAt) => sampleCallback({ dueAt, problem: "no answer" }));
-    const others = [sampleCallback({ dueAt: FAR }), sampleCallback({ state: "given_up" })];
-    const callbacks = [...due, ...others].map((callback) => ({ callback }));
+    const [later, slow] = [
+      sampleCallback({ dueAt: 1 }),
+      sampleCallback({ dueAt: 2, url: "https://slow.example/x" }),
+    ];
+    const others = [later, slow, sampleCallback({ state: "given_up" })];
+    const callbacks: CallbackWrite[] = [...due, ...others].map((callback) => ({ callback }));
+    callbacks.push({ callback: { ...later, attempts: 1, dueAt: FAR }, expect: 0 });
     await applied(store, unitOf({ callbacks }));
-    const two = await store.work.claim({ kind: "callback", instance: first, limit: 2, holdMs: 1 });
+    const two = await store.work.claim({ kind: "callback", instance: first, limit: 2, holdMs: 1, except });
     expect(two.map(({ callId, attempts }) => [callId, attempts])).toEqual([
       [due[1]?.callId, 1],
       [due[2]?.callId, 1],
     ]);
     expect(two[0]?.dueAt).toBeGreaterThan(7);
     expect(two[0]).toMatchObject({ problem: "no answer", state: "due" });
-    const [last] = await store.work.claim({ kind: "callback", instance: second, limit: 1 });
+    const [last] = await store.work.claim({ kind: "callback", instance: second, limit: 1, except });
     expect(last).toMatchObject({ callId: due[0]?.callId, attempts: 1 });
     expect(await store.callbacks.ofCall(last?.callId ?? "")).toEqual(last);
-    const again = () => store.work.claim({ kind: "callback", instance: second, limit: 1 });
+    const again = () => store.work.claim({ kind: "callback", instance: second, limit: 1, except });
     await fixture.advance?.(2);
     await expect.poll(again, { timeout: 10_000, interval: 2 }).toMatchObject([{ attempts: 2 }]);
-    const late = { ...two[0], state: "delivered" as const };
     const [stale] = two;
     if (!stale) return expect.unreachable();
-    const unit = unitOf({ callbacks: [{ callback: { ...stale, ...late }, expect: 1 }] });
+    const unit = unitOf({ callbacks: [{ callback: { ...stale, state: "delivered" }, expect: 1 }] });
     expect(await refusal(store, unit)).toEqual({ kind: "callback", callId: stale.callId });
+    const hurried = sampleCallback({ dueAt: FAR });
+    await applied(store, unitOf({ callbacks: [{ callback: hurried }] }));
+    const left = (await claimed(store, "callback", first)).map(({ callId }) => callId);
+    expect([left.at(0), left.at(-1), left.includes(later.callId)]).toEqual([
+      slow.callId,
+      hurried.callId,
+      false,
+    ]);
   });
 
   it("is nothing for an instance without a lease, whatever the kind", async ({ fixture, store }) => {
-    await running(store, "r", { owner: "gone" });
+    const { callId } = await running(store, "r", { owner: "gone" });
     await asked(store, { expiresAt: 5 });
-    await applied(store, unitOf({ callbacks: [{ callback: sampleCallback({ dueAt: 5 }) }] }));
+    await applied(store, unitOf({ callbacks: [{ callback: sampleCallback({ callId, dueAt: 5 }) }] }));
     const before = await contentsOf(store);
     const gone = await lapsed(fixture);
-    for (const kind of [
-      "approved",
-      "expired_approval",
-      "reservation",
-      "orphan",
-      "cancel",
-      "callback",
-    ] as const) {
-      expect(await claimed(store, kind, gone)).toEqual([]);
-    }
+    const kinds = ["approved", "expired_approval", "reservation", "orphan", "cancel", "callback"] as const;
+    for (const kind of kinds) expect(await claimed(store, kind, gone)).toEqual([]);
     expect(await contentsOf(store)).toEqual(before);
   });
 }

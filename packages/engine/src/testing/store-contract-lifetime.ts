@@ -58,7 +58,7 @@ export function lifetimeContract(it: StoreTest): void {
       orders: ["hunter2"],
       grants: [{ uses: 1 }],
       revocations: [{ by: "ada" }],
-      queue: [{ priority: "normal" }],
+      queue: [{ order: "hunter3" }],
       callbacks: [{ attempts: 1, problem: "no answer" }],
     });
     await settle(store, before);
@@ -114,7 +114,7 @@ async function fillPermits(store: Store): Promise<void> {
 async function fillQueue(store: Store): Promise<void> {
   const [first, second] = [sampleIntent({ phase: "queued" }), sampleIntent({ phase: "queued" })];
   for (const call of [first, second]) await applied(store, queueing(call, { order: "hunter3" }));
-  const callback = sampleCallback({ attempts: 1, problem: "no answer" });
+  const callback = sampleCallback({ callId: first.callId, attempts: 1, problem: "no answer" });
   await applied(store, unitOf({ begin: first, callbacks: [{ callback }] }));
 }
 
@@ -138,8 +138,7 @@ async function beginQueued(store: Store, { calls, queue }: Awaited<ReturnType<ty
   const next = sampleIntent();
   await applied(store, queueing(next));
   await applied(store, unitOf({ begin: left }));
-  const after = await store.queue.list({ after: left.callId, limit: 9 });
-  expect(after.map(({ callId }) => callId)).toEqual([next.callId]);
+  expect((await contentsOf(store)).queue.map(({ callId }) => callId)).toEqual([next.callId]);
 }
 
 /** Every method that must not be used after `close`, by its path. */

@@ -197,9 +197,6 @@ function settled(callback: Callback, fields: Partial<Callback>): CallbackWrite {
   return { callback: { ...callback, ...fields }, expect: callback.attempts };
 }
 
-const dueIds = async (store: Store, by: number, limit = 99) =>
-  (await store.callbacks.due(by, limit)).map(({ callId }) => callId);
-
 /** Somebody is to be told how a call ended: each step of that is counted, and what is settled stays so. */
 export function callbacksContract(it: StoreTest): void {
   it("is written together with the end of its call", async ({ store }) => {
@@ -272,20 +269,5 @@ export function callbacksContract(it: StoreTest): void {
     await expect(store.commit(telling(below))).rejects.toThrow(/attempts/);
     expect(await store.callbacks.ofCall(callback.callId)).toEqual(callback);
     expect(await store.audit.heads("acme")).toMatchObject([{ sequence: 1 }]);
-  });
-
-  it("is due from its time on, the longest overdue first, until it is settled", async ({ store }) => {
-    const [late, early, twin, future, done] = [30, 10, 30, 50, 5].map((dueAt) => sampleCallback({ dueAt }));
-    if (!late || !early || !twin || !future || !done) return expect.unreachable();
-    for (const callback of [late, early, twin, future, done]) await applied(store, telling({ callback }));
-    await applied(store, telling(settled(done, { state: "given_up" })));
-    expect(await dueIds(store, 9)).toEqual([]);
-    expect(await dueIds(store, 10)).toEqual([early.callId]);
-    expect(await dueIds(store, 49)).toEqual([early.callId, late.callId, twin.callId]);
-    expect(await dueIds(store, 99, 2)).toEqual([early.callId, late.callId]);
-    expect([await dueIds(store, 99, 0), await dueIds(store, 99, -1)]).toEqual([[], []]);
-    await applied(store, telling(tried(early, { dueAt: 60 })));
-    await applied(store, telling(settled(late, { state: "delivered" })));
-    expect(await dueIds(store, 99)).toEqual([twin.callId, future.callId, early.callId]);
   });
 }

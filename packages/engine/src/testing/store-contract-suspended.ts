@@ -234,12 +234,7 @@ export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): v
   });
 }
 
-async function idsAfter(store: Store, after: string | undefined, limit = 99): Promise<string[]> {
-  const page = await store.queue.list({ limit, ...(after !== undefined && { after }) });
-  return page.map(({ callId }) => callId);
-}
-
-/** Accepted calls wait in the order of the journal until they begin or end. */
+/** Accepted calls wait until they begin or end. */
 export function queueContract(it: StoreTest): void {
   it("has a call with everything it takes to run it, until the call begins or ends [L3-EXE-5]", async ({
     store,
@@ -250,8 +245,10 @@ export function queueContract(it: StoreTest): void {
     if (!call || !ended || !later) return expect.unreachable();
     await applied(store, beginning(call));
     await applied(store, ending(ended));
-    const places = [placeOf(later), { ...placeOf(odd), priority: "high", queuedAt: 77 }];
-    expect(await store.queue.list({ limit: 9 })).toEqual(places);
+    const instance = "claims";
+    await store.instances.renew({ instance, ttlMs: Infinity });
+    const places = [{ ...placeOf(odd), priority: "high", queuedAt: 77 }, placeOf(later)];
+    expect(await store.work.claim({ kind: "queued", instance, limit: 9 })).toEqual(places);
     expect(await store.queue.order(odd.callId)).toBe(ODD_TEXT);
     expect(await store.queue.order(later.callId)).toBe(`order of ${later.callId}`);
     for (const gone of [call.callId, ended.callId, "nobody"]) {
@@ -273,37 +270,5 @@ export function queueContract(it: StoreTest): void {
     ];
     for (const mistake of mistakes) await expect(store.commit(mistake)).rejects.toThrow(/queue/);
     expect(await contentsOf(store)).toEqual(before);
-  });
-
-  it("lists calls in the order of acceptance, whatever their priority and their time", async ({ store }) => {
-    const calls = [3, 1, 2].map((startedAt) => sampleIntent({ phase: "queued", startedAt }));
-    const priorities = ["low", "high", "normal"] as const;
-    for (const [index, call] of calls.entries()) {
-      await applied(store, queueing(call, { priority: priorities[index] ?? "normal" }));
-    }
-    const listed = await store.queue.list({ limit: 9 });
-    expect(listed.map(({ callId }) => callId)).toEqual(calls.map(({ callId }) => callId));
-    expect(listed.map(({ priority }) => priority)).toEqual(priorities);
-  });
-
-  it("lists page after page, also behind a call that has left meanwhile", async ({ store }) => {
-    const calls = await accepted(store, 7);
-    const ids = calls.map(({ callId }) => callId);
-    expect(await idsAfter(store, undefined, 3)).toEqual(ids.slice(0, 3));
-    for (const [index, leave] of [[2, beginning] as const, [4, ending] as const]) {
-      const gone = calls[index];
-      if (gone) await applied(store, leave(gone));
-    }
-    expect(await idsAfter(store, ids[2], 2)).toEqual([ids[3], ids[5]]);
-    expect(await idsAfter(store, ids[5], 2)).toEqual([ids[6]]);
-    expect(await idsAfter(store, ids[6])).toEqual([]);
-    expect(await idsAfter(store, ids[4])).toEqual([ids[5], ids[6]]);
-  });
-
-  it("lists nothing beyond the limit, nor behind a call nobody knows", async ({ store }) => {
-    await accepted(store, 2);
-    for (const page of [{ limit: 0 }, { limit: -1 }, { after: "nobody", limit: 9 }]) {
-      expect(await store.queue.list(page)).toEqual([]);
-    }
   });
 }

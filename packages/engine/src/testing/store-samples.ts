@@ -400,13 +400,22 @@ export async function seenBy({ state }: Store, snapshot: StateSnapshot) {
   return Promise.all(keys.map(async (key) => [key, await state.get(snapshot, key)] as const));
 }
 
-/** Everything a store holds; with a tenant only what is the tenant's, or is named after it. */
-export async function contentsOf(store: Store, tenant?: string) {
+/**
+ * Everything a store holds; with a tenant only what is the tenant's, or is named after it. Callbacks are those of calls
+ * that it holds, and of the given ones.
+ */
+export async function contentsOf(store: Store, tenant?: string, ids: readonly string[] = []) {
   const isMeant = (name: string) => tenant === undefined || name.startsWith(tenant);
   const filter = { limit: ALL, ...(tenant !== undefined && { tenant }) };
   const snapshot = await store.state.open({ tenant: tenant ?? "acme", tool: "calc" });
   const state = await seenBy(store, snapshot);
   const approvals = await store.approvals.list(filter);
+  const calls = await store.calls.list(filter);
+  const callIds = new Set([...calls.map(({ callId }) => callId), ...ids]);
+  const callbacks = await Promise.all([...callIds].map((callId) => store.callbacks.ofCall(callId)));
+  const queue = await Promise.all(
+    calls.map(async ({ callId }) => ({ callId, order: await store.queue.order(callId) })),
+  );
   const heads = await store.audit.heads(tenant ?? "acme");
   const units: AuditEntry[] = [];
   for (const { strand } of heads)
@@ -416,9 +425,9 @@ export async function contentsOf(store: Store, tenant?: string) {
     orders: await Promise.all(approvals.map(({ approvalId }) => store.approvals.order(approvalId))),
     grants: (await store.grants.changedSince()).changed.filter(({ grantId }) => isMeant(grantId)),
     revocations: (await store.revocations.changedSince()).changed.filter(({ jti }) => isMeant(jti)),
-    calls: await store.calls.list(filter),
-    queue: (await store.queue.list({ limit: ALL })).filter(({ callId }) => isMeant(callId)),
-    callbacks: (await store.callbacks.due(Infinity, ALL)).filter(({ callId }) => isMeant(callId)),
+    calls,
+    queue: queue.filter(({ order }) => order !== undefined),
+    callbacks: callbacks.filter((callback) => callback !== undefined),
     records: (await store.records.list("sample", { limit: ALL })).filter(({ id }) => isMeant(id)),
     heads,
     units,

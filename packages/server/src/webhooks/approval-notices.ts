@@ -123,8 +123,8 @@ export function openApprovalNotices(options: ApprovalNoticeOptions): ApprovalNot
   const rounds = new Rounds<WaitingNotice>({
     ...DEFAULTS,
     ...options,
-    nameOf: NoticeBox.nameOf,
-    due: (by, limit) => box.due(by, limit),
+    take: async (full) => box.take(full),
+    nextAt: () => box.nextAt(),
     deliver: (notice, signal) => box.deliver(notice, signal),
     onTrouble,
   });

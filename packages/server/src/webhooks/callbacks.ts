@@ -7,7 +7,9 @@ import { Rounds } from "./rounds.ts";
 import type { WebhookLog } from "./webhook-log.ts";
 
 export interface CallbackOptions {
-  store: Pick<Store, "commit" | "callbacks" | "calls">;
+  store: Pick<Store, "commit" | "calls" | "work">;
+  /** The name under which this process has its lease on the store. */
+  instance: string;
   sender: Pick<WebhookSender, "send" | "timeoutMs">;
   clock: Clock;
   log: WebhookLog;
@@ -37,18 +39,21 @@ export interface Callbacks {
 
 const DEFAULTS = { concurrent: 8, perHost: 2, pollMs: 5_000, graceMs: 5_000 };
 const DEFAULT_ATTEMPTS = 8;
+/** Beyond the sender's own limit: for reading the journal and writing the outcome. */
+const HOLD_SLACK_MS = 30_000;
 
 /** Begins to deliver, with what an earlier process has left. Any number of processes may do so over one store. */
 export function openCallbacks(options: CallbackOptions): Callbacks {
-  const { store, clock, log, random = Math.random, waitsMs = CALLBACK_WAITS_MS } = options;
+  const { store, instance, sender, clock, log, random = Math.random, waitsMs = CALLBACK_WAITS_MS } = options;
   const attempts = options.attempts ?? DEFAULT_ATTEMPTS;
-  const room = { body: callbackBody, ...options, attempts, backoff: { waitsMs, random } };
+  const holdMs = sender.timeoutMs + HOLD_SLACK_MS;
+  const room = { body: callbackBody, ...options, attempts, holdMs, backoff: { waitsMs, random } };
   const rounds = new Rounds<Callback>({
     ...DEFAULTS,
     ...options,
     clock,
-    nameOf: ({ callId }) => callId,
-    due: (by, limit) => store.callbacks.due(by, limit),
+    take: async (except) =>
+      (await store.work.claim({ kind: "callback", instance, limit: 1, holdMs, except }))[0],
     deliver: (callback, signal) => deliverCallback(callback, room, signal),
     onTrouble: (error) => log.warn({ err: error }, "callbacks cannot be read or written"),
   });

@@ -6,8 +6,8 @@ import { hostOf, type WebhookLog } from "./webhook-log.ts";
 
 /** What a callback's delivery needs. */
 export interface CallbackRoom {
-  store: Pick<Store, "commit" | "callbacks" | "calls">;
-  sender: Pick<WebhookSender, "send" | "timeoutMs">;
+  store: Pick<Store, "commit" | "calls">;
+  sender: Pick<WebhookSender, "send">;
   clock: Clock;
   log: WebhookLog;
   body(record: CallRecord): string | undefined;
@@ -15,37 +15,29 @@ export interface CallbackRoom {
   /** Tries before it is given up. */
   attempts: number;
   backoff: Backoff;
+  /** How long a claim holds. */
+  holdMs: number;
 }
-
-/** Beyond the sender's own limit: for reading the journal and writing the outcome. */
-const LEASE_SLACK_MS = 30_000;
 
 /**
- * One try of a callback. It is taken first, by a write that only one process can make, until the try must be over;
- * then sent; then settled. A process that dies in between leaves it to be tried again: at least once, never never.
- * Rejects when the store is lost.
+ * One try of a callback that this process has claimed, until the try must be over: sent, then settled. A process that
+ * dies in between leaves it to be tried again: at least once, never never. Rejects when the store is lost.
  */
-export async function deliverCallback(due: Callback, room: CallbackRoom, signal: AbortSignal): Promise<void> {
-  const taken = { ...due, attempts: due.attempts + 1, dueAt: room.clock.now() + leaseMs(room) };
-  if (!(await write(taken, { expect: due.attempts }, room))) return;
+export async function deliverCallback(
+  taken: Callback,
+  room: CallbackRoom,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, holdMs, log, store } = room;
+  const elapsed = () => clock.elapsed?.() ?? clock.now();
+  const begunAt = elapsed();
   const delivery = await send(taken, room, signal);
-  const settled = outcome(taken, delivery, { room, stopped: signal.aborted });
-  report(settled, room.log);
-  await write(settled, { expect: taken.attempts }, room);
-}
-
-function leaseMs({ sender }: CallbackRoom): number {
-  return sender.timeoutMs + LEASE_SLACK_MS;
-}
-
-/** False when somebody else has written it meanwhile; theirs counts. */
-async function write(
-  callback: Callback,
-  { expect }: { expect: number },
-  { store }: CallbackRoom,
-): Promise<boolean> {
-  const unit = { tenant: callback.tenant, callbacks: [{ callback, expect }] };
-  return (await store.commit(unit)).ok;
+  // By the store's clock, which said when the claim ends: that of this process may be wrong.
+  const now = taken.dueAt - holdMs + (elapsed() - begunAt);
+  const settled = outcome(taken, delivery, { room, now, stopped: signal.aborted });
+  report(settled, log);
+  // Refused when another process has taken it over meanwhile: theirs counts.
+  await store.commit({ tenant: taken.tenant, callbacks: [{ callback: settled, expect: taken.attempts }] });
 }
 
 async function send(
@@ -84,14 +76,14 @@ function webhookId(callId: string, tenant: string): string {
 function outcome(
   { problem: _, ...taken }: Callback,
   delivery: Delivery,
-  { room, stopped }: { room: CallbackRoom; stopped: boolean },
+  { room, now, stopped }: { room: CallbackRoom; now: number; stopped: boolean },
 ): Callback {
   if (delivery.ok) return { ...taken, state: "delivered" };
   const { problem, retryable, retryAfterMs } = delivery;
   // Cut off by the end of this process: the next one goes on at once.
-  if (stopped && retryable) return { ...taken, problem, dueAt: room.clock.now() };
+  if (stopped && retryable) return { ...taken, problem, dueAt: now };
   if (!retryable || taken.attempts >= room.attempts) return { ...taken, problem, state: "given_up" };
-  const dueAt = room.clock.now() + waitAfter(taken.attempts, room.backoff, retryAfterMs);
+  const dueAt = now + waitAfter(taken.attempts, room.backoff, retryAfterMs);
   return { ...taken, problem, dueAt };
 }
 

@@ -1,4 +1,3 @@
-import { createMemoryStore } from "@sallyport/engine";
 import { FaultPlan, withFaults } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";
@@ -40,6 +39,20 @@ describe("processes that deliver", () => {
     for (const callId of callIds) await expect.poll(() => rig.stateOf(callId), WAIT).toBe("delivered");
     const [one = "", other = "", third = ""] = callIds;
     expect(receiver.counts()).toEqual({ [one]: 2, [other]: 2, [third]: 1 });
+  });
+
+  it("whose clocks are wrong tell no later and no oftener: the store's clock says what is due [X-5]", async () => {
+    await using receiver = await Receiver.start((res, nth) => answering(nth < 3 ? 500 : 204)(res));
+    await using rig = new CallbackRig();
+    const ended = rig.clock.now();
+    const clock = { now: () => rig.clock.now() + 3_600_000, elapsed: () => performance.now() };
+    rig.start({ clock, waitsMs: [50, 60_000], random: () => 0 });
+    const callId = await rig.ended(receiver.url, {}, clock);
+    await expect.poll(async () => (await rig.of(callId))?.attempts, WAIT).toBe(2);
+    await expect.poll(async () => (await rig.of(callId))?.dueAt, WAIT).toBeLessThan(rig.clock.now() + 60_001);
+    expect((await rig.of(callId))?.dueAt).toBeGreaterThan(ended + 60_000);
+    rig.clock.forward(60_000);
+    await expect.poll(() => rig.stateOf(callId), WAIT).toBe("delivered");
   });
 
   it("that die in the middle leave what they had taken, until it can be taken for lost", async () => {
@@ -86,19 +99,17 @@ describe("processes that deliver", () => {
   });
 
   it.each([
-    ["reading what is due", "callbacks.due", "before"],
-    ["taking a callback", "commit", "before"],
-    ["reading the call", "calls.get", "before"],
-  ] as const)("go on when the store fails at %s", async (_, method, when) => {
+    ["claiming what is due", "work.claim"],
+    ["reading the call", "calls.get"],
+  ] as const)("go on when the store fails at %s", async (_, method) => {
     await using receiver = await Receiver.start();
-    const store = createMemoryStore();
-    await using rig = new CallbackRig(store);
+    await using rig = new CallbackRig();
     const callId = await rig.ended(receiver.url);
     const error = new Error("disk");
     const plan = new FaultPlan(
-      [1, 2].map((nth) => ({ method, nth, when, action: { kind: "reject", error } })),
+      [1, 2].map((nth) => ({ method, nth, when: "before", action: { kind: "reject", error } })),
     );
-    rig.start({ store: withFaults(store, plan) });
+    rig.start({ store: withFaults(rig.store, plan) });
     await expect.poll(() => rig.log.lines.length, WAIT).toBeGreaterThan(0);
     const later = setInterval(() => rig.clock.forward(20_000), 50);
     try {
@@ -111,13 +122,12 @@ describe("processes that deliver", () => {
 
   it("tell it again under the same id when it could not be kept that it was told", async () => {
     await using receiver = await Receiver.start();
-    const store = createMemoryStore();
-    await using rig = new CallbackRig(store);
+    await using rig = new CallbackRig();
     const callId = await rig.ended(receiver.url);
     const plan = new FaultPlan([
-      { method: "commit", nth: 2, when: "before", action: { kind: "reject", error: new Error("disk") } },
+      { method: "commit", nth: 1, when: "before", action: { kind: "reject", error: new Error("disk") } },
     ]);
-    const callbacks = rig.start({ store: withFaults(store, plan) });
+    const callbacks = rig.start({ store: withFaults(rig.store, plan) });
     await expect.poll(() => rig.log.lines.join(), WAIT).toContain("callbacks cannot be read or written");
     expect(await rig.stateOf(callId)).toBe("due");
     rig.clock.forward(60_000);
@@ -127,15 +137,14 @@ describe("processes that deliver", () => {
   });
 
   it("do not ask a lost store in a tight loop", async () => {
-    const store = createMemoryStore();
-    await using rig = new CallbackRig(store);
+    await using rig = new CallbackRig();
     await rig.ended("http://127.0.0.1:1/x");
     const plan = new FaultPlan([
-      { method: "commit", when: "before", action: { kind: "reject", error: new Error("disk") } },
+      { method: "work.claim", when: "before", action: { kind: "reject", error: new Error("disk") } },
     ]);
-    rig.start({ store: withFaults(store, plan), pollMs: 100 });
+    rig.start({ store: withFaults(rig.store, plan), pollMs: 100 });
     await expect
-      .poll(() => plan.seen.filter(({ method }) => method === "commit").length, WAIT)
+      .poll(() => plan.seen.filter(({ method }) => method === "work.claim").length, WAIT)
       .toBeGreaterThanOrEqual(3);
     expect(plan.seen.length).toBeLessThan(20);
   });

@@ -46,7 +46,7 @@ async function openRuntime(channel: string) {
   });
   await engine.tools.add(double);
   const sender = createWebhookSender({ secret: SECRET, allowPrivate: true });
-  const callbacks = openCallbacks({ store, sender, clock, log, pollMs: 50 });
+  const callbacks = openCallbacks({ store, instance: engine.instance, sender, clock, log, pollMs: 50 });
   const notices = openApprovalNotices({
     approvals: engine.approvals,
     store,

@@ -3,11 +3,13 @@ import type { ApprovalRecord, Clock } from "@sallyport/engine/ports";
 import { type Backoff, waitAfter } from "./backoff.ts";
 import { type Notice, type NoticeStyle, noticeBody, noticeId } from "./notice.ts";
 import type { NoticeClaims } from "./notice-claims.ts";
-import type { Due } from "./rounds.ts";
 import { hostOf, type WebhookLog } from "./webhook-log.ts";
 
 /** A notice that has not been delivered yet. */
-export interface WaitingNotice extends Notice, Due {}
+export interface WaitingNotice extends Notice {
+  /** Infinity while it is being told. */
+  dueAt: number;
+}
 
 export interface NoticeBoxOptions {
   approvals: { get(approvalId: string): Promise<ApprovalRecord | undefined> };
@@ -49,10 +51,6 @@ export class NoticeBox {
     this.#options = options;
   }
 
-  static nameOf({ approvalId, level, url }: Notice): string {
-    return JSON.stringify([approvalId, level, url]);
-  }
-
   /** Takes the notices of one level, all or none. False: too many wait, and they have to be given again later. */
   put(notices: readonly Notice[]): boolean {
     const { clock, log, most = MOST_WAITING } = this.#options;
@@ -63,18 +61,38 @@ export class NoticeBox {
       return false;
     }
     for (const notice of notices) {
-      this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, dueAt: clock.now() });
+      this.#waiting.set(nameOf(notice), { ...notice, dueAt: clock.now() });
     }
     return true;
   }
 
-  async due(by: number, limit: number): Promise<WaitingNotice[]> {
-    const due = [...this.#waiting.values()].filter(({ dueAt }) => dueAt <= by);
-    return due.sort((one, other) => one.dueAt - other.dueAt).slice(0, limit);
+  /** Takes what is due and the longest overdue, unless its URL begins with one of these. */
+  take(full: readonly string[]): WaitingNotice | undefined {
+    const now = this.#options.clock.now();
+    const due = [...this.#waiting.values()].filter(({ dueAt }) => dueAt <= now);
+    const [first] = due
+      .filter(({ url }) => !full.some((origin) => URL.parse(url)?.href.startsWith(origin)))
+      .sort((one, other) => one.dueAt - other.dueAt);
+    if (first) this.#wait(first, Infinity);
+    return first;
   }
 
-  /** One try, as long as the question is open. */
+  /** When the next one is due. */
+  nextAt(): number {
+    return Math.min(...[...this.#waiting.values()].map(({ dueAt }) => dueAt));
+  }
+
+  /** One try, as long as the question is open. Rejects when the store is lost. */
   async deliver(notice: WaitingNotice, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#tell(notice, signal);
+    } catch (error) {
+      this.#wait(notice, this.#options.clock.now());
+      throw error;
+    }
+  }
+
+  async #tell(notice: WaitingNotice, signal: AbortSignal): Promise<void> {
     const record = await this.#read(notice);
     if (record === "unreadable") return this.#wait(notice, this.#options.clock.now() + UNREADABLE_MS);
     if (record?.standing.state !== "pending") return this.#forget(notice);
@@ -119,12 +137,16 @@ export class NoticeBox {
   }
 
   #wait(notice: Notice, dueAt: number): void {
-    this.#waiting.set(NoticeBox.nameOf(notice), { ...notice, dueAt });
+    this.#waiting.set(nameOf(notice), { ...notice, dueAt });
   }
 
   #forget(notice: Notice): void {
-    this.#waiting.delete(NoticeBox.nameOf(notice));
+    this.#waiting.delete(nameOf(notice));
   }
+}
+
+function nameOf({ approvalId, level, url }: Notice): string {
+  return JSON.stringify([approvalId, level, url]);
 }
 
 /** Undefined when a pass cannot be signed; what the key says about that stays out of the log. */

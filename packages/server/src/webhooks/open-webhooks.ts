@@ -15,7 +15,7 @@ const POLL_MS = 1_000;
 
 interface Collaborators {
   config: LoadedConfig;
-  engine: Pick<ApprovalNoticeOptions, "approvals">;
+  engine: Pick<ApprovalNoticeOptions, "approvals"> & Pick<CallbackOptions, "instance">;
   store: CallbackOptions["store"] & ApprovalNoticeOptions["store"];
   bus: ApprovalNoticeOptions["bus"];
 }
@@ -37,9 +37,9 @@ export function openWebhooks(
   const sender = createWebhookSender({ secret, allowPrivate, timeoutMs: timeoutSeconds * 1_000 });
   const clock = systemClock;
   const refuse = (url: string) => hostProblem(url, callbackHosts);
-  const callbacks = openCallbacks({ store, sender, clock, log, attempts, refuse, pollMs: POLL_MS });
+  const { approvals, instance } = engine;
+  const callbacks = openCallbacks({ store, instance, sender, clock, log, attempts, refuse, pollMs: POLL_MS });
   const mint = minting(config.stateFolder);
-  const { approvals } = engine;
   const notices =
     publicUrl === undefined
       ? undefined

@@ -42,7 +42,7 @@ BEGIN
     c := jsonb_populate_record(NULL::callbacks, w);
     IF w ->> 'expect' IS NULL THEN
       INSERT INTO callbacks (call_id, tenant_id, url, state, attempts, due_at, problem)
-        VALUES (c.call_id, c.tenant_id, c.url, c.state, c.attempts, c.due_at, c.problem);
+        VALUES (c.call_id, c.tenant_id, c.url, c.state, c.attempts, least(c.due_at, now_ms()), c.problem);
     ELSE
       UPDATE callbacks SET tenant_id = c.tenant_id, url = c.url, state = c.state, attempts = c.attempts,
           due_at = c.due_at, problem = c.problem
