@@ -162,15 +162,13 @@ export class CallQueue implements AcceptedCalls {
 
   /** Lets go of up to half of what waits here, the last to come first; what somebody watches stays. */
   async #give(room: number): Promise<void> {
-    const { bus, feeds, owner } = this.#context;
+    const { feeds } = this.#context;
     const waiting = [...this.#tasks.values()].filter((task) => !task.started && !isCancelled(task));
     const most = Math.min(room, Math.ceil(waiting.length / 2));
     const given: Task[] = [];
     for (const task of waiting.reverse())
       if (given.length < most && feeds.drop(task.call.callId)) given.push(task);
-    if (given.length === 0) return;
     await this.#letGo(given);
-    bus.publish("queue:updates", { from: owner });
   }
 
   /** Lets go of everything that has no slot, so that other processes can claim it. */
@@ -190,13 +188,15 @@ export class CallQueue implements AcceptedCalls {
 
   /** What could not be released is still held by this process, so it goes on with it. */
   async #release(tasks: readonly Task[]): Promise<void> {
+    if (tasks.length === 0) return;
     await Promise.all(tasks.map(({ over }) => over));
-    const { store, owner: instance } = this.#context;
+    const { bus, store, owner: instance } = this.#context;
     const queued = tasks.flatMap(({ call, approvalId }) => (approvalId === undefined ? [call.callId] : []));
     const approved = tasks.flatMap(({ approvalId }) => approvalId ?? []);
     try {
       if (queued.length > 0) await store.work.release({ kind: "queued", instance, ids: queued });
       if (approved.length > 0) await store.work.release({ kind: "approved", instance, ids: approved });
+      bus.publish("queue:updates", { from: instance });
     } catch (error) {
       this.#context.errors.report({ error, code: "E3914", stage: "queue" });
       if (this.#stop.signal.aborted) return;
