@@ -31,6 +31,10 @@ interface Once {
 
 /** How long a missed hint can delay an answer. */
 const LOOK_AGAIN_MS = 250;
+/** The same where the call runs in another process. */
+const LOOK_ELSEWHERE_MS = 1_000;
+/** A process that is gone for so long is not going to be judged by another one: there is none. */
+const UNJUDGED_MS = 60_000;
 
 /**
  * Makes sure that a request is performed at most once: a call id is used once, and an idempotency key stands for one
@@ -209,14 +213,17 @@ function acceptedOf({ callId, tool, version, operation, startedAt, phase }: Call
   return { status, callId, tool, version, operation, acceptedAt: startedAt };
 }
 
-/** The call is queued, or runs in this process: then its answer comes, and there is no second one. */
-function isUnderWay({ phase, callId }: CallRecord, { inFlight }: EngineContext): boolean {
-  return phase === "queued" || (phase === "executing" && inFlight.get(callId) !== undefined);
+/** The call is queued, or a process has it: then its answer or a verdict comes, and there is no second run. */
+function isUnderWay(record: CallRecord, { inFlight, elsewhere }: EngineContext): boolean {
+  const { phase, callId } = record;
+  const isHere = phase === "executing" && inFlight.get(callId) !== undefined;
+  return phase === "queued" || isHere || elsewhere.has(record);
 }
 
-/** An engine that closes begins nothing any more: what is queued then gets its answer after the next start. */
-export function isLeftForLater({ phase }: CallRecord, { inFlight }: EngineContext): boolean {
-  return phase === "queued" && (inFlight.refusing !== undefined || inFlight.closing);
+/** An engine that closes begins nothing any more, and does not wait for other processes: the answer comes without it. */
+export function isLeftForLater(record: CallRecord, { inFlight, elsewhere }: EngineContext): boolean {
+  const isLeft = record.phase === "queued" || elsewhere.has(record);
+  return isLeft && (inFlight.refusing !== undefined || inFlight.closing);
 }
 
 /** The recorded answer of an accepted call; undefined when it will not come here, or the signal came first. */
@@ -225,13 +232,22 @@ export async function untilEnded(
   signal: AbortSignal,
   context: EngineContext,
 ): Promise<CallAnswer | undefined> {
+  const { store, feeds, elsewhere } = context;
+  let everyMs = LOOK_AGAIN_MS;
+  let seenAt = performance.now();
   const read = async () => {
-    const record = await context.store.calls.get(callId);
+    const record = await store.calls.get(callId);
     if (record?.closing) return { answer: replayed(record.closing.answer) };
+    const isElsewhere = record !== undefined && elsewhere.has(record);
+    everyMs = isElsewhere ? LOOK_ELSEWHERE_MS : LOOK_AGAIN_MS;
+    if (!isElsewhere || (await store.instances.isLive(record.owner))) seenAt = performance.now();
     const isOver = !record || record.phase === "unknown" || isLeftForLater(record, context);
-    return isOver ? {} : undefined;
+    return isOver || performance.now() - seenAt > UNJUDGED_MS ? {} : undefined;
   };
-  const hint = (wake: () => void) => context.feeds.get(callId)?.onNews(wake) ?? (() => undefined);
-  const ended = await waitUntil<{ answer?: CallAnswer }>(read, { everyMs: LOOK_AGAIN_MS, hint, signal });
+  const hint = (wake: () => void) => {
+    const stops = [feeds.get(callId)?.onNews(wake), elsewhere.onEnd(callId, wake)];
+    return () => stops.forEach((stop) => stop?.());
+  };
+  const ended = await waitUntil<{ answer?: CallAnswer }>(read, { everyMs: () => everyMs, hint, signal });
   return ended?.answer;
 }

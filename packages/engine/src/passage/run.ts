@@ -139,6 +139,7 @@ async function inFlight(call: Call, context: EngineContext, perform: Perform): P
     return end;
   } finally {
     context.inFlight.leave(callId);
+    context.elsewhere.ended(callId);
     if (cancel) signal.removeEventListener("abort", cancel);
     if (context.feeds.get(callId)) await settleFeed(callId, status, context);
   }
@@ -239,6 +240,6 @@ async function whyNotAwaited(
   } catch {
     return failure("E3914", { details });
   }
-  const message = `The engine is closing; call ${callId} stays queued and runs after the next start.`;
+  const message = `The engine is closing; call ${callId} goes on in another process or after the next start.`;
   return failure("E3910", { message, details });
 }

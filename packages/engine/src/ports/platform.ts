@@ -6,6 +6,7 @@ export const CHANNELS = [
   "grants:updates",
   "approvals:updates",
   "tools:updates",
+  "calls:updates",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 
