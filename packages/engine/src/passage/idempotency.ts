@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Accepted,
   type CallAnswer,
@@ -135,7 +136,7 @@ async function fromJournal(call: Call, digest: string | undefined, once: Once): 
     if (stranger) return await refuse(stranger, call, context);
     // Asking again for the same thing goes on with the call.
     if (holder ? holder.requestDigest === digest : isSame(record, call)) {
-      if (record.phase === "waiting") return await resumeExisting(record.callId, call, once);
+      if (record.phase === "waiting") return await resumeExisting(record.callId, call, { digest, once });
       if (isUnderWay(record, context)) return acceptedOf(record);
     }
     return holder
@@ -163,14 +164,30 @@ async function byKey(
   return { ...refused, callId: record.callId };
 }
 
-async function resumeExisting(callId: string, call: Call, { context, perform }: Once): Promise<End> {
+async function resumeExisting(
+  callId: string,
+  call: Call,
+  { digest, once }: { digest: string | undefined; once: Once },
+): Promise<End> {
+  const { context, perform } = once;
   const { caller, token, onApproval, disclosure } = call.request;
   const { controller } = call;
   const options = { signal: controller.signal, caller, ...defined({ token, onApproval, disclosure }) };
   const due = await loadSuspended(callId, options, context);
   // Whoever cancels the request cancels the call that answers it.
-  if ("controller" in due) return await perform({ ...due, controller });
-  return isFailure(due) ? await refuse(due, call, context) : due;
+  const end = "controller" in due ? await perform({ ...due, controller }) : due;
+  const isTaken = isFailure(end)
+    ? await isAnswered(callId, context)
+    : onApproval === "wait" && end.status === "pending_approval" && !controller.signal.aborted;
+  // Another process has the answer of the person: it begins the call, or gives the answer back.
+  if (isTaken) await sleep(LOOK_AGAIN_MS, undefined, { signal: controller.signal }).catch(() => undefined);
+  const known = isTaken ? await fromJournal(call, digest, once) : undefined;
+  return known ?? (isFailure(end) ? await refuse(end, call, context) : end);
+}
+
+async function isAnswered(callId: string, context: EngineContext): Promise<boolean> {
+  const record = await context.store.calls.get(callId);
+  return record !== undefined && (record.closing !== undefined || isUnderWay(record, context));
 }
 
 /** The call is under way already: asked for again, it is the same call. Undefined when it is another. */
@@ -214,9 +231,10 @@ function acceptedOf({ callId, tool, version, operation, startedAt, phase }: Call
 }
 
 /** The call is queued, or a process has it: then its answer or a verdict comes, and there is no second run. */
-function isUnderWay(record: CallRecord, { inFlight, elsewhere }: EngineContext): boolean {
+function isUnderWay(record: CallRecord, { inFlight, elsewhere, owner }: EngineContext): boolean {
   const { phase, callId } = record;
-  const isHere = phase === "executing" && inFlight.get(callId) !== undefined;
+  // The request itself is in flight too, when it names the call.
+  const isHere = phase === "executing" && record.owner === owner && inFlight.get(callId) !== undefined;
   return phase === "queued" || isHere || elsewhere.has(record);
 }
 

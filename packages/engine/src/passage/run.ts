@@ -197,12 +197,13 @@ function notAdmitting({ inFlight: { refusing }, membership }: EngineContext): Fa
 async function settleFeed(
   callId: string,
   status: CallStatus,
-  { store, feeds, clock }: EngineContext,
+  { store, feeds, clock, elsewhere }: EngineContext,
 ): Promise<void> {
   const at = clock.now();
   const record = await store.calls.get(callId).catch(() => "unknown" as const);
   if (record === "unknown") return;
   if (!record) feeds.ended(callId, { status, at });
+  else if (elsewhere.has(record)) feeds.drop(callId);
   else if (record.closing) feeds.ended(callId, { status: record.closing.status, at });
   else if (record.phase === "unknown") feeds.ended(callId, { status: "error", at });
   else if (record.phase === "waiting") feeds.get(callId)?.push({ kind: "state", state: "WAITING", at });

@@ -73,6 +73,37 @@ describe.each(FATES)("a call in one of two processes whose messages %s", (_, fat
     expect(all.filter(({ replayed }) => !replayed)).toHaveLength(1);
   });
 
+  it("runs once when both wait for a person, and both have its answer [L3-API-1] [R3-3]", async () => {
+    const tool = gated("external");
+    const { here, there } = await pair(fate, tool);
+    const asked = { idempotencyKey: "k", requireApproval: true, onApproval: "wait" } as const;
+    const answers = [here, there, there].map(({ call }) => call("gated", {}, asked));
+    const questions = () => here.engine.approvals.list({ states: ["pending"], limit: 9 });
+    await expect.poll(async () => (await questions()).length).toBe(1);
+    await here.engine.approvals.approve((await questions())[0]?.approvalId ?? "", { by: "ada" });
+    await expect.poll(() => tool.begun.length).toBe(1);
+    tool.finish();
+    const all = await Promise.all(answers);
+    expect(all.map(({ status, callId }) => [status, callId])).toEqual(
+      Array(3).fill(["success", tool.begun[0]]),
+    );
+  });
+
+  it("ends for whoever watches the other one when it is cancelled there in the queue", async () => {
+    const tool = gated("external");
+    const { here, there } = await pair(fate, tool);
+    const order = { tool: "gated", input: {}, caller: { tenant: "acme", agent: "agent" } };
+    const full = await Promise.all([1, 2, 3].map(() => here.engine.accept(order)));
+    const { callId } = await here.engine.accept(order);
+    await expect.poll(() => tool.begun.length).toBe(full.length);
+    const feed = await here.engine.watch(callId);
+    expect(await there.engine.cancelCall(callId, { reason: "enough" })).toMatchObject({ cancelled: true });
+    // It goes by the record from here on, though the call has still its place in the queue of this process.
+    expect(await here.engine.watch(callId, feed)).toBeUndefined();
+    expect((await here.engine.standing(callId))?.status).toBe("cancelled");
+    tool.finish();
+  });
+
   it("is cancelled from the other one [L3-API-2]", async () => {
     const tool = gated("external");
     const { here, there } = await pair(fate, tool);

@@ -73,7 +73,8 @@ export class LiveFeed {
     return this.#waiting.size > 0;
   }
 
-  protected wake(): void {
+  /** Lets readers look whether this is still the call's feed. */
+  wake(): void {
     for (const wake of [...this.#waiting]) wake();
   }
 
@@ -154,6 +155,14 @@ export class LiveFeeds {
     this.#ended.set(callId, at);
     this.#endedBytes += feed.bytes;
     this.#forget(at - KEEP_MS);
+  }
+
+  /** The call goes on, or has ended, in another process. */
+  drop(callId: string): void {
+    const feed = this.#feeds.get(callId);
+    if (!feed || feed.ended) return;
+    this.#feeds.delete(callId);
+    feed.wake();
   }
 
   #forget(before: number): void {
