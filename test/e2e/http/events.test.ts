@@ -159,7 +159,9 @@ describe("the events of a call", () => {
     await Promise.all(readers.map((reader) => reader.read(isProgress)));
     expect(server().child.holdings.sockets).toBeGreaterThanOrEqual(before + 40);
     for (const reader of readers) reader.cut();
-    await expect.poll(() => server().child.holdings.sockets, SOON).toBeLessThanOrEqual(before + DATABASE_SOCKETS);
+    await expect
+      .poll(() => server().child.holdings.sockets, SOON)
+      .toBeLessThanOrEqual(before + DATABASE_SOCKETS);
     writeFileSync(gate, "");
   });
 });

@@ -263,8 +263,12 @@ export async function untilEnded(
     return isOver || performance.now() - seenAt > UNJUDGED_MS ? {} : undefined;
   };
   const hint = (wake: () => void) => {
-    const stops = [feeds.get(callId)?.onNews(wake), elsewhere.onEnd(callId, wake)];
-    return () => stops.forEach((stop) => stop?.());
+    const here = feeds.get(callId)?.onNews(wake);
+    const there = elsewhere.onEnd(callId, wake);
+    return () => {
+      here?.();
+      there();
+    };
   };
   const ended = await waitUntil<{ answer?: CallAnswer }>(read, { everyMs: () => everyMs, hint, signal });
   return ended?.answer;

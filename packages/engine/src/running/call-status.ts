@@ -29,7 +29,8 @@ export type CallStanding = Owned &
 export async function standingOf(callId: string, context: EngineContext): Promise<CallStanding | undefined> {
   const running = context.inFlight.get(callId);
   const record = await context.store.calls.get(callId);
-  if (record ? context.elsewhere.has(record) : !running) return await standingElsewhere(callId, record, context);
+  if (record ? context.elsewhere.has(record) : !running)
+    return await standingElsewhere(callId, record, context);
   const of = record ?? running;
   if (!of) return undefined;
   const { tenant, agent, tool } = of;
@@ -178,14 +179,18 @@ async function cancelElsewhere(
   { callId, reason }: { callId: string; reason: string },
   { store, elsewhere }: EngineContext,
 ): Promise<Cancellation | undefined> {
-  if (record && !(await store.commit({ tenant: record.tenant, cancel: { callId, reason } })).ok) return undefined;
+  if (record && !(await store.commit({ tenant: record.tenant, cancel: { callId, reason } })).ok)
+    return undefined;
   if (await elsewhere.cancel(callId, reason, record?.owner)) return IN_PROGRESS;
   if (!record) return notCancelled("running", "The process that runs it did not answer; ask again.");
-  const isOver = await waitUntil(async () => ((await store.calls.get(callId))?.phase === "executing" ? undefined : true), {
-    everyMs: LOOK_ELSEWHERE_MS,
-    hint: (wake) => elsewhere.onEnd(callId, wake),
-    signal: AbortSignal.timeout(ON_RECORD_MS),
-  });
+  const isOver = await waitUntil(
+    async () => ((await store.calls.get(callId))?.phase === "executing" ? undefined : true),
+    {
+      everyMs: LOOK_ELSEWHERE_MS,
+      hint: (wake) => elsewhere.onEnd(callId, wake),
+      signal: AbortSignal.timeout(ON_RECORD_MS),
+    },
+  );
   return isOver ? undefined : notCancelled("running", "Its process is to end it and has not yet; ask again.");
 }
 

@@ -38,10 +38,9 @@ const COMING = FATES.filter(([, fate]) => fate === "told" || fate === "repeated"
 async function pair(fate: Fate, tool: FixtureTool) {
   let messages = 0;
   const inTurn = ["lost", "repeated", "delayed"] as const;
-  const bus = new FaultyBus(() => (fate === "any" ? (inTurn[(messages += 1) % 3] ?? "lost") : fate));
+  const bus = new FaultyBus(() => (fate === "any" ? (inTurn[messages++ % 3] ?? "lost") : fate));
   const store = createMemoryStore({ isShared: true });
-  const open = (instance: string) =>
-    fixtureEngine({ store, bus, instance, limits: { followMs: 5 } }, [tool]);
+  const open = (instance: string) => fixtureEngine({ store, bus, instance, limits: { followMs: 5 } }, [tool]);
   const [here, there] = [await open("here"), await open("there")];
   const releasing = setInterval(() => bus.release(), 3);
   onTestFinished(async () => {
@@ -60,9 +59,7 @@ describe.each(FATES)("a call in one of two processes whose messages %s", (_, fat
   it.each(KINDS)("runs once when both get it under one key, side effects: %s [L3-API-1]", async (kind) => {
     const tool = gated(kind);
     const { here, there } = await pair(fate, tool);
-    const answers = [here, there, here, there].map(({ call }) =>
-      call("gated", {}, { idempotencyKey: "k" }),
-    );
+    const answers = [here, there, here, there].map(({ call }) => call("gated", {}, { idempotencyKey: "k" }));
     await expect.poll(() => tool.begun.length).toBe(1);
     const conflict = errorOf(await there.call("gated", { other: 1 }, { idempotencyKey: "k" }));
     expect(conflict.code).toBe("E3904");
@@ -136,7 +133,10 @@ describe.each(COMING)("what only the process of a call knows, when messages %s",
     const answer = here.call("gated", {}, { callId: "c" });
     await expect.poll(() => tool.begun.length).toBe(1);
     const standing = await there.engine.standing("c");
-    expect(standing).toMatchObject({ progress: { percent: 40, phase: "waiting" }, now: { state: "EXECUTING" } });
+    expect(standing).toMatchObject({
+      progress: { percent: 40, phase: "waiting" },
+      now: { state: "EXECUTING" },
+    });
     expect(standing).toEqual(await here.engine.standing("c"));
     expect(await there.engine.cancelCall("c", { reason: "enough" })).toMatchObject({ cancelled: true });
     expect((await answer).status).toBe("cancelled");
@@ -154,9 +154,9 @@ describe.each(COMING)("what only the process of a call knows, when messages %s",
     tool.finish();
     while (mirrored && !mirrored.ended) await mirrored.next(mirrored.last, signal);
     await expect.poll(() => own?.ended).toBe(true);
-    expect(mirrored?.after(0).map((news) => ("chunk" in news ? { ...news, chunk: [...news.chunk] } : news))).toEqual(
-      own?.after(0).map((news) => ("chunk" in news ? { ...news, chunk: [...news.chunk] } : news)),
-    );
+    expect(
+      mirrored?.after(0).map((news) => ("chunk" in news ? { ...news, chunk: [...news.chunk] } : news)),
+    ).toEqual(own?.after(0).map((news) => ("chunk" in news ? { ...news, chunk: [...news.chunk] } : news)));
     expect(own?.after(0).map(({ kind }) => kind)).toEqual(expect.arrayContaining(["output", "progress"]));
     expect(mirrored?.epoch).toBe(own?.epoch);
     // Also when it is over, for a reader that comes late.

@@ -190,8 +190,7 @@ export class CallsElsewhere {
     }
     // Where nobody knows who has the call, those that do not have it are silent.
     if (!running && owner === undefined) return;
-    if (typeof cancel === "string")
-      this.#send({ told: callId, cancelled: inFlight.cancel(callId, cancel) });
+    if (typeof cancel === "string") this.#send({ told: callId, cancelled: inFlight.cancel(callId, cancel) });
     else this.#send({ told: callId, running: running ? describe(running) : null });
   }
 
@@ -236,7 +235,9 @@ function encode(item: NumberedNews): JsonObject {
 
 function decode(item: SentNews): NumberedNews {
   const { chunk } = item;
-  return (typeof chunk === "string" ? { ...item, chunk: Buffer.from(chunk, "base64") } : item) as NumberedNews;
+  return (
+    typeof chunk === "string" ? { ...item, chunk: Buffer.from(chunk, "base64") } : item
+  ) as NumberedNews;
 }
 
 function cut(phase: string | undefined): string | undefined {
