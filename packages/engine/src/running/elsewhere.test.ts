@@ -1,3 +1,4 @@
+import type { JsonObject } from "@sallyport/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
 import { FaultyBus, type MessageFate } from "../testing/faulty-bus.ts";
@@ -52,7 +53,7 @@ async function pair(fate: Fate, tool: FixtureTool) {
     const all = await store.instances.list();
     for (const { instance, about } of all) if (about.name === name) await store.instances.leave(instance);
   };
-  return { here, there, kill };
+  return { here, there, kill, bus };
 }
 
 describe.each(FATES)("a call in one of two processes whose messages %s", (_, fate) => {
@@ -161,6 +162,31 @@ describe.each(COMING)("what only the process of a call knows, when messages %s",
     expect(mirrored?.epoch).toBe(own?.epoch);
     // Also when it is over, for a reader that comes late.
     expect((await there.engine.watch(callId))?.last).toBe(own?.last);
+  });
+});
+
+describe("news of a call in another process", () => {
+  it("has no gap and nothing twice when the answers to others are heard, too", async () => {
+    const tool = gated("external");
+    const { here, there, bus } = await pair("told", tool);
+    const heard: JsonObject[] = [];
+    bus.subscribe("calls:updates", (message) => void (message.news && heard.push(message)));
+    const answer = here.call("gated", {}, { callId: "c" });
+    await expect.poll(() => tool.begun.length).toBe(1);
+    const own = await here.engine.watch("c");
+    const first = await there.engine.watch("c");
+    tool.finish();
+    await answer;
+    while (first && !first.ended) await first.next(first.last, new AbortController().signal);
+    const [told] = heard;
+    const repeat = setInterval(() => {
+      bus.publish("calls:updates", { ...told, after: 9, news: [] });
+      for (const message of heard) bus.publish("calls:updates", { ...message, after: 0 });
+    }, 0);
+    const late = await there.engine.watch("c");
+    while (late && !late.ended) await late.next(late.last, new AbortController().signal);
+    clearInterval(repeat);
+    expect(late?.after(0)).toEqual(own?.after(0));
   });
 });
 
