@@ -12,10 +12,10 @@ type Kind = (typeof KINDS)[number];
 function gated(sideEffects: Kind, { deaf = false } = {}) {
   const gate = Promise.withResolvers<void>();
   const begun: string[] = [];
-  let output: (text: string) => void = () => undefined;
+  let show: (text: string) => void = () => undefined;
   const run: FixtureTool["run"] = async (_input, context) => {
     const { callId, signal } = context;
-    output = (text) => void context.output(text);
+    show = (text) => void context.output(text);
     begun.push(callId);
     context.progress(40, "waiting");
     context.output("out é");
@@ -31,7 +31,7 @@ function gated(sideEffects: Kind, { deaf = false } = {}) {
     conduct: { sideEffects },
     begun,
     finish: gate.resolve,
-    output: (text: string) => output(text),
+    show: (text: string) => show(text),
   };
 }
 
@@ -190,9 +190,9 @@ describe("news of a call in another process", () => {
     const answer = here.call("gated", {}, { callId: "c" });
     await expect.poll(() => tool.begun.length).toBe(1);
     const own = await here.engine.watch("c");
-    tool.output("first");
+    tool.show("first");
     const mirrored = await there.engine.watch("c");
-    tool.output("second");
+    tool.show("second");
     tool.finish();
     await answer;
     while (mirrored && !mirrored.ended) await mirrored.next(mirrored.last, new AbortController().signal);
