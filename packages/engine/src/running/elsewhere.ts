@@ -200,8 +200,8 @@ export class CallsElsewhere {
 }
 
 function isAnswerTo({ after, cancel }: Wish, told: Told): boolean {
-  // The answer to another question may begin later, and leave a gap.
-  if (after !== undefined) return told.news !== undefined && (told.after ?? 0) <= after;
+  // The answer to another question may begin later and leave a gap, or have nothing new.
+  if (after !== undefined) return told.news !== undefined && told.after === after;
   return (cancel === undefined ? told.running : told.cancelled) !== undefined;
 }
 
