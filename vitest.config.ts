@@ -76,7 +76,9 @@ export default defineConfig({
       ...(withoutPostgres === undefined
         ? [
             project("fleet", {
-              include: ["test/e2e/http/{approvals,idempotency,invoke,tokens,webhooks}.test.ts"],
+              include: [
+                "test/e2e/http/{approvals,async,events,idempotency,invoke,tokens,tools-and-status,webhooks}.test.ts",
+              ],
               globalSetup: ["test/fixtures/postgres-setup.ts"],
               maxWorkers: CORES,
             }),

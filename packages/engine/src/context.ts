@@ -14,6 +14,7 @@ import type { Store } from "./ports/store.ts";
 import type { Quarantine, ToolRecord } from "./ports/tools.ts";
 import type { EventBuilder } from "./publish/index.ts";
 import type { ToolRegistry } from "./registry/index.ts";
+import type { CallsElsewhere } from "./running/elsewhere.ts";
 import type { LiveFeeds } from "./running/live-feed.ts";
 import type { RunningCalls } from "./running/running-calls.ts";
 import type { Telemetry } from "./telemetry/index.ts";
@@ -54,6 +55,7 @@ export interface EngineContext {
   readonly ids: Ids;
   readonly random: Random;
   readonly inFlight: RunningCalls;
+  readonly elsewhere: CallsElsewhere;
   readonly feeds: LiveFeeds;
   readonly outputs: OutputHistory;
   readonly queue: AcceptedCalls;

@@ -15,7 +15,7 @@ export async function open(place: Record<string, string>): Promise<Contender> {
       const tool = pure.manifest.id;
       const accepted = await engine.accept({ tool, operation: "add", input: { a: 2, b: 3 }, caller: CALLER });
       if ("error" in accepted) throw new SallyportError(accepted.error);
-      const feed = engine.watch(accepted.callId);
+      const feed = await engine.watch(accepted.callId);
       while (feed && !feed.ended) await feed.next(feed.last, signal);
     },
     async close() {

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { EventReader, type SentEvent } from "./fixtures/event-reader.ts";
 import { settledHoldings } from "./fixtures/processes.ts";
-import { TestServer } from "./fixtures/server.ts";
+import { DATABASE_SOCKETS, IS_FLEET, TestServer } from "./fixtures/server.ts";
 import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
@@ -144,19 +144,24 @@ describe("the events of a call", () => {
     await reader.read(isProgress);
     const stopped = closing.stop();
     const rest = await reader.read();
-    expect(rest.at(-1)).toMatchObject({ event: "ended", data: { status: "cancelled" } });
+    // A server that does not run the call itself lets its readers go at once.
+    const ends = IS_FLEET ? ["cancelled", undefined] : ["cancelled"];
+    expect(ends).toContain(named(rest, "ended").at(-1)?.data.status);
     await stopped;
   });
 
   it("leave nothing open behind when readers go away", async () => {
     const gate = server().path("leave.gate");
     const path = await accepted(server(), "courier", { gate });
-    const { sockets: before } = await settledHoldings(server().child.pid);
+    await settledHoldings(server().child.pid);
+    const before = server().child.holdings.sockets;
     const readers = await Promise.all(Array.from({ length: 40 }, () => watch(server(), path)));
     await Promise.all(readers.map((reader) => reader.read(isProgress)));
     expect(server().child.holdings.sockets).toBeGreaterThanOrEqual(before + 40);
     for (const reader of readers) reader.cut();
-    await expect.poll(() => server().child.holdings.sockets, SOON).toBeLessThanOrEqual(before);
+    await expect
+      .poll(() => server().child.holdings.sockets, SOON)
+      .toBeLessThanOrEqual(before + DATABASE_SOCKETS);
     writeFileSync(gate, "");
   });
 });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { send } from "./fixtures/ask.ts";
-import { IS_FLEET, TestServer } from "./fixtures/server.ts";
+import { TestServer } from "./fixtures/server.ts";
 import { sharedServer } from "./fixtures/shared-server.ts";
 import { SOON } from "./fixtures/soon.ts";
 
@@ -78,8 +78,7 @@ describe("the same request twice", () => {
     expect(again.headers["idempotent-replayed"]).toBe("true");
   });
 
-  // A call that runs in another process is not waited for; it has its effect once too.
-  it.skipIf(IS_FLEET)("has one effect when twenty send it at once [L3-API-1]", async () => {
+  it("has one effect when twenty send it at once [L3-API-1]", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => entry(server(), "at-once")));
     expect(linesOf(server().path("at-once.txt"))).toEqual(["once"]);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));

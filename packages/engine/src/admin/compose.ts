@@ -27,6 +27,7 @@ import type { Store } from "../ports/store.ts";
 import { EventBacklogs, EventBuilder } from "../publish/index.ts";
 import { CallQueue } from "../queue/queue.ts";
 import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
+import { CallsElsewhere } from "../running/elsewhere.ts";
 import { LiveFeeds } from "../running/live-feed.ts";
 import { RunningCalls } from "../running/running-calls.ts";
 import { Telemetry } from "../telemetry/index.ts";
@@ -126,10 +127,11 @@ export function composeEngine(options: EngineOptions): Composed {
     ...options.registry,
   });
   const authority = options.authority ?? grantAuthority([]);
-  const feeds = new LiveFeeds();
+  const feeds = new LiveFeeds(owner);
   const bus = options.bus ?? new MemoryBus();
   const onlyRunnable = options.onlyGivenRunners;
   const tools = new Tools({ registry, schemas, runners, store, clock, ids, bus, onlyRunnable });
+  const elsewhere = new CallsElsewhere({ store, bus, owner, inFlight, feeds });
   const queue = new CallQueue(
     { store, clock, authority, feeds, events, admission, limits, errors, bus, owner },
     (callId, resume) => resumeCall(callId, resume, context),
@@ -163,6 +165,7 @@ export function composeEngine(options: EngineOptions): Composed {
     ids,
     random: options.random ?? Math.random,
     inFlight,
+    elsewhere,
     feeds,
     outputs: new OutputComparison(),
     toolRules: { of: (tool) => toolRules?.(tool) },

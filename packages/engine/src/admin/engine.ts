@@ -20,7 +20,13 @@ import type { Revocation } from "../ports/grants.ts";
 import type { SandboxOffer } from "../ports/sandbox.ts";
 import type { EventBacklogs } from "../publish/index.ts";
 import type { CallQueue } from "../queue/queue.ts";
-import { type CallStanding, type Cancellation, cancelCall, standingOf } from "../running/call-status.ts";
+import {
+  type CallStanding,
+  type Cancellation,
+  cancelCall,
+  cancelClaimed,
+  standingOf,
+} from "../running/call-status.ts";
 import type { LiveFeed } from "../running/live-feed.ts";
 import type { RunningCall } from "../running/running-calls.ts";
 import type { Load as MeasuredLoad } from "../telemetry/metrics.ts";
@@ -67,7 +73,9 @@ export class Engine {
       everySoOften(context.store.isShared ? context.limits.followMs : Infinity, () => {
         // A store that is away now is read the next time.
         void tools.follow().catch(() => undefined);
+        void cancelClaimed(context).catch(() => undefined);
       }),
+      context.elsewhere.listen(),
       ...(disconnect ? [disconnect] : []),
     ];
   }
@@ -146,17 +154,19 @@ export class Engine {
   }
 
   /**
-   * The calls this process is working on, newest first, whether or not the journal has them: one that changes nothing is
+   * The calls this process, and no other, is working on, newest first, whether or not the journal has them: one that changes nothing is
    * on record only once it has ended.
    */
   running(filter: Pick<CallFilter, "tenant" | "agent" | "tool"> = {}): RunningCall[] {
     return this.#context.inFlight.list(filter);
   }
 
-  /** The news of a call that is under way, from now on at the latest; undefined when it is not. */
-  watch(callId: string): LiveFeed | undefined {
-    const { feeds, inFlight } = this.#context;
-    return feeds.get(callId) ?? (inFlight.get(callId) ? feeds.open(callId) : undefined);
+  /**
+   * The news of a call that is under way, in whichever process, from now on at the latest; undefined when none is to be had.
+   * Given the feed from before: the same, as long as it is good.
+   */
+  watch(callId: string, current?: object): Promise<LiveFeed | undefined> {
+    return this.#context.elsewhere.watch(callId, current);
   }
 
   /** The name under which this process has its lease on the store and claims work. */

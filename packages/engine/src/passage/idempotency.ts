@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Accepted,
   type CallAnswer,
@@ -31,6 +32,10 @@ interface Once {
 
 /** How long a missed hint can delay an answer. */
 const LOOK_AGAIN_MS = 250;
+/** The same where the call runs in another process. */
+const LOOK_ELSEWHERE_MS = 1_000;
+/** A process that is gone for so long is not going to be judged by another one: there is none. */
+const UNJUDGED_MS = 60_000;
 
 /**
  * Makes sure that a request is performed at most once: a call id is used once, and an idempotency key stands for one
@@ -131,7 +136,7 @@ async function fromJournal(call: Call, digest: string | undefined, once: Once): 
     if (stranger) return await refuse(stranger, call, context);
     // Asking again for the same thing goes on with the call.
     if (holder ? holder.requestDigest === digest : isSame(record, call)) {
-      if (record.phase === "waiting") return await resumeExisting(record.callId, call, once);
+      if (record.phase === "waiting") return await resumeExisting(record.callId, call, { digest, once });
       if (isUnderWay(record, context)) return acceptedOf(record);
     }
     return holder
@@ -159,14 +164,30 @@ async function byKey(
   return { ...refused, callId: record.callId };
 }
 
-async function resumeExisting(callId: string, call: Call, { context, perform }: Once): Promise<End> {
+async function resumeExisting(
+  callId: string,
+  call: Call,
+  { digest, once }: { digest: string | undefined; once: Once },
+): Promise<End> {
+  const { context, perform } = once;
   const { caller, token, onApproval, disclosure } = call.request;
   const { controller } = call;
   const options = { signal: controller.signal, caller, ...defined({ token, onApproval, disclosure }) };
   const due = await loadSuspended(callId, options, context);
   // Whoever cancels the request cancels the call that answers it.
-  if ("controller" in due) return await perform({ ...due, controller });
-  return isFailure(due) ? await refuse(due, call, context) : due;
+  const end = "controller" in due ? await perform({ ...due, controller }) : due;
+  const isTaken = isFailure(end)
+    ? await isAnswered(callId, context)
+    : onApproval === "wait" && end.status === "pending_approval" && !controller.signal.aborted;
+  // Another process has the answer of the person: it begins the call, or gives the answer back.
+  if (isTaken) await sleep(LOOK_AGAIN_MS, undefined, { signal: controller.signal }).catch(() => undefined);
+  const known = isTaken ? await fromJournal(call, digest, once) : undefined;
+  return known ?? (isFailure(end) ? await refuse(end, call, context) : end);
+}
+
+async function isAnswered(callId: string, context: EngineContext): Promise<boolean> {
+  const record = await context.store.calls.get(callId);
+  return record !== undefined && (record.closing !== undefined || isUnderWay(record, context));
 }
 
 /** The call is under way already: asked for again, it is the same call. Undefined when it is another. */
@@ -209,14 +230,18 @@ function acceptedOf({ callId, tool, version, operation, startedAt, phase }: Call
   return { status, callId, tool, version, operation, acceptedAt: startedAt };
 }
 
-/** The call is queued, or runs in this process: then its answer comes, and there is no second one. */
-function isUnderWay({ phase, callId }: CallRecord, { inFlight }: EngineContext): boolean {
-  return phase === "queued" || (phase === "executing" && inFlight.get(callId) !== undefined);
+/** The call is queued, or a process has it: then its answer or a verdict comes, and there is no second run. */
+function isUnderWay(record: CallRecord, { inFlight, elsewhere, owner }: EngineContext): boolean {
+  const { phase, callId } = record;
+  // The request itself is in flight too, when it names the call.
+  const isHere = phase === "executing" && record.owner === owner && inFlight.get(callId) !== undefined;
+  return phase === "queued" || isHere || elsewhere.has(record);
 }
 
-/** An engine that closes begins nothing any more: what is queued then gets its answer after the next start. */
-export function isLeftForLater({ phase }: CallRecord, { inFlight }: EngineContext): boolean {
-  return phase === "queued" && (inFlight.refusing !== undefined || inFlight.closing);
+/** An engine that closes begins nothing any more, and does not wait for other processes: the answer comes without it. */
+export function isLeftForLater(record: CallRecord, { inFlight, elsewhere }: EngineContext): boolean {
+  const isLeft = record.phase === "queued" || elsewhere.has(record);
+  return isLeft && (inFlight.refusing !== undefined || inFlight.closing);
 }
 
 /** The recorded answer of an accepted call; undefined when it will not come here, or the signal came first. */
@@ -225,13 +250,26 @@ export async function untilEnded(
   signal: AbortSignal,
   context: EngineContext,
 ): Promise<CallAnswer | undefined> {
+  const { store, feeds, elsewhere } = context;
+  let everyMs = LOOK_AGAIN_MS;
+  let seenAt = performance.now();
   const read = async () => {
-    const record = await context.store.calls.get(callId);
+    const record = await store.calls.get(callId);
     if (record?.closing) return { answer: replayed(record.closing.answer) };
+    const isElsewhere = record !== undefined && elsewhere.has(record);
+    everyMs = isElsewhere ? LOOK_ELSEWHERE_MS : LOOK_AGAIN_MS;
+    if (!isElsewhere || (await store.instances.isLive(record.owner))) seenAt = performance.now();
     const isOver = !record || record.phase === "unknown" || isLeftForLater(record, context);
-    return isOver ? {} : undefined;
+    return isOver || performance.now() - seenAt > UNJUDGED_MS ? {} : undefined;
   };
-  const hint = (wake: () => void) => context.feeds.get(callId)?.onNews(wake) ?? (() => undefined);
-  const ended = await waitUntil<{ answer?: CallAnswer }>(read, { everyMs: LOOK_AGAIN_MS, hint, signal });
+  const hint = (wake: () => void) => {
+    const here = feeds.get(callId)?.onNews(wake);
+    const there = elsewhere.onEnd(callId, wake);
+    return () => {
+      here?.();
+      there();
+    };
+  };
+  const ended = await waitUntil<{ answer?: CallAnswer }>(read, { everyMs: () => everyMs, hint, signal });
   return ended?.answer;
 }

@@ -99,8 +99,13 @@ function begin(
   attempt.executing();
   const life = at.life.executing(progress, transaction);
   const intended: Intended = { attempt, progress, tool, input, life, transaction, confinement };
-  const mayStayUnwritten = tool.traits.sideEffects === "none" && !attempt.waits && !isLimited(attempt);
-  return mayStayUnwritten ? intended : writeIntent(intended, context);
+  const changesNothing = tool.traits.sideEffects === "none" && !attempt.waits && !isLimited(attempt);
+  return changesNothing && !mayRunElsewhere(attempt, context) ? intended : writeIntent(intended, context);
+}
+
+/** Another process may get the same request: the intent takes the key, so that one of them runs it. */
+function mayRunElsewhere({ request }: Attempt, { store }: EngineContext): boolean {
+  return store.isShared && request.idempotencyKey !== undefined;
 }
 
 /** The decision with its grants' uses reserved; why they do not serve any more, when others have used them up. */

@@ -139,6 +139,7 @@ async function inFlight(call: Call, context: EngineContext, perform: Perform): P
     return end;
   } finally {
     context.inFlight.leave(callId);
+    context.elsewhere.ended(callId);
     if (cancel) signal.removeEventListener("abort", cancel);
     if (context.feeds.get(callId)) await settleFeed(callId, status, context);
   }
@@ -196,12 +197,13 @@ function notAdmitting({ inFlight: { refusing }, membership }: EngineContext): Fa
 async function settleFeed(
   callId: string,
   status: CallStatus,
-  { store, feeds, clock }: EngineContext,
+  { store, feeds, clock, elsewhere }: EngineContext,
 ): Promise<void> {
   const at = clock.now();
   const record = await store.calls.get(callId).catch(() => "unknown" as const);
   if (record === "unknown") return;
   if (!record) feeds.ended(callId, { status, at });
+  else if (elsewhere.has(record)) feeds.drop(callId);
   else if (record.closing) feeds.ended(callId, { status: record.closing.status, at });
   else if (record.phase === "unknown") feeds.ended(callId, { status: "error", at });
   else if (record.phase === "waiting") feeds.get(callId)?.push({ kind: "state", state: "WAITING", at });
@@ -239,6 +241,6 @@ async function whyNotAwaited(
   } catch {
     return failure("E3914", { details });
   }
-  const message = `The engine is closing; call ${callId} stays queued and runs after the next start.`;
+  const message = `The engine is closing; call ${callId} goes on in another process or after the next start.`;
   return failure("E3910", { message, details });
 }

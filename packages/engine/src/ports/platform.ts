@@ -7,6 +7,7 @@ export const CHANNELS = [
   "approvals:updates",
   "tools:updates",
   "queue:updates",
+  "calls:updates",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 

@@ -470,7 +470,7 @@ describe("watching", () => {
     const fixture = await opened({}, [{ id: "steps", run }]);
     const { engine } = fixture;
     const { callId } = accepted(await engine.accept(order("steps")));
-    const feed = engine.watch(callId);
+    const feed = await engine.watch(callId);
     await ended(fixture, callId);
     await until(() => feed?.ended === true);
     const words = feed?.after(0).map((news: CallNews) => ("state" in news ? news.state : news.kind));
@@ -485,7 +485,7 @@ describe("watching", () => {
     const fixture = await busy({ admission: {} });
     const { engine, first, slow } = fixture;
     await engine.call(order("slow", { callId: first.callId, input: { name: "other" } }));
-    expect(engine.watch(first.callId)?.ended).toBe(false);
+    expect((await engine.watch(first.callId))?.ended).toBe(false);
     slow.open("first");
     await ended(fixture, first.callId);
   });

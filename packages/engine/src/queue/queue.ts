@@ -113,7 +113,11 @@ export class CallQueue implements AcceptedCalls {
     this.#waiting += 1;
     this.#count(agentKey(call), 1);
     this.#context.feeds.open(callId);
-    task.over = this.#runToEnd(task).finally(() => this.#tasks.delete(callId));
+    task.over = this.#runToEnd(task).finally(() => {
+      this.#tasks.delete(callId);
+      // Another process may have run or ended it: nobody here is going to say so.
+      if (this.#context.store.isShared) this.#context.feeds.drop(callId);
+    });
     return true;
   }
 

@@ -1,6 +1,7 @@
 import { type CallAnswer, type CallStatus, failure, isFailure } from "@sallyport/protocol";
 import { withdrawQuestion } from "../approvals/suspended.ts";
 import type { EngineContext } from "../context.ts";
+import { claimAll } from "../fleet/claim-all.ts";
 import { endQueued } from "../journal/recovery.ts";
 import type { CallRecord } from "../ports/calls.ts";
 import { TIMED_OUT, withTimeout } from "../timeouts.ts";
@@ -28,6 +29,8 @@ export type CallStanding = Owned &
 export async function standingOf(callId: string, context: EngineContext): Promise<CallStanding | undefined> {
   const running = context.inFlight.get(callId);
   const record = await context.store.calls.get(callId);
+  if (record ? context.elsewhere.has(record) : !running)
+    return await standingElsewhere(callId, record, context);
   const of = record ?? running;
   if (!of) return undefined;
   const { tenant, agent, tool } = of;
@@ -46,6 +49,26 @@ export async function standingOf(callId: string, context: EngineContext): Promis
   return { ...owned, status: "unknown" };
 }
 
+/** As its process says; one that is silent has not been judged, so that its call counts as running. */
+async function standingElsewhere(
+  callId: string,
+  record: CallRecord | undefined,
+  { elsewhere }: EngineContext,
+): Promise<CallStanding | undefined> {
+  const called = await elsewhere.describe(callId, record?.owner);
+  const of = record ?? called?.of;
+  if (!of) return undefined;
+  const { tenant, agent, tool } = of;
+  const { now, progress } = called ?? {};
+  return {
+    of: { tenant, agent, tool },
+    status: "running",
+    ...(record && { record }),
+    ...(now && { now }),
+    ...(progress && { progress }),
+  };
+}
+
 /** What came of the wish to end a call. */
 export interface Cancellation {
   cancelled: boolean;
@@ -60,6 +83,12 @@ const BEFORE_IT_RAN: Cancellation = {
   status: "cancelled",
 };
 
+const IN_PROGRESS: Cancellation = {
+  cancelled: true,
+  message: "Cancellation in progress.",
+  status: "running",
+};
+
 function notCancelled(status: Cancellation["status"], message: string): Cancellation {
   return { cancelled: false, message, status };
 }
@@ -67,6 +96,7 @@ function notCancelled(status: Cancellation["status"], message: string): Cancella
 /** How long the answer waits for the record; a store that is away longer does not hold it up. */
 const ON_RECORD_MS = 2_000;
 const LOOK_AGAIN_MS = 5;
+const LOOK_ELSEWHERE_MS = 100;
 /** How often a call is looked at again that moved on while it was being cancelled. */
 const TRIES = 5;
 
@@ -102,8 +132,10 @@ async function cancelStanding(
     case "pending":
       return await unqueued(callId, { reason, context });
     case "running":
+      if (!standing.record ? !context.inFlight.get(callId) : context.elsewhere.has(standing.record))
+        return await cancelElsewhere(standing.record, { callId, reason }, context);
       if (!context.inFlight.cancel(callId, reason)) return await tooLate(callId, context);
-      return { cancelled: true, message: "Cancellation in progress.", status: "running" };
+      return IN_PROGRESS;
     case "unknown":
       return notCancelled(
         "unknown",
@@ -136,6 +168,37 @@ async function withdrawn(
   const error = failure("E3906", { message: `Cancelled while it waited for approval: ${reason}` });
   const closed = await withdrawQuestion(approvalId, { reason, error }, context);
   return isFailure(closed) ? undefined : BEFORE_IT_RAN;
+}
+
+/**
+ * The wish is on record before the process that has the call is told of it, so that it finds it also when no message
+ * comes through.
+ */
+async function cancelElsewhere(
+  record: CallRecord | undefined,
+  { callId, reason }: { callId: string; reason: string },
+  { store, elsewhere }: EngineContext,
+): Promise<Cancellation | undefined> {
+  if (record && !(await store.commit({ tenant: record.tenant, cancel: { callId, reason } })).ok)
+    return undefined;
+  if (await elsewhere.cancel(callId, reason, record?.owner)) return IN_PROGRESS;
+  if (!record) return notCancelled("running", "The process that runs it did not answer; ask again.");
+  const isOver = await waitUntil(
+    async () => ((await store.calls.get(callId))?.phase === "executing" ? undefined : true),
+    {
+      everyMs: LOOK_ELSEWHERE_MS,
+      hint: (wake) => elsewhere.onEnd(callId, wake),
+      signal: AbortSignal.timeout(ON_RECORD_MS),
+    },
+  );
+  return isOver ? undefined : notCancelled("running", "Its process is to end it and has not yet; ask again.");
+}
+
+/** Ends what other processes have asked this one to end, for those whose message was lost. */
+export async function cancelClaimed(context: EngineContext): Promise<void> {
+  if (!context.store.isShared || context.inFlight.size === 0) return;
+  for await (const { callId, cancelReason } of claimAll("cancel", context))
+    context.inFlight.cancel(callId, cancelReason ?? "");
 }
 
 /** The attempt is past the point where it looks at its signal: waits for what it puts on record. */

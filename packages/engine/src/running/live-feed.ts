@@ -14,6 +14,8 @@ export type NumberedNews = CallNews & { number: number };
 /** What is kept of a call's news, at most: the oldest output goes first, then the oldest progress; states stay. */
 const MOST_ITEMS = 2_000;
 const MOST_BYTES = 512 * 1024;
+/** An item of output holds at most so much, so that each fits into a message to another process. */
+const ITEM_BYTES = 4_096;
 
 /**
  * The news of one call, for any number of readers who each remember how far they have read. A slow reader costs
@@ -24,6 +26,12 @@ export class LiveFeed {
   #bytes = 0;
   #last = 0;
   readonly #waiting = new Set<() => void>();
+  /** Names the process that counts the news: the numbers of another one are others. */
+  readonly epoch: string;
+
+  constructor(epoch = "") {
+    this.epoch = epoch;
+  }
 
   /** How far it has come. */
   get last(): number {
@@ -40,11 +48,33 @@ export class LiveFeed {
   }
 
   push(news: CallNews): void {
-    if (this.ended) return;
-    this.#last += 1;
-    this.#items.push({ ...news, number: this.#last });
+    if (news.kind !== "output") {
+      this.take({ ...news, number: this.#last + 1 });
+      return;
+    }
+    for (let from = 0; from < news.chunk.byteLength; from += ITEM_BYTES) {
+      const chunk = news.chunk.subarray(from, from + ITEM_BYTES);
+      this.take({ ...news, chunk, number: this.#last + 1 });
+    }
+  }
+
+  /** News that has its number already; nothing that came before it is taken any more. */
+  protected take(news: NumberedNews): void {
+    if (this.ended || news.number <= this.#last) return;
+    this.#last = news.number;
+    this.#items.push(news);
     this.#bytes += sizeOf(news);
     while (this.#items.length > MOST_ITEMS || this.#bytes > MOST_BYTES) this.#drop();
+    this.wake();
+  }
+
+  /** Whether somebody waits for news. */
+  protected get isAwaited(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /** Lets readers look whether this is still the call's feed. */
+  wake(): void {
     for (const wake of [...this.#waiting]) wake();
   }
 
@@ -101,6 +131,12 @@ export class LiveFeeds {
   readonly #ended = new Map<string, number>();
   #endedBytes = 0;
   #timer: NodeJS.Timeout | undefined;
+  readonly #epoch: string;
+
+  /** `epoch` names this process. */
+  constructor(epoch: string) {
+    this.#epoch = epoch;
+  }
 
   get(callId: string): LiveFeed | undefined {
     return this.#feeds.get(callId);
@@ -110,7 +146,7 @@ export class LiveFeeds {
   open(callId: string): LiveFeed {
     const known = this.#feeds.get(callId);
     if (known) return known;
-    const feed = new LiveFeed();
+    const feed = new LiveFeed(this.#epoch);
     this.#feeds.set(callId, feed);
     return feed;
   }
@@ -130,6 +166,14 @@ export class LiveFeeds {
     this.#ended.set(callId, at);
     this.#endedBytes += feed.bytes;
     this.#forget(at - KEEP_MS);
+  }
+
+  /** The call goes on, or has ended, in another process. */
+  drop(callId: string): void {
+    const feed = this.#feeds.get(callId);
+    if (!feed || feed.ended) return;
+    this.#feeds.delete(callId);
+    feed.wake();
   }
 
   #forget(before: number): void {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { systemClock, uuidV7 } from "@sallyport/engine";
 import { RefusalBudget } from "@sallyport/engine/host";
 import { entryOf, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
@@ -135,7 +134,6 @@ function partsOf(runtime: Runtime, { guard, telemetry, switchedOff }: Collaborat
     tokenRules: tokenRulesOf(config),
     clock,
     ids: uuidV7(() => clock.now()),
-    epoch: randomUUID().slice(0, 8),
     version: VERSION,
     store: config.store.postgres ? "postgres" : "embedded",
     checks: readinessOf(runtime),

@@ -30,7 +30,6 @@ export const HOLLOW_PARTS: RouteContext = {
   tokenRules: { issuers: [], skewMs: 0, maxLifeMs: 0, audience: "" },
   clock: { now: notHere },
   ids: { next: notHere },
-  epoch: "",
   version: "",
   store: "embedded",
   checks: [],

@@ -84,10 +84,10 @@ interface Following {
   frames: NewsFrames;
   /** What the reader has had already. */
   after: number;
-  heartbeatMs: number;
+  timing: EventTiming;
   signal: AbortSignal;
-  /** RouteRequest at each heartbeat: false when the feed is not the call's any more. */
-  isCurrent(): boolean;
+  /** Asked while there is no news: false when the feed is not the call's any more. */
+  isCurrent(): Promise<boolean>;
 }
 
 /**
@@ -96,20 +96,25 @@ interface Following {
  * any more.
  */
 export async function* followFeed(following: Following): AsyncGenerator<string, void> {
-  const { feed, frames, signal } = following;
+  const { feed, frames, signal, timing } = following;
   let number = following.after;
+  let quietMs = 0;
   recall(feed, frames, number);
   while (!signal.aborted) {
     for (const news of feed.after(number).slice(0, BATCH)) {
       yield* missed(news, number, frames);
       yield* frames.of(news);
       number = news.number;
+      quietMs = 0;
     }
     if (feed.last > number) continue;
     if (feed.ended) return;
     await untilNews(following, number);
     if (feed.last > number || signal.aborted) continue;
-    if (!following.isCurrent()) return;
+    if (!(await following.isCurrent())) return;
+    quietMs += timing.lookAgainMs;
+    if (quietMs < timing.heartbeatMs) continue;
+    quietMs = 0;
     yield HEARTBEAT;
   }
 }
@@ -124,9 +129,9 @@ function missed(news: NumberedNews, number: number, frames: NewsFrames): string[
   return count > 0 ? [...frames.flush(news.at), frame("omitted", { count })] : [];
 }
 
-async function untilNews({ feed, signal, heartbeatMs }: Following, number: number): Promise<void> {
+async function untilNews({ feed, signal, timing }: Following, number: number): Promise<void> {
   const pause = new AbortController();
-  const timer = setTimeout(() => pause.abort(), timerMs(heartbeatMs));
+  const timer = setTimeout(() => pause.abort(), timerMs(timing.lookAgainMs));
   try {
     await feed.next(number, AbortSignal.any([signal, pause.signal]));
   } finally {
@@ -137,7 +142,7 @@ async function untilNews({ feed, signal, heartbeatMs }: Following, number: numbe
 export interface EventTiming {
   /** A comment is sent after so long without news. */
   heartbeatMs: number;
-  /** How often an open call is looked at that has no feed here. */
+  /** How often a call is looked at of which there is no news. */
   lookAgainMs: number;
 }
 
@@ -153,9 +158,9 @@ export interface Watched {
 /**
  * Everything that happens to a call from where the client left off, as frames, until it has ended.
  *
- *   feed in this process → its news → ended
- *   no feed, call open   → its state, looked at again and again until there is a feed or an end
- *   no feed, call over   → the states on record → ended
+ *   feed of the process that has the call → its news → ended
+ *   no feed, call open → its state, looked at again and again until there is a feed or an end
+ *   no feed, call over → the states on record → ended
  */
 export class CallEvents {
   readonly #watched: Watched;
@@ -174,14 +179,15 @@ export class CallEvents {
     const { callId, signal } = this.#watched;
     yield OPENING;
     while (!signal.aborted) {
-      const feed = this.#parts.engine.watch(callId);
+      const feed = await this.#parts.engine.watch(callId);
       const isOver: boolean = feed ? yield* this.#live(feed) : yield* this.#onRecord();
       if (isOver) return;
     }
   }
 
   async *#live(feed: Feed): AsyncGenerator<string, boolean> {
-    const { engine, epoch } = this.#parts;
+    const { engine } = this.#parts;
+    const { epoch } = feed;
     const { callId, resultUrl, signal, timing } = this.#watched;
     const place = this.#place;
     const isIn = place !== undefined && place.epoch === epoch && place.number <= feed.last;
@@ -190,9 +196,9 @@ export class CallEvents {
       feed,
       frames: new NewsFrames({ epoch, resultUrl }),
       after: isIn ? place.number : 0,
-      heartbeatMs: timing.heartbeatMs,
+      timing,
       signal,
-      isCurrent: () => engine.watch(callId) === feed,
+      isCurrent: async () => (await engine.watch(callId, feed)) === feed,
     });
     // Should the call get another feed, its numbers are others.
     this.#place = NOWHERE;
@@ -263,14 +269,14 @@ function pastFrames(
 }
 
 /** Whether a client has read everything there will ever be. */
-export function isAtEnd(
-  { engine, epoch }: RouteContext,
+export async function isAtEnd(
+  { engine }: RouteContext,
   { callId, standing, place }: { callId: string; standing: CallStanding; place: Place | undefined },
-): boolean {
-  if (place?.epoch === RECORD_EPOCH) return isOver(standing) && place.number === lengthOnRecord(standing);
-  if (place?.epoch !== epoch) return false;
-  const feed = engine.watch(callId);
-  return feed?.ended === true && feed.last === place.number;
+): Promise<boolean> {
+  if (!place) return false;
+  if (place.epoch === RECORD_EPOCH) return isOver(standing) && place.number === lengthOnRecord(standing);
+  const feed = await engine.watch(callId);
+  return feed?.ended === true && feed.epoch === place.epoch && feed.last === place.number;
 }
 
 function isOver(standing: CallStanding): boolean {

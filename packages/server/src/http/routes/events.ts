@@ -85,7 +85,7 @@ async function watch(
 ): Promise<Reply> {
   const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);
   const place = placeOf(headers["last-event-id"]);
-  if (isAtEnd(parts, { callId, standing, place })) return { status: 204 };
+  if (await isAtEnd(parts, { callId, standing, place })) return { status: 204 };
   const resultUrl = `${invocationUrl(origin, params.invocation_id)}/result`;
   const holds = () => parts.holds?.(principal) ?? true;
   const content = new EventStream(

@@ -28,7 +28,7 @@ async function waitedFor(more: { door?: FixtureDoor; tool?: ReturnType<typeof ga
 }
 
 async function ended(door: FixtureDoor, id: string): Promise<void> {
-  const feed = door.engine.watch(id);
+  const feed = await door.engine.watch(id);
   while (feed && !feed.ended) await feed.next(feed.last, new AbortController().signal);
 }
 

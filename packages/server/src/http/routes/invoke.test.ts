@@ -121,7 +121,7 @@ describe("async calls", () => {
     expect(json.polling_info).toEqual({ status_url: statusUrl });
     expect(headers).toMatchObject({ location: statusUrl, "retry-after": "1" });
     expect(headers?.["preference-applied"]).toBe(applied);
-    const feed = engine.watch(id);
+    const feed = await engine.watch(id);
     while (feed && !feed.ended) await feed.next(feed.last, new AbortController().signal);
     const result = await ask("getInvocationResult", { params: { invocation_id: id } });
     expect(result).toMatchObject({ status: 200, json: { status: "success", result: { sum: 5 } } });

@@ -5,12 +5,12 @@ import type { OutlineReader } from "../../runtime/store.ts";
 import type { Principal } from "../principal.ts";
 
 /** A call's news, as far as a reader needs them. */
-export type Feed = Pick<LiveFeed, "last" | "ended" | "after" | "next">;
+export type Feed = Pick<LiveFeed, "epoch" | "last" | "ended" | "after" | "next">;
 
 /** What the routes use of the engine. */
 export interface DoorEngine
   extends Pick<Engine, "call" | "accept" | "standing" | "running" | "cancelCall" | "resume" | "revokeToken"> {
-  watch(callId: string): Feed | undefined;
+  watch(callId: string, current?: Feed): Promise<Feed | undefined>;
   readonly tools: Pick<Tools, "list" | "definitions" | "resolve">;
   readonly approvals: Pick<Approvals, "list" | "get" | "approve" | "deny" | "edit">;
   readonly grants: Pick<Grants, "list" | "get" | "revoke">;
@@ -66,8 +66,6 @@ export interface RouteContext {
   tokenRules: TokenRules;
   clock: Clock;
   ids: Ids;
-  /** Names this run of the process, so that an event id of another one is not taken for one of this. */
-  epoch: string;
   version: string;
   /** Which store the server uses; the check `store` says whether it answers. */
   store: ReadinessResponse["store"];
