@@ -213,6 +213,14 @@ describe("sallyport serve", () => {
     }
   });
 
+  it("says that its database does not answer, and does not end before that", async () => {
+    const nobody = "postgres://nobody@127.0.0.1:1/none";
+    writeFileSync(shell.path("sallyport.yaml"), `store: { postgres: { url: "${nobody}", schema: none } }\n`);
+    const { code, stdout } = await shell.runAlone(["serve", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: "E3914" } });
+    expect(code).toBe(70);
+  });
+
   it("refuses to be reached by others without tokens", async () => {
     const { code, stderr } = await shell.run(["serve", "--host", "0.0.0.0", "--port", "0"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("http.callers")]);

@@ -1,11 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StartedService } from "../../../scripts/services.ts";
 import { LEASE_MS, type Replica } from "./replica.ts";
+import { type Tables, takeOver } from "./tables.ts";
 
 export type FaultName = keyof typeof FAULTS;
 
+/** One that was made: where (undefined: the database), and from when until when by the machine's clock. */
+export interface Fault {
+  /** A stall is the machine's: it was too busy to let a process or the database go on. */
+  name: FaultName | "stall";
+  port: number | undefined;
+  from: number;
+  to: number;
+  /** The calls that an outsider took over meanwhile. */
+  taken?: string[];
+}
+
 interface Place {
   replica: Replica;
+  fault: Fault;
+  tables: Tables;
   database: StartedService;
   random: () => number;
 }
@@ -18,6 +32,12 @@ const FAULTS = {
   },
   /** Longer than the lease: others judge its calls, and it wakes up believing in them. */
   freeze: ({ replica, random }: Place) => replica.freeze(LEASE_MS * (1.1 + random())),
+  /** As if one that had taken its calls over had died before it judged them: what it writes when it wakes counts no more. */
+  takeover: ({ replica, tables, fault, random }: Place) =>
+    replica.freeze(LEASE_MS * 1.1, async () => {
+      fault.taken = await takeOver(tables, replica.pid);
+      await sleep(LEASE_MS * 0.2 * random());
+    }),
   /** Shorter than the lease: nobody may judge anything. */
   pause: ({ replica, random }: Place) => replica.freeze(LEASE_MS * 0.5 * random()),
   silence: async ({ replica, random }: Place) => {
@@ -40,8 +60,9 @@ const FAULTS = {
 
 /** How often each comes up; the cheap ones more often. */
 const WEIGHTS: Record<FaultName, number> = {
-  kill: 4,
+  kill: 3,
   freeze: 2,
+  takeover: 4,
   pause: 3,
   silence: 3,
   refuse: 2,
@@ -57,13 +78,14 @@ interface Bounds {
   untilMs: number;
 }
 
-/** Makes faults, one at a time for each replica and one at a time for the database; says how often each was made. */
+/** Makes faults, one at a time for each replica and one at a time for the database. */
 export async function makeFaults(
   replicas: readonly Replica[],
-  { database, random }: Omit<Place, "replica">,
+  shared: Omit<Place, "replica" | "fault">,
   { most, untilMs }: Bounds,
-): Promise<Record<string, number>> {
-  const made: Record<string, number> = {};
+): Promise<Fault[]> {
+  const made: Fault[] = [];
+  const { random } = shared;
   const deadline = performance.now() + untilMs;
   let left = most;
   let restarting: Promise<void> = Promise.resolve();
@@ -71,12 +93,15 @@ export async function makeFaults(
     while (left > 0 && performance.now() < deadline) {
       left -= 1;
       const name: FaultName = NAMES[Math.floor(random() * NAMES.length)] ?? "reset";
-      made[name] = (made[name] ?? 0) + 1;
-      const place = { replica, database, random };
+      const fault: Fault = { name, port: replica.port, from: Date.now(), to: Infinity };
+      const place = { ...shared, replica, fault };
+      made.push(fault);
       if (name === "database") {
+        fault.port = undefined;
         restarting = restarting.then(() => FAULTS.database(place));
         await restarting;
       } else await FAULTS[name](place);
+      fault.to = Date.now();
       await sleep(200 + 800 * random());
     }
   };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "@sallyport/protocol";
-import { Client, type Question } from "../../soak/http/ask.ts";
+import { type Answer, Client, type Question } from "../../soak/http/ask.ts";
 
 /** One call that a client wants made, however often it has to ask. Its key is its identity. */
 export interface Order {
@@ -13,16 +13,17 @@ export interface Order {
 /** What a client was told of an order. */
 export interface Told {
   order: Order;
+  /** The id under which the call was accepted: whatever happens, it ends. */
+  accepted?: string;
+  /** The last word, and the call it is about. */
   callId?: string;
-  /** The call was accepted: whatever happens, it ends. */
-  accepted?: boolean;
   status?: string;
   code?: string;
   result?: unknown;
 }
 
-/** Nothing was decided: ask again, with the same key, anywhere. */
-const ASK_AGAIN = new Set(["E3106", "E3216", "E3910", "E3914", "E3922", "E3923", "E3942", "E3943"]);
+/** Nothing was decided: ask again, with the same key, anywhere. An answer from the record is the last word all the same. */
+const ASK_AGAIN = new Set(["E3106", "E3216", "E3910", "E3914", "E3918", "E3922", "E3923", "E3942", "E3943"]);
 
 interface ClientOptions {
   name: string;
@@ -55,8 +56,8 @@ export class FleetClient {
     const key = `${name}-${number}`;
     const tool =
       (["pay", "pay", "transfer", "count", "count", "note"] as const)[Math.floor(random() * 6)] ?? "pay";
-    const ms = Math.floor(random() * 120);
-    const parameters = { key, ms, ...(tool === "count" ? { counter: name } : { witness }) };
+    const ms = Math.floor(random() * 300);
+    const parameters = { key, ms, witness, ...(tool === "count" && { counter: name }) };
     return { key, tool, isAsync: random() < 0.4, parameters };
   }
 
@@ -74,53 +75,47 @@ export class FleetClient {
     }
   }
 
-  async #isSettled(told: Told, answer: JsonObject): Promise<boolean> {
-    const error = (answer.error ?? {}) as { details?: { code?: string; callId?: string } };
-    const code = error.details?.code ?? (answer.code as string | undefined);
-    if (code !== undefined && ASK_AGAIN.has(code)) return false;
-    const callId = code === "E3909" ? error.details?.callId : answer.invocation_id;
-    if (typeof callId === "string") told.callId = callId;
-    const status = String(answer.status);
-    if (status === "pending_approval") {
-      told.accepted = true;
-      await this.#approve(String(callId));
+  async #isSettled(told: Told, { body, headers }: Answer): Promise<boolean> {
+    const error = (body.error ?? {}) as { details?: { code?: string } };
+    const code = error.details?.code ?? (body.code as string | undefined);
+    const isOnRecord = headers["idempotent-replayed"] === "true";
+    if (code !== undefined && ASK_AGAIN.has(code) && !isOnRecord) return false;
+    const callId = String(body.invocation_id);
+    const status = String(body.status);
+    if (status === "pending" || status === "running" || status === "pending_approval") {
+      told.accepted ??= callId;
+      if (status === "pending_approval") await this.#approve(callId);
       // Whoever waits asks again and gets the outcome; the others leave it to the fleet.
       return told.order.isAsync;
     }
-    if (status === "pending" || status === "running") {
-      told.accepted = true;
-      return told.order.isAsync;
-    }
-    told.status = status;
-    if (code !== undefined) told.code = code;
-    if (answer.result !== undefined) told.result = answer.result;
+    Object.assign(told, { callId, status, code, result: body.result });
     return true;
   }
 
   async #approve(callId: string): Promise<void> {
     const headers = { authorization: `Bearer ${this.#options.operatorKey}` };
     const call = await this.#ask({ path: `/v1/invocations/${callId}` });
-    const approval = call?.approval_id;
+    const approval = call?.body.approval_id;
     if (typeof approval !== "string") return;
     await this.#ask({ method: "POST", path: `/v1/approvals/${approval}:approve`, headers });
   }
 
   /** Asks any replica; undefined when it did not answer. */
-  #ask(question: Question): Promise<JsonObject | undefined> {
+  #ask(question: Question): Promise<Answer | undefined> {
     const client = this.#clients[Math.floor(this.#options.random() * this.#clients.length)];
     return client ? askOnce(client, question) : Promise.resolve(undefined);
   }
 }
 
 /** Asks once, over a connection of its own; undefined when there is no answer. */
-export async function ask(port: number, question: Question): Promise<JsonObject | undefined> {
+export async function ask(port: number, question: Question): Promise<Answer | undefined> {
   using client = new Client(port);
   return await askOnce(client, question);
 }
 
-async function askOnce(client: Client, question: Question): Promise<JsonObject | undefined> {
+async function askOnce(client: Client, question: Question): Promise<Answer | undefined> {
   try {
-    return (await client.ask({ ...question, signal: AbortSignal.timeout(20_000) })).body;
+    return await client.ask({ ...question, signal: AbortSignal.timeout(20_000) });
   } catch {
     return undefined;
   }

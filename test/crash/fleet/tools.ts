@@ -7,13 +7,21 @@ import { defineTool, type ToolContext } from "@sallyport/engine/tool";
 const ANY = { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" };
 const common = { version: "1.0.0", description: "For the fleet.", input: ANY, output: ANY };
 
-type Paying = { key: string; witness: string; ms: number };
+type Order = { key: string; witness: string; ms: number };
 
-async function pay({ key, witness, ms }: Paying, { callId, signal }: ToolContext) {
+/** For whoever looks from outside: which process did what of which call. */
+function witnessed(what: "began" | "paid", { key, witness }: Order, { callId }: ToolContext): void {
+  appendFileSync(witness, `${JSON.stringify({ what, key, callId, pid: process.pid })}\n`);
+}
+
+async function pay(order: Order, context: ToolContext) {
+  const { key, ms } = order;
+  const { signal } = context;
+  witnessed("began", order, context);
   await sleep(ms, undefined, { signal });
   // A process that was stopped for longer than its lease learns of it when it runs again: nothing may happen before.
   signal.throwIfAborted();
-  appendFileSync(witness, `${JSON.stringify({ key, callId })}\n`);
+  witnessed("paid", order, context);
   await sleep(ms / 2);
   return { paid: key };
 }
@@ -36,7 +44,10 @@ export const count = defineTool({
   id: "count",
   sideEffects: "state",
   requiredCapabilities: ["state.read", "state.write"],
-  run: async ({ counter, ms }: { counter: string; ms: number }, { state }: ToolContext) => {
+  run: async (order: Order & { counter: string }, context: ToolContext) => {
+    const { counter, ms } = order;
+    const { state } = context;
+    witnessed("began", order, context);
     const next = Number((await state.get(counter)) ?? 0) + 1;
     await sleep(ms);
     await state.put(counter, next);
@@ -51,7 +62,10 @@ export const note = defineTool({
   sideEffects: "state",
   requiredCapabilities: ["filesystem.read", "filesystem.write"],
   permissions: { filesystem: [{ path: "notes", mode: "rw" }], network: [], credentials: [] },
-  run: async ({ key, ms }: { key: string; ms: number }, { files }: ToolContext) => {
+  run: async (order: Order, context: ToolContext) => {
+    const { key, ms } = order;
+    const { files } = context;
+    witnessed("began", order, context);
     await files.write(`${key}.txt`, key);
     await sleep(ms);
     return { noted: key };

@@ -114,10 +114,13 @@ export class Database {
   }
 }
 
-/** A pause that grows with the number of tries, never the same for two processes. */
+/**
+ * A pause that grows with the number of tries, never the same for two processes. It keeps the process alive: somebody
+ * waits for the statement, and without a connection nothing else may.
+ */
 export function pause(tries: number): Promise<void> {
   const longest = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)] ?? 0;
-  return sleep(longest * (0.5 + Math.random() / 2), undefined, { ref: false });
+  return sleep(longest * (0.5 + Math.random() / 2));
 }
 
 /** A standby answers reads and refuses writes: it is not used at all, so that both see the same. */

@@ -3,6 +3,7 @@ import type { Slot } from "../admit/admission.ts";
 import type { EventKind } from "../audit/index.ts";
 import type { CallRequest, EngineContext } from "../context.ts";
 import { pendingAnswer, replayed } from "../journal/answer.ts";
+import { isTransient } from "../journal/conflicts.ts";
 import { NOTHING_RAN, progressOf } from "../journal/progress.ts";
 import { type ClosingContext, closeRecorded, type RecordedEnding } from "../journal/unit.ts";
 import { type Attempt, type Call, receive, type Suspension, uniqueSuffix } from "../passage/attempt.ts";
@@ -117,6 +118,8 @@ export async function afterAsking(
   const { signal } = call.controller;
   const waits = call.request.onApproval === "wait";
   const record = waits ? await waitForDecision(approval, signal, context) : approval;
+  // Nobody has cancelled the call; this process may not run it now. It waits on record, for this or another process.
+  if (isHeldUp(attempt)) return await presentAnswer(record, attempt, context);
   if (signal.aborted && !context.inFlight.closing) {
     const message = "The call was cancelled while it waited for approval.";
     const error = attempt.violation ?? failure("E3906", { message });
@@ -137,6 +140,11 @@ export async function afterAsking(
   }
   if (standing.state === "expired") await expireQuestion(record, context);
   return await presentAnswer(record, attempt, context);
+}
+
+/** Whether the attempt was ended for what will pass, such as a lease that this process could not renew. */
+export function isHeldUp({ violation }: Attempt): boolean {
+  return violation !== undefined && isTransient(violation);
 }
 
 /** How long a missed message can delay an answer. */

@@ -75,10 +75,34 @@ describe("a process with a lease", () => {
     const [paid, noted] = [call("pay", {}), call("note", {})];
     await outside.promise;
     goAway();
-    expect(errorOf(await paid).code).toBe("E3922");
+    // Asking for it again could do it twice.
+    expect(errorOf(await paid)).toMatchObject({ code: "E3922", retryable: false });
     away.is = false;
     inside.resolve();
     expect(await noted).toMatchObject({ status: "success", result: false });
+    await engine.close();
+  });
+
+  it("leaves a call that waits for a person on record while it is late, and goes on with it afterwards [X-5]", async () => {
+    const { store, away, clock, goAway } = unsteady();
+    const pay = {
+      id: "pay",
+      conduct: { sideEffects: "external", requiresApproval: true },
+      run: () => "paid",
+    };
+    const { engine, call } = await fixtureEngine({ store, clock, lease: RULES }, [pay]);
+    const waiting = call("pay", {}, { callId: "asked", onApproval: "wait" });
+    await until(async () => (await store.calls.get("asked"))?.phase === "waiting");
+    goAway();
+    expect(await waiting).toMatchObject({ status: "pending_approval" });
+    away.is = false;
+    expect((await store.calls.get("asked"))?.phase).toBe("waiting");
+    const approval = await store.approvals.ofCall("asked");
+    await engine.approvals.approve(approval?.approvalId ?? "", { by: "somebody" });
+    await until(async () => {
+      const answer = await engine.resume("asked");
+      return "result" in answer && answer.result === "paid";
+    });
     await engine.close();
   });
 

@@ -8,7 +8,7 @@ import {
   failure,
   isFailure,
 } from "@sallyport/protocol";
-import { afterAsking } from "../approvals/suspended.ts";
+import { afterAsking, isHeldUp } from "../approvals/suspended.ts";
 import type { EngineContext } from "../context.ts";
 import { backoffMs, mayRetry, retryPolicy } from "../execute/index.ts";
 import { conclude, concludeDefect, concludeRefusal, concludeWaiting } from "../journal/conclude.ts";
@@ -88,7 +88,7 @@ async function accept(
   const { version, operation } = attempt.call;
   context.feeds.open(callId).push({ kind: "state", state: "QUEUED", at: queuedAt });
   // Whoever cancelled it while it was written was told that it would not run.
-  if (attempt.signal.aborted && !context.inFlight.closing) {
+  if (attempt.signal.aborted && !context.inFlight.closing && !isHeldUp(attempt)) {
     context.queue.unreserve(call);
     const ended = await endQueued(callId, failure("E3906"), context);
     if (ended) return ended;

@@ -14,11 +14,13 @@ interface RunningAttempt {
     readonly approval?: unknown;
     /** Its grants and its token: revoking one of them ends the call. */
     readonly decision?: { grants?: readonly string[]; token?: { jti: string } } | undefined;
-    readonly tool?: { traits: { sideEffects: SideEffects } } | undefined;
+    readonly tool?: { traits: { sideEffects: SideEffects; idempotent: boolean } } | undefined;
   };
   readonly visits: readonly { state: LifecycleState }[];
   /** The journal holds its intent. */
   readonly journaled: boolean;
+  /** Its tool's code may have been reached. */
+  readonly ran: boolean;
   /** Set when the journal holds it as waiting or queued. */
   readonly waits: object | undefined;
   /** Its end is decided: an abort would change nothing. */
@@ -138,11 +140,15 @@ export class RunningCalls {
     return ended;
   }
 
-  /** Ends every running call that changes the world outside; they end on their own. */
+  /**
+   * Ends every running call that changes the world outside, because nothing may begin here; they end on their own. One
+   * that has not begun goes on later where it is on record already.
+   */
   endExternal(failed: Failure): void {
     for (const { attempt } of this.#calls.values()) {
-      if (attempt?.progress.tool?.traits.sideEffects === "external" && !attempt.settled)
-        attempt.violate(failed);
+      const traits = attempt?.progress.tool?.traits;
+      if (traits?.sideEffects !== "external" || attempt?.settled) continue;
+      attempt?.violate(attempt.ran ? cutOff(failed, traits) : failed);
     }
   }
 
@@ -183,6 +189,13 @@ export class RunningCalls {
     const letGo = () => this.#keys.delete(key);
     keyed.answer.then(letGo, letGo);
   }
+}
+
+/** Said of a run that had begun: asking for it again may do it twice. */
+function cutOff(failed: Failure, { idempotent }: { idempotent: boolean }): Failure {
+  const message = "The run was ended, because this process could not renew its lease on the store in time.";
+  const advice = "Find out what the tool did before you ask for it again.";
+  return { ...failed, message, retryable: idempotent, ...(!idempotent && { advice }) };
 }
 
 /** What a call under way is, as far as it is known by now. */
