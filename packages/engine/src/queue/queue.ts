@@ -171,7 +171,7 @@ export class CallQueue implements AcceptedCalls {
     const most = Math.min(room, Math.ceil(waiting.length / 2));
     const given: Task[] = [];
     for (const task of waiting.reverse())
-      if (given.length < most && feeds.drop(task.call.callId)) given.push(task);
+      if (given.length < most && !feeds.get(task.call.callId)?.isAwaited) given.push(task);
     await this.#letGo(given);
   }
 

@@ -69,7 +69,7 @@ export class LiveFeed {
   }
 
   /** Whether somebody waits for news. */
-  protected get isAwaited(): boolean {
+  get isAwaited(): boolean {
     return this.#waiting.size > 0;
   }
 
@@ -94,10 +94,6 @@ export class LiveFeed {
     await promise;
     stop();
     signal.removeEventListener("abort", wake);
-  }
-
-  get isFollowed(): boolean {
-    return this.#waiting.size > 0;
   }
 
   /** Calls back after each news; returns how to stop that. */
@@ -149,13 +145,6 @@ export class LiveFeeds {
     const feed = new LiveFeed(this.#epoch);
     this.#feeds.set(callId, feed);
     return feed;
-  }
-
-  /** Forgets a feed that nobody follows; false when somebody does. */
-  drop(callId: string): boolean {
-    if (this.#feeds.get(callId)?.isFollowed) return false;
-    this.#feeds.delete(callId);
-    return true;
   }
 
   /** The last news of a call; its feed is kept a little longer. */
