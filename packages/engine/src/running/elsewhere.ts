@@ -1,8 +1,9 @@
 import { defined, type JsonObject } from "@sallyport/protocol";
-import type { EngineContext } from "../context.ts";
 import type { CallIdentity, CallRecord } from "../ports/calls.ts";
-import { LiveFeed, type NumberedNews } from "./live-feed.ts";
-import { type RunningNow, runningNow, type ToolProgress } from "./running-calls.ts";
+import type { Bus } from "../ports/platform.ts";
+import type { Store } from "../ports/store.ts";
+import { LiveFeed, type LiveFeeds, type NumberedNews } from "./live-feed.ts";
+import { type RunningCalls, type RunningNow, runningNow, type ToolProgress } from "./running-calls.ts";
 
 /*
  * Calls that other processes on the same store execute. The store says which process has a call; what only that process
@@ -59,7 +60,14 @@ export interface CalledNow {
 /** News on its way: the bytes of output in base64. */
 type SentNews = JsonObject & { number: number };
 
-type Parts = Pick<EngineContext, "store" | "bus" | "owner" | "inFlight" | "feeds">;
+interface Parts {
+  store: Pick<Store, "isShared" | "calls" | "instances">;
+  bus: Bus;
+  /** This process. */
+  owner: string;
+  inFlight: RunningCalls;
+  feeds: LiveFeeds;
+}
 
 export class CallsElsewhere {
   readonly #parts: Parts;
