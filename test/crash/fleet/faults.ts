@@ -102,7 +102,7 @@ export async function makeFaults(
         await restarting;
       } else await FAULTS[name](place);
       fault.to = Date.now();
-      await sleep(200 + 800 * random());
+      await sleep(100 + 400 * random());
     }
   };
   await Promise.all(replicas.map(work));
