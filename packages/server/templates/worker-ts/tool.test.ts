@@ -13,7 +13,7 @@ after(() => worker.close());
 async function run(input: object) {
   const meta = { trace_id: "t", tool_run_id: "r", domain_id: "d", deadline_ms: Date.now() + 10_000 };
   const response = await fetch(`${url}/run`, { method: "POST", body: JSON.stringify({ meta, input }) });
-  return await response.json();
+  return JSON.parse(await response.text());
 }
 
 test("counts words", async () => {
