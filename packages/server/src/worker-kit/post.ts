@@ -53,21 +53,10 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** An error without an answer: refused connections keep their code. */
-export class NoAnswer extends Error {
-  readonly code: string | undefined;
-
-  constructor(message: string, code?: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-function inWords(error: unknown): NoAnswer {
-  if (!(error instanceof Error)) return new NoAnswer(String(error));
-  if (error.name === "AbortError" || error.name === "TimeoutError") {
-    return new NoAnswer(`no answer within ${PATIENCE_MS / 1_000} s`);
-  }
-  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
-  return new NoAnswer(`no answer: ${code ?? error.message}`, code);
+function inWords(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  const isSilent = error.name === "AbortError" || error.name === "TimeoutError";
+  if (isSilent) return new Error(`no answer within ${PATIENCE_MS / 1_000} s`, { cause: error });
+  const why = "code" in error && typeof error.code === "string" ? error.code : error.message;
+  return new Error(`no answer: ${why}`, { cause: error });
 }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { failure, isJsonObject, type JsonObject, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Check } from "../../conformance/check.ts";
-import { exchange, NoAnswer } from "../../worker-kit/post.ts";
+import { exchange } from "../../worker-kit/post.ts";
 import {
   LANGUAGES,
   type Language,
@@ -138,9 +138,9 @@ async function refuseSilence(url: URL): Promise<void> {
   try {
     await exchange(url, undefined);
   } catch (error) {
-    if (!(error instanceof NoAnswer) || error.code === undefined) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `Nothing answers at ${url.href}: ${why}`;
     const advice = "Start the worker, and give the address that it prints.";
-    const message = `Nothing answers at ${url.href}: ${error.code}`;
     throw new SallyportError(failure("E3921", { message, advice }), { cause: error });
   }
 }
