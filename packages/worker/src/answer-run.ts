@@ -6,8 +6,11 @@ import type { ToolContext, WorkerTool } from "./worker-tool.ts";
 /** What a run takes from its worker and its connection. */
 export interface RunSetting {
   tools: ReadonlyMap<string, WorkerTool>;
-  /** Aborts with what the caller is told when nobody waits for the run any more, or the worker must stop. */
-  signal: AbortSignal;
+  /**
+   * Of this run alone. Aborted, with what the caller is told, at the deadline, when nobody waits any more, and when the worker
+   * must stop. (Signals joined to one that lives long, by `AbortSignal.any`, would be kept as long as that.)
+   */
+  abort: AbortController;
   traceHeaders: ToolContext["traceHeaders"];
   /** Hears of exceptions that are no `ToolError`. */
   onError(error: unknown, runId: string): void;
@@ -82,7 +85,7 @@ async function runTool(request: WorkerRequest, setting: RunSetting): Promise<unk
   const [toolId, tool] = chooseTool(request, setting.tools);
   const issues = tool.validate?.(input) ?? [];
   if (issues.length > 0) throw invalid("The input does not fit the tool.", issues);
-  return await untilDeadline(meta.deadline_ms, setting.signal, (signal) =>
+  return await untilDeadline(meta.deadline_ms, setting.abort, (signal) =>
     tool.run(input, {
       signal,
       deadlineAt: meta.deadline_ms,
@@ -98,19 +101,17 @@ async function runTool(request: WorkerRequest, setting: RunSetting): Promise<unk
 /** What `work` gives, or TIMEOUT at the deadline: work that goes on after it is not waited for. */
 function untilDeadline(
   deadlineAt: number,
-  outer: AbortSignal,
+  abort: AbortController,
   work: (signal: AbortSignal) => unknown,
 ): Promise<unknown> {
   const leftMs = deadlineAt - Date.now();
   const late = new ToolError("TIMEOUT", "The deadline passed.", { retryable: true });
   if (leftMs <= 0) return Promise.reject(late);
-  const deadline = new AbortController();
-  const timer = leftMs > MAX_TIMER_MS ? undefined : setTimeout(() => deadline.abort(late), leftMs);
-  const signal = AbortSignal.any([outer, deadline.signal]);
+  const timer = leftMs > MAX_TIMER_MS ? undefined : setTimeout(() => abort.abort(late), leftMs);
+  const { signal } = abort;
   const cutOff = Promise.withResolvers<never>();
-  const onAbort = () => cutOff.reject(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
+  signal.addEventListener("abort", () => cutOff.reject(signal.reason), { once: true });
+  if (signal.aborted) cutOff.reject(signal.reason);
   const done = (async () => work(signal))();
   return Promise.race([done, cutOff.promise]).finally(() => clearTimeout(timer));
 }

@@ -147,6 +147,34 @@ describe("a worker", () => {
   });
 });
 
+describe("a worker that runs for long", () => {
+  it("keeps nothing of the runs that have ended", async () => {
+    const index = fileURLToPath(new URL("./index.ts", import.meta.url));
+    // A leak of one signal a run was 7 MB in a round.
+    const program = `import { Agent, request } from "node:http";
+      import { defineWorker } from ${JSON.stringify(index)};
+      const run = (_input, { signal }) => void signal.addEventListener("abort", () => {});
+      const { port } = await defineWorker({ tools: { any: { run } } }).listen({ port: 0 });
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const body = '${JSON.stringify({ meta: META, input: {} })}';
+      const call = () => new Promise((resolve, reject) => {
+        const sent = request({ port, agent, method: "POST", path: "/run" }, (got) => got.resume().on("end", resolve));
+        sent.on("error", reject).end(body);
+      });
+      const heapAfter = async (runs) => {
+        for (let done = 0; done < runs; done++) await call();
+        gc();
+        return process.memoryUsage().heapUsed;
+      };
+      const before = await heapAfter(2_000);
+      console.log((await heapAfter(2_000)) - before);
+      process.exit();`;
+    const child = spawn(process.execPath, ["--expose-gc", "--input-type=module-typescript", "-e", program]);
+    const [grown] = await once(child.stdout, "data");
+    expect(Number(grown)).toBeLessThan(2_000_000);
+  });
+});
+
 describe("a worker that stops", () => {
   it("lets runs under way finish and takes no new ones", async () => {
     const [began, go] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];

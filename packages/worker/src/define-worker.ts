@@ -45,8 +45,8 @@ const LAST_WORDS_MS = 500;
 interface State {
   tools: ReadonlyMap<string, WorkerTool>;
   maxRequestBytes: number;
-  /** Aborted when a drain has taken too long. */
-  stop: AbortController;
+  /** Of the runs under way: aborted when a drain has taken too long. */
+  running: Set<AbortController>;
   isDraining: boolean;
   onError(error: unknown, runId: string): void;
 }
@@ -56,7 +56,7 @@ export function defineWorker({ tools, maxRequestBytes, drainMs = 8_000, onError 
   const state: State = {
     tools: new Map(Object.entries(tools)),
     maxRequestBytes: maxRequestBytes ?? 4 * 1024 * 1024,
-    stop: new AbortController(),
+    running: new Set(),
     isDraining: false,
     onError: onError ?? printError,
   };
@@ -97,7 +97,9 @@ async function drain(server: Server, state: State, drainMs: number): Promise<voi
   state.isDraining = true;
   const stopping = new ToolError("INTERNAL", "The worker is stopping.", { retryable: true });
   const timers = [
-    setTimeout(() => state.stop.abort(stopping), drainMs),
+    setTimeout(() => {
+      for (const run of state.running) run.abort(stopping);
+    }, drainMs),
     setTimeout(() => server.closeAllConnections(), drainMs + LAST_WORDS_MS),
   ];
   await new Promise((resolve) => server.close(resolve));
@@ -118,18 +120,19 @@ async function handle(request: IncomingMessage, response: ServerResponse, state:
 const NO_ROUTE = JSON.stringify({ ok: false, message: "This worker has POST /run and GET /healthz." });
 
 async function handleRun(request: IncomingMessage, response: ServerResponse, state: State): Promise<void> {
-  const gone = new AbortController();
+  const abort = new AbortController();
   response.once("close", () => {
-    if (!response.writableFinished) gone.abort(new ToolError("INTERNAL", "The caller hung up."));
+    if (!response.writableFinished) abort.abort(new ToolError("INTERNAL", "The caller hung up."));
   });
-  const body = await readText(request, state.maxRequestBytes);
-  const answer = await answerRun(body, {
-    tools: state.tools,
-    signal: AbortSignal.any([gone.signal, state.stop.signal]),
-    traceHeaders: traceHeadersOf(request),
-    onError: state.onError,
-  });
-  send(response, answer, { status: 200, state });
+  state.running.add(abort);
+  try {
+    const body = await readText(request, state.maxRequestBytes);
+    const { tools, onError } = state;
+    const answer = await answerRun(body, { tools, abort, traceHeaders: traceHeadersOf(request), onError });
+    send(response, answer, { status: 200, state });
+  } finally {
+    state.running.delete(abort);
+  }
 }
 
 /** An error when it is too large, or not UTF-8. The rest of a large body is read and dropped: the sender can then read the answer. */
