@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type JsonValue,
   parseJson,
+  parseJsonObject,
   type WorkerAnswer,
   type WorkerErrorCode,
   workerAnswerField,
@@ -86,7 +87,18 @@ async function run(
 }
 
 async function runText(subject: Subject, body: string, expect: Expect): Promise<WorkerAnswer | undefined> {
-  return readEnvelope(await exchange(below(subject, "/run"), body), expect);
+  const reply = await ask(below(subject, "/run"), body, expect);
+  return reply && readEnvelope(reply, expect);
+}
+
+/** Undefined when no whole answer came, which has been noted then. */
+async function ask(url: URL, body: string | undefined, expect: Expect): Promise<Reply | undefined> {
+  try {
+    return await exchange(url, body);
+  } catch (error) {
+    expect(false, error instanceof Error ? error.message : String(error));
+    return undefined;
+  }
 }
 
 function readEnvelope({ status, contentType, text }: Reply, expect: Expect): WorkerAnswer | undefined {
@@ -103,7 +115,7 @@ function readEnvelope({ status, contentType, text }: Reply, expect: Expect): Wor
 }
 
 function said(answer: WorkerAnswer): string {
-  return answer.ok ? "a success" : `${answer.error.code} "${answer.error.message}"`;
+  return answer.ok ? "a success" : `${answer.error.code} "${answer.error.message.slice(0, 200)}"`;
 }
 
 function expectSuccess(answer: WorkerAnswer | undefined, expect: Expect, what = "the answer"): void {
@@ -129,11 +141,11 @@ function expectError(
 }
 
 async function checkHealth(subject: Subject, expect: Expect): Promise<string> {
-  const { status, text } = await exchange(below(subject, "/healthz"), undefined);
-  const value = parseJson(text);
-  const isOk = typeof value === "object" && value !== null && "ok" in value && value.ok === true;
-  expect(status === 200, `the status is ${status}`);
-  expect(isOk, `the body is ${text.slice(0, 80)}`);
+  const reply = await ask(below(subject, "/healthz"), undefined, expect);
+  if (reply) {
+    expect(reply.status === 200, `the status is ${reply.status}`);
+    expect(parseJsonObject(reply.text)?.ok === true, `the body is ${reply.text.slice(0, 80)}`);
+  }
   return "it is up";
 }
 
