@@ -32,6 +32,8 @@ interface Breaks {
   refusesUnknown?: boolean;
   maxBytes?: number;
   ignoresDeadline?: boolean;
+  /** How long after its deadline a slow run ends. */
+  lateByMs?: number;
   atOnce?: number;
 }
 
@@ -89,7 +91,7 @@ async function judged(sent: Record<string, unknown>, breaks: Breaks) {
     await pause(needsMs);
     return { ok: true, output: {} };
   }
-  await pause(Math.max(0, leftMs));
+  await pause(leftMs > 0 ? leftMs + (breaks.lateByMs ?? 0) : 0);
   return failed("TIMEOUT", true);
 }
 
@@ -156,6 +158,7 @@ const BROKEN: readonly [what: string, breaks: Breaks, ids: readonly string[], wo
     ["timeout", "late"],
     "has retryable false",
   ],
+  ["ends runs long after their deadline", { lateByMs: 5_500 }, ["late"], "ms after the deadline"],
   ["does one thing at a time", { atOnce: 1 }, ["concurrency"], `the status is ${BUSY}`],
   [
     "sends another content type",
