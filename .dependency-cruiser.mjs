@@ -17,6 +17,13 @@ export default {
       to: { pathNot: "^packages/protocol/src" },
     },
     {
+      name: "worker-depends-on-protocol",
+      comment: "Authors of workers install it: nothing but protocol and node:http.",
+      severity: "error",
+      from: { path: "^packages/worker/src", pathNot: "\\.test\\.ts$" },
+      to: { pathNot: ["^packages/(worker|protocol)/src", "^(node:)?(http|net)$"] },
+    },
+    {
       name: "engine-depends-on-protocol",
       severity: "error",
       from: { path: "^packages/engine" },

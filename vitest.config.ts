@@ -54,7 +54,7 @@ export default defineConfig({
   test: {
     projects: [
       project("unit", {
-        include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/*.test.ts"],
+        include: ["{packages,workers}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/*.test.ts"],
         exclude: ["**/*.integration.test.ts", "**/node_modules/**"],
         maxWorkers: CORES,
         // Files share a process and its modules: a unit test may rely on no state of a module.

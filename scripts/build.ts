@@ -5,7 +5,7 @@ import { NATIVE_TSC } from "./check-steps.ts";
 
 /*
  * Compiles each package into its dist/, with declarations and a package.json of its own: `npm publish packages/x/dist`.
- * The sources keep pointing at themselves, so that nothing has to be built to work on them.
+ * `node scripts/build.ts protocol worker` compiles only these. The sources keep pointing at themselves, so that nothing has to be built to work on them.
  */
 
 interface PackageJson {
@@ -16,7 +16,9 @@ interface PackageJson {
   [key: string]: unknown;
 }
 
-const ORDER = ["protocol", "client", "engine", "loop", "adapters", "server"];
+const ORDER = ["protocol", "client", "worker", "engine", "loop", "adapters", "server"];
+/** What a package has beside its code: the sandbox launcher with the program where it was built, and the scaffolds. */
+const EXTRA_FOLDERS = ["native", "templates"];
 
 function compiled(path: string): string {
   return path.replace(/\.ts$/, ".js");
@@ -64,7 +66,9 @@ function compile(folder: string): void {
   }
 }
 
-for (const name of ORDER) {
+/** All of them, or those that are named: a package and what it depends on. */
+const named = process.argv.slice(2);
+for (const name of ORDER.filter((name) => named.length === 0 || named.includes(name))) {
   const folder = join("packages", name);
   const dist = join(folder, "dist");
   rmSync(dist, { recursive: true, force: true });
@@ -79,9 +83,10 @@ for (const name of ORDER) {
   for (const extra of ["LICENSE", join(folder, "README.md")]) {
     if (existsSync(extra)) cpSync(extra, join(dist, extra.split("/").at(-1) ?? extra));
   }
-  // The sandbox launcher: its sources, and the program itself where it was built.
-  const native = join(folder, "native");
-  if (existsSync(native)) cpSync(native, join(dist, "native"), { recursive: true });
+  for (const extra of EXTRA_FOLDERS) {
+    const source = join(folder, extra);
+    if (existsSync(source)) cpSync(source, join(dist, extra), { recursive: true });
+  }
   console.log(
     `${original.name} ${original.version}: ${readdirSync(dist, { recursive: true }).length} files in ${dist}`,
   );

@@ -10,7 +10,7 @@ export const STATIC_CHECKS: readonly Step[] = [
   {
     name: "arrows",
     command: "depcruise",
-    args: ["--config", ".dependency-cruiser.mjs", "packages", "examples"],
+    args: ["--config", ".dependency-cruiser.mjs", "packages", "workers", "examples"],
   },
   { name: "docs drift", command: "node", args: ["scripts/generate-docs.ts", "--check"] },
 ];

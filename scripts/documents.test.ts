@@ -58,7 +58,7 @@ const DOCS = readdirSync("docs", { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".md"))
   .map((file) => join("docs", file));
 const TOP = ["README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
-const READMES = ["packages", "examples"].flatMap((folder) =>
+const READMES = ["packages", "workers", "examples"].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith("README.md") && !/(^|\/)(node_modules|dist|build)\//.test(file))
     .map((file) => join(folder, file)),

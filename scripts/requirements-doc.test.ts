@@ -3,6 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 
 const PREFIX = "(?:D|R[123]|MCXP?|N?FR|CFG|AX|L3|L3P2|T|IT|X)";
+/** Where tests are. */
+const FOLDERS = ["packages", "workers", "test", "scripts"];
 const CITED = new RegExp(`\\[(${PREFIX}-[A-Za-z0-9.-]*[A-Za-z0-9])\\]`, "g");
 const ROW = new RegExp(`^\\| (${PREFIX}-[A-Za-z0-9.-]+) \\|`, "gm");
 
@@ -11,7 +13,7 @@ function idsIn(text: string, pattern: RegExp): string[] {
 }
 
 it("docs/requirements.md has a row for every ID that a test cites, and no other", () => {
-  const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "packages", "test", "scripts"]);
+  const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", ...FOLDERS]);
   const tests = files
     .toString()
     .split("\n")

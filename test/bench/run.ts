@@ -8,6 +8,7 @@ import { benchPassages, printPassages } from "./passages.ts";
 import { benchPathSandbox, printPathSandbox } from "./path-sandbox/bench-path-sandbox.ts";
 import { benchIsolation } from "./sandbox.ts";
 import { printTokens } from "./tokens.ts";
+import { benchColdWorker, printColdWorker } from "./worker-cold.ts";
 
 /*
  * Everything in one run on one machine, interleaved in rounds, so that the ratios mean something although the absolute
@@ -28,6 +29,7 @@ const SECTIONS: Record<string, () => unknown> = {
   lp1: () => printLp1(),
   paths: () => shown(benchPathSandbox(ROUNDS), printPathSandbox),
   turns: () => shown(benchTurn(ROUNDS), printTurn),
+  worker: () => shown(benchColdWorker(ROUNDS), printColdWorker),
   fleet: () => benchFleet(),
 };
 

@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -23,7 +24,7 @@ chmodSync(folder, 0o755);
 function install(): void {
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@sallyport"), { recursive: true });
-  for (const name of ["protocol", "client", "engine", "loop", "adapters"]) {
+  for (const name of ["protocol", "client", "worker", "engine", "loop", "adapters"]) {
     cpSync(join(ROOT, "packages", name, "dist"), join(modules, "@sallyport", name), { recursive: true });
   }
   cpSync(join(ROOT, "packages/server/dist"), join(modules, "sallyport"), { recursive: true });
@@ -88,6 +89,8 @@ describe("the published packages", () => {
       "@sallyport/client",
       "@sallyport/client/search",
       "@sallyport/client/disk-cache",
+      "@sallyport/protocol/worker",
+      "@sallyport/worker",
       "@sallyport/engine",
       "@sallyport/engine/tool",
       "@sallyport/engine/chain",
@@ -102,6 +105,24 @@ describe("the published packages", () => {
     writeFileSync(join(folder, "imports.js"), `${script}\nconsole.log("all");\n`);
     const stdout = execFileSync(process.execPath, ["imports.js"], { cwd: folder, encoding: "utf8" });
     expect(stdout.trim()).toBe("all");
+  });
+
+  it("give authors of workers less than 300 kB to install [AX-ONB-1]", () => {
+    const files = ["protocol", "worker"].flatMap((name) => {
+      const own = join(folder, "node_modules/@sallyport", name);
+      return readdirSync(own, { recursive: true, encoding: "utf8" }).map((file) => statSync(join(own, file)));
+    });
+    const bytes = files.filter((file) => file.isFile()).reduce((sum, { size }) => sum + size, 0);
+    expect(bytes).toBeLessThan(300_000);
+  });
+
+  it("begin a worker that runs [AX-ONB-1]", () => {
+    sallyport("worker", "new", "counting");
+    const tests = execFileSync(process.execPath, ["--test"], {
+      cwd: join(folder, "counting"),
+      encoding: "utf8",
+    });
+    expect(tests).toMatch(/pass 2/);
   });
 
   it("hold only compiled code, with declarations", () => {

@@ -1,4 +1,4 @@
-import { type Failure, failure, type Issue } from "./errors/catalogue.ts";
+import type { Issue } from "./errors/catalogue.ts";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "./json.ts";
 
 /** A message with more issues is not repaired by hand; the bound also limits what a hostile message costs. */
@@ -21,22 +21,6 @@ export interface Field<T> {
 
 /** The values that a field accepts, so that a message's type and its reader are written once. */
 export type Infer<F> = F extends Field<infer T> ? T : never;
-
-/** A refused message is a value, not an exception. */
-export type Decoded<T> = { ok: true; request: T } | { ok: false; failure: Failure };
-
-/** The request when every field fits, else an E3903 that names each one that does not. Never throws. */
-export function decode<T>(value: unknown, field: Field<T>): Decoded<T> {
-  const issues: Issue[] = [];
-  if (field(value, "", issues)) return { ok: true, request: value };
-  return { ok: false, failure: failure("E3903", { message: summary(issues), issues }) };
-}
-
-function summary(issues: readonly Issue[]): string {
-  const places = issues.slice(0, 5).map((issue) => issue.path || "the whole message");
-  const rest = issues.length > 5 ? ` and ${issues.length - 5} more` : "";
-  return `Malformed request: ${places.join(", ")}${rest}`;
-}
 
 /** Joins a judgement to the schema that says the same. */
 export function fieldOf<T>(

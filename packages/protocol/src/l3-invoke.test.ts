@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { decode } from "./decode.ts";
 import { CATALOGUE, failure } from "./errors/catalogue.ts";
-import { decode } from "./fields.ts";
 import { failed, succeeded } from "./fixtures/answers.ts";
 import {
   acceptedResponse,

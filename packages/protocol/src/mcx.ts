@@ -1,4 +1,5 @@
 import type { CallOrder } from "./call-order.ts";
+import { type Decoded, decode } from "./decode.ts";
 import { entryOf, type Failure } from "./errors/catalogue.ts";
 import type { McxErrorType } from "./errors/families.ts";
 import {
@@ -7,8 +8,6 @@ import {
   anyText,
   anyValue,
   count,
-  type Decoded,
-  decode,
   described,
   exampled,
   type Infer,

@@ -21,6 +21,7 @@ import { serveCommand } from "./commands/serve.ts";
 import { tokenCommand } from "./commands/token.ts";
 import { toolsCommand } from "./commands/tools.ts";
 import { undoCommand } from "./commands/undo.ts";
+import { workerCommand } from "./commands/worker.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
@@ -70,6 +71,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     conversationsCommand,
     undoCommand,
     toolsCommand,
+    workerCommand,
     callsCommand,
     approvalsCommand,
     grantsCommand,

@@ -5,7 +5,11 @@ import { configKeys } from "../../config/config-keys.ts";
 import { CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { currentKid, initKeys, keyFolder } from "../../keys/index.ts";
 import { ensureOperatorKey, OPERATOR_KEY_FILE } from "../../keys/operator-key.ts";
-import { EXAMPLE_TOOL, linkEngine } from "./init-tool.ts";
+import { linkPackage } from "../link-package.ts";
+import { EXAMPLE_TOOL } from "./init-tool.ts";
+
+/** What the example tool imports. */
+const ENGINE_ENTRY = "@sallyport/engine/tool";
 
 /** Keys that a newcomer looks for, shown with their defaults. */
 const SHOWN: Readonly<Record<string, readonly string[]>> = {
@@ -100,7 +104,7 @@ function placeExample(folder: string): InitStep[] {
   const made = writeNew(tool, EXAMPLE_TOOL.text);
   const ignore = join(folder, ".gitignore");
   const ignored = writeNew(ignore, "node_modules/\n.sallyport/\n");
-  const linked = linkEngine(folder);
+  const linked = linkPackage(folder, ENGINE_ENTRY);
   return [
     { path: tool, what: "an example tool", done: made ? "made" : "kept" },
     { path: ignore, what: "keeps keys and state out of git", done: ignored ? "made" : "kept" },

@@ -1,15 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const PACKAGE = "@sallyport/engine";
-
 /** The tool that `sallyport init` writes: small, harmless, and complete. */
 export const EXAMPLE_TOOL = {
   id: "greet",
   module: "./tools/greet.mts",
-  text: `import { defineTool } from "${PACKAGE}/tool";
+  text: `import { defineTool } from "@sallyport/engine/tool";
 
 const $schema = "https://json-schema.org/draft/2020-12/schema";
 
@@ -43,37 +36,3 @@ export const greet = defineTool({
 });
 `,
 } as const;
-
-/**
- * Sees to it that modules in the folder find the package tools are made with. Where nothing is installed there it is
- * linked to the one that runs now, as `npm link` does. Gives back the link it made; undefined when none was needed.
- */
-export function linkEngine(folder: string): { link: string; to: string } | undefined {
-  if (isFound(folder)) return undefined;
-  const link = join(folder, "node_modules", PACKAGE);
-  const to = packageFolder();
-  mkdirSync(dirname(link), { recursive: true });
-  symlinkSync(to, link, "junction");
-  return { link, to };
-}
-
-function isFound(folder: string): boolean {
-  try {
-    createRequire(join(folder, "tools", "any.mjs")).resolve(`${PACKAGE}/tool`);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Where the package is that this process uses. */
-function packageFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.resolve(`${PACKAGE}/tool`)));
-  while (!isPackage(folder) && folder !== dirname(folder)) folder = dirname(folder);
-  return folder;
-}
-
-function isPackage(folder: string): boolean {
-  const file = join(folder, "package.json");
-  return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).name === PACKAGE;
-}

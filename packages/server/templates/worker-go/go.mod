@@ -1,0 +1,3 @@
+module example-worker
+
+go 1.24

@@ -1,0 +1,253 @@
+"""The envelope of Sallyport workers: POST /run and GET /healthz, with the standard library only.
+
+Every failure that is handled is HTTP 200 with an error envelope. A tool is a function of its input and a Context.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+# The rest of a larger body is read and dropped up to here, so that the sender can read the answer.
+MAX_DROPPED_BYTES = 64 * 1024 * 1024
+DRAIN_SECONDS = 8
+
+
+class ToolError(Exception):
+    """The way a tool says that it failed. All of it reaches the caller; any other exception is INTERNAL.
+
+    The code is UPSTREAM_ERROR, VALIDATION_ERROR, TIMEOUT or INTERNAL.
+    """
+
+    def __init__(self, code, message, retryable=False, details=None):
+        super().__init__(message)
+        self.envelope = {"code": code, "message": message, "retryable": retryable}
+        if details is not None:
+            self.envelope["details"] = details
+
+
+class Context:
+    """What a tool gets beside its input."""
+
+    def __init__(self, meta, trace_headers):
+        self.tool_id = meta.get("tool_id")
+        self.run_id = meta["tool_run_id"]
+        self.trace_id = meta["trace_id"]
+        self.domain_id = meta["domain_id"]
+        self.deadline = meta["deadline_ms"] / 1000
+        # traceparent and tracestate as they came: send them with your own requests.
+        self.trace_headers = trace_headers
+        self.cancelled = threading.Event()
+
+
+def _id(value):
+    return value[:255] if isinstance(value, str) and value else "unknown"
+
+
+def _is_id(value):
+    return isinstance(value, str) and 0 < len(value) <= 255
+
+
+def _is_time(value):
+    return type(value) in (int, float) and value >= 0
+
+
+def _invalid(message):
+    return ToolError("VALIDATION_ERROR", message)
+
+
+def _checked(request):
+    """The meta and the input of a request that fits the envelope."""
+    if not isinstance(request, dict):
+        raise _invalid("The request must be an object.")
+    meta = request.get("meta")
+    if not isinstance(meta, dict):
+        raise _invalid("meta must be an object.")
+    for name in ("trace_id", "tool_run_id", "domain_id"):
+        if not _is_id(meta.get(name)):
+            raise _invalid(f"meta.{name} must be a string of 1 to 255 characters.")
+    if not _is_time(meta.get("deadline_ms")):
+        raise _invalid("meta.deadline_ms must be milliseconds since 1970.")
+    if not isinstance(request.get("input"), dict):
+        raise _invalid("input must be an object.")
+    return meta, request["input"]
+
+
+def _choose(tools, tool_id):
+    if tool_id is None and len(tools) == 1:
+        return next(iter(tools.values()))
+    if tool_id not in tools:
+        raise _invalid(f"This worker has no tool {tool_id}.")
+    return tools[tool_id]
+
+
+def _until_deadline(tool, tool_input, context):
+    """What the tool gives back as JSON, or TIMEOUT at the deadline: a tool that goes on after it is not waited for."""
+    late = ToolError("TIMEOUT", "The deadline passed.", retryable=True)
+    left = context.deadline - time.time()
+    if left <= 0:
+        raise late
+    ended = []
+
+    def work():
+        try:
+            output = tool(tool_input, context)
+            ended.append((json.dumps(output, allow_nan=False), None))
+        except BaseException as error:
+            ended.append((None, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(min(left, threading.TIMEOUT_MAX))
+    if not ended:
+        context.cancelled.set()
+        raise late
+    output, error = ended[0]
+    if error is not None:
+        raise error
+    return output
+
+
+def answer_run(tools, body, trace_headers):
+    """The envelope that answers this body, as JSON. A ToolError stands for a body that could not be read."""
+    started = time.monotonic()
+    request = None
+
+    def meta():
+        given = request.get("meta") if isinstance(request, dict) else None
+        ids = given if isinstance(given, dict) else {}
+        return json.dumps(
+            {
+                "trace_id": _id(ids.get("trace_id")),
+                "tool_run_id": _id(ids.get("tool_run_id")),
+                "duration_ms": round((time.monotonic() - started) * 1000),
+            }
+        )
+
+    try:
+        if isinstance(body, ToolError):
+            raise body
+        try:
+            request = json.loads(body)
+        except (ValueError, RecursionError):
+            raise _invalid("The body is not JSON.") from None
+        given, tool_input = _checked(request)
+        tool = _choose(tools, given.get("tool_id"))
+        output = _until_deadline(tool, tool_input, Context(given, trace_headers))
+        return f'{{"ok":true,"meta":{meta()},"output":{output}}}'
+    except ToolError as error:
+        envelope = error.envelope
+    except BaseException:
+        # Nothing of it is told to the caller: its text may hold a path or a secret.
+        traceback.print_exc()
+        envelope = {"code": "INTERNAL", "message": "The tool failed unexpectedly.", "retryable": False}
+    return f'{{"ok":false,"meta":{meta()},"error":{json.dumps(envelope)}}}'
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 60  # of a silent connection
+
+    def do_GET(self):
+        if self.path.split("?")[0] != "/healthz":
+            return self._send(404, '{"ok":false,"message":"This worker has POST /run and GET /healthz."}')
+        draining = self.server.draining
+        self._send(503 if draining else 200, '{"ok":false}' if draining else '{"ok":true}')
+
+    def do_POST(self):
+        if self.path.split("?")[0] != "/run":
+            self.close_connection = True
+            return self._send(404, '{"ok":false,"message":"This worker has POST /run and GET /healthz."}')
+        with self.server.run_under_way():
+            names = ("traceparent", "tracestate")
+            trace_headers = {name: self.headers[name] for name in names if name in self.headers}
+            answer = answer_run(self.server.tools, self._read(), trace_headers)
+            self._send(200, answer)
+
+    def _read(self):
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit()):
+            self.close_connection = True
+            return _invalid("The request needs a Content-Length.")
+        size = int(length)
+        if size <= MAX_REQUEST_BYTES:
+            return self.rfile.read(size)
+        self.close_connection = True
+        left = min(size, MAX_DROPPED_BYTES)
+        while left > 0 and (dropped := self.rfile.read(min(left, 65536))):
+            left -= len(dropped)
+        return _invalid(f"The body is larger than {MAX_REQUEST_BYTES} bytes.")
+
+    def _send(self, status, text):
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection or self.server.draining:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """One line for each request helps nobody: the gateway has the record."""
+
+
+class _UnderWay:
+    def __init__(self, server):
+        self.server = server
+
+    def __enter__(self):
+        with self.server.changed:
+            self.server.running += 1
+
+    def __exit__(self, *_):
+        with self.server.changed:
+            self.server.running -= 1
+            self.server.changed.notify_all()
+
+
+class WorkerServer(ThreadingHTTPServer):
+    """Serves the tools until `shutdown`; `drain` then waits for the runs under way."""
+
+    request_queue_size = 128
+
+    def __init__(self, tools, host, port):
+        self.tools = tools
+        self.draining = False
+        self.running = 0
+        self.changed = threading.Condition()
+        super().__init__((host, port), _Handler)
+
+    def run_under_way(self):
+        return _UnderWay(self)
+
+    def drain(self):
+        with self.changed:
+            self.changed.wait_for(lambda: self.running == 0, DRAIN_SECONDS)
+
+    def handle_error(self, request, client_address):
+        """A caller that hangs up is no defect of the worker."""
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
+
+
+def serve(tools):
+    """Serves on WORKER_HOST (127.0.0.1) and PORT (8080) until SIGTERM or SIGINT, then lets the runs under way end."""
+    host, port = os.environ.get("WORKER_HOST") or "127.0.0.1", int(os.environ.get("PORT") or 8080)
+    server = WorkerServer(tools, host, port)
+
+    def stop(*_):
+        server.draining = True
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    print(f"POST http://{host}:{server.server_port}/run", flush=True)
+    server.serve_forever(poll_interval=0.1)
+    server.socket.close()
+    server.drain()
