@@ -1,5 +1,6 @@
 export * from "./call-order.ts";
 export * from "./canonical-json.ts";
+export * from "./domain-package.ts";
 export * from "./errors/catalogue.ts";
 export * from "./fields.ts";
 export * from "./http/approvals.ts";
