@@ -15,12 +15,17 @@ import type { PlannedTool } from "../reload/plan-tools.ts";
 import { type DomainPackage, readDomainPackage } from "./read-package.ts";
 import { probedWorker } from "./tool-manifest.ts";
 
-/** Reads the domain package of a configuration; undefined where it names none. Throws E3919 with every fault. */
-export function configuredDomain({ domain, place }: LoadedConfig): DomainPackage | undefined {
+/** Reads the domain package of a configuration; undefined where it names none, E3919 with every fault of it. */
+export function readConfiguredDomain({ domain, place }: LoadedConfig): DomainPackage | Failure | undefined {
   if (domain === undefined) return undefined;
   const { DOMAIN_ID: expectedId } = place.environment ?? processEnvironment();
-  const read = readDomainPackage(domain, { expectedId });
-  if (isFailure(read)) throw new SallyportError(read);
+  return readDomainPackage(domain, { expectedId });
+}
+
+/** The same for whoever cannot go on without it: throws the failure. */
+export function configuredDomain(config: LoadedConfig): DomainPackage | undefined {
+  const read = readConfiguredDomain(config);
+  if (read && isFailure(read)) throw new SallyportError(read);
   return read;
 }
 

@@ -3,7 +3,7 @@ import type { DefinedTool, Engine, EngineOptions } from "@sallyport/engine";
 import type { Implementation, Sandbox } from "@sallyport/engine/ports";
 import { type Failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { configuredDomain } from "../gateway/gateway.ts";
+import { readConfiguredDomain } from "../gateway/gateway.ts";
 import { configuredModules, type ModuleRunner } from "../tools/configured-modules.ts";
 import { loadModule } from "../tools/load-module.ts";
 import { ScriptModules } from "../tools/script-modules.ts";
@@ -23,7 +23,8 @@ export async function registerTools(
   config: LoadedConfig,
   { keep, sandbox }: { keep: boolean; sandbox?: Sandbox },
 ): Promise<Failure[]> {
-  const domain = configuredDomain(config);
+  const domain = readConfiguredDomain(config);
+  if (domain && isFailure(domain)) return [domain];
   if (domain) return await registerManifests(engine, domain.tools, keep);
   const problems: Failure[] = [];
   const scripts = new ScriptModules(config, { keep, sandbox });

@@ -1,9 +1,9 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Failure, type Issue, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, type Issue, isFailure } from "@sallyport/protocol";
 import type { ConfigReading, LoadedConfig } from "../../config/load.ts";
 import { keyText } from "../../config/schema-issues.ts";
-import { configuredDomain } from "../../gateway/gateway.ts";
+import { readConfiguredDomain } from "../../gateway/gateway.ts";
 import { refuseWideBinding } from "../../http/guard/wide-binding.ts";
 import { loadPolicyFile } from "../../policy/load-policy.ts";
 import { capabilitiesOf } from "../../runtime/authority.ts";
@@ -93,13 +93,8 @@ function trouble(file: string, what: Reference["what"]): string | undefined {
 
 /** Of a gateway: what is wrong with its domain package. */
 function domainIssues(config: LoadedConfig): Issue[] {
-  try {
-    configuredDomain(config);
-    return [];
-  } catch (error) {
-    if (error instanceof SallyportError) return error.failure.issues ?? [];
-    throw error;
-  }
+  const read = readConfiguredDomain(config);
+  return read && isFailure(read) ? (read.issues ?? []) : [];
 }
 
 function policyIssues({ policy, folder }: LoadedConfig): Issue[] {
