@@ -210,6 +210,8 @@ describe("a gateway without a configuration file", () => {
     domain = new DomainFolder(worker.url);
     const opened = await open();
     const { url, operatorKeyFile } = opened.report;
+    const key = { headers: { "idempotency-key": "kept" } };
+    const kept = await run(url, "kept", key);
     const slow = run(url, "wait 2500");
     await expect
       .poll(() => json(`${url}/v1/invocations?status=running`))
@@ -251,9 +253,16 @@ describe("a gateway without a configuration file", () => {
     await opened.done;
     // After a restart the tools that left the domain have no code either.
     domain.manifest(echoTool(worker.url).replace("timeout_sec: 5", "timeout_sec: 9"), { version: "0.3" });
-    const { url: next } = (await open()).report;
+    const reopened = await open();
+    const { url: next } = reopened.report;
     expect(await run(next, "x", { tool: "demo.other" })).toMatchObject({ status: 404 });
     expect(await run(next, "x")).toMatchObject({ ok: true });
+    // The same request is the same run after a swap; and an older version can come back.
+    expect((await run(next, "kept", key)).tool_run_id).toBe(kept.tool_run_id);
+    domain.manifest(echoTool(worker.url), { version: "0.1" });
+    reopened.child.kill("SIGHUP");
+    await logged(reopened, /was reloaded.*demo 0\.1|demo 0\.1.*was reloaded/);
+    expect(await run(next, "old")).toMatchObject({ ok: true, output: { said: "old" } });
   });
 
   it("starts a job for each run, in the sandbox and in the folder of its package [AX-KIND-1] [AX-INV-2]", async () => {

@@ -1,6 +1,6 @@
 import type { WorkerReport, WorkerRunner } from "@sallyport/adapters/worker";
 import type { ConfiguredGrant, Engine } from "@sallyport/engine";
-import type { Runner, ToolRecord } from "@sallyport/engine/ports";
+import type { Implementation, Runner, ToolRecord } from "@sallyport/engine/ports";
 import {
   defined,
   type Failure,
@@ -11,7 +11,6 @@ import {
 } from "@sallyport/protocol";
 import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import type { PlannedTool } from "../reload/plan-tools.ts";
 import { type DomainPackage, readDomainPackage } from "./read-package.ts";
 import { probedWorker } from "./tool-manifest.ts";
 
@@ -52,6 +51,12 @@ export function refuseInGateway({ domain }: LoadedConfig, what: string): void {
       advice: "Use another folder or --config with a configuration without `domain`.",
     }),
   );
+}
+
+/** A tool and how its worker is reached. */
+interface PlannedTool {
+  manifest: ToolManifest;
+  implementation: Implementation;
 }
 
 /** What runs the tools of a domain. */

@@ -5,6 +5,7 @@ import {
   entryOf,
   type Failure,
   type GatewayErrorCode,
+  isFailure,
   isJsonObject,
   type JsonObject,
   type RunRequest,
@@ -12,6 +13,7 @@ import {
   runRequestField,
   runResponseField,
   SallyportError,
+  type ToolManifest,
   toolParamsField,
   WORKER_ERROR_CODES,
 } from "@sallyport/protocol";
@@ -100,7 +102,7 @@ async function run(
   const own = gateway?.tool(tool);
   if (gateway && !own)
     throw new SallyportError(hiddenToolError(tool, principal, parts) ?? strangeTool(tool, gateway));
-  const order = { tool, input: body.input, caller: {}, ...(own && { version: own.version }) };
+  const order = { tool, input: body.input, caller: {}, ...(own && versionOf(own, parts)) };
   const answer = await parts.engine.call(callRequestOf(order, asked, parts));
   if (gateway?.domain.policies.logsInput)
     parts.log?.info({ tool, run: answer.callId, input: redact(body.input) }, "A tool was run");
@@ -110,6 +112,12 @@ async function run(
     traceId: traceIdOf(headers.traceparent) ?? answer.callId,
   };
   return asGiven(replyOf(answer, about, origin), answer.callId, principal);
+}
+
+/** Named only where the registry would choose another one: a repeated request stays the same after a swap. */
+function versionOf({ id, version }: ToolManifest, { engine }: RouteContext): { version?: string } {
+  const usual = engine.tools.resolve({ tool: id });
+  return !isFailure(usual) && usual.manifest.version === version ? {} : { version };
 }
 
 function strangeTool(tool: string, { domain }: NonNullable<RouteContext["gateway"]>): Failure {
