@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { eventSchemas } from "../packages/engine/src/publish/event-schemas.ts";
+import { DOMAIN_MANIFEST_SCHEMA, DOMAIN_POLICIES_SCHEMA } from "../packages/protocol/src/index.ts";
 import { configJsonSchema, renderConfigDoc } from "../packages/server/src/config/config-doc.ts";
 import { renderOpenApiDocument } from "../packages/server/src/http/openapi/render-document.ts";
 import { renderErrorsDoc } from "./errors-doc.ts";
@@ -9,6 +10,8 @@ const DOCUMENTS: Record<string, () => string> = {
   "docs/errors.md": renderErrorsDoc,
   "docs/configuration.md": renderConfigDoc,
   "docs/openapi.json": renderOpenApiDocument,
+  "docs/domain-manifest.schema.json": () => `${JSON.stringify(DOMAIN_MANIFEST_SCHEMA, null, 2)}\n`,
+  "docs/domain-policies.schema.json": () => `${JSON.stringify(DOMAIN_POLICIES_SCHEMA, null, 2)}\n`,
   "docs/events.schema.json": () => `${JSON.stringify(eventSchemas(), null, 2)}\n`,
   "docs/sallyport.schema.json": () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
 };

@@ -38,8 +38,9 @@ export {
   thumbprint,
 } from "./authorise/token/index.ts";
 export { cleanText, type ReadManifests, readManifests, unheldInProcess } from "./execute/index.ts";
-export { type Hosts, readHost, readHostPattern } from "./match/locations.ts";
+export { type Hosts, hostsWithin, readHost, readHostPattern } from "./match/locations.ts";
 export { compilePatterns } from "./match/patterns.ts";
+export { YES } from "./match/truth.ts";
 export { givenId, tenantId } from "./passage/call.ts";
 export { RefusalBudget } from "./passage/unknown-callers.ts";
 export { forDecision, redact, redactLog, redactText } from "./redact/redact.ts";

@@ -1,6 +1,7 @@
 export * from "./call-order.ts";
 export * from "./canonical-json.ts";
 export * from "./decode.ts";
+export * from "./domain-package.ts";
 export * from "./errors/catalogue.ts";
 export * from "./fields.ts";
 export * from "./http/approvals.ts";

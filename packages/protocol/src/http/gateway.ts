@@ -37,25 +37,42 @@ export type Domain = Infer<typeof domainField>;
 export const WORKER_HEALTH = ["up", "degraded", "rate_limited", "down", "unknown"] as const;
 export type WorkerHealth = (typeof WORKER_HEALTH)[number];
 
+const kind = oneOf(["service_worker", "job_worker"]);
+
+/** What a catalogue may say of a tool beyond what it has to. */
+const mayBeThere = {
+  transport_type: absentOr(anyText),
+  transport_endpoint: absentOr(anyText),
+  input_schema_ref: absentOr(anyText),
+  output_schema_ref: absentOr(anyText),
+  health: absentOr(oneOf(WORKER_HEALTH), "How the tool's worker answered the last probe."),
+};
+
 export const domainToolField = named(
   "DomainTool",
   record({
     tool_id: anyText,
-    kind: oneOf(["service_worker", "job_worker"]),
+    kind,
     display_name: anyText,
     description: anyText,
     capabilities: listOf(anyText),
     timeout_sec: count,
     egress_allowlist: listOf(anyText),
-    transport_type: absentOr(anyText),
-    transport_endpoint: absentOr(anyText),
-    input_schema_ref: absentOr(anyText),
-    output_schema_ref: absentOr(anyText),
-    health: absentOr(oneOf(WORKER_HEALTH), "How the tool's worker answered the last probe."),
+    ...mayBeThere,
   }),
 );
 /** One tool of a domain (AX-CAT-1). */
 export type DomainTool = Infer<typeof domainToolField>;
+
+/** The same beside the fields of `tool.list`, which only a gateway fills in. */
+export const catalogueFields = {
+  kind: absentOr(kind, "Of a gateway, as all that follows: how the tool is run."),
+  display_name: absentOr(anyText),
+  capabilities: absentOr(listOf(anyText)),
+  timeout_sec: absentOr(count),
+  egress_allowlist: absentOr(listOf(anyText)),
+  ...mayBeThere,
+};
 
 /** What a client needs of `GET /v1/tools` of a gateway; the answer has the fields of `tool.list` besides. */
 export const domainToolsField = record({

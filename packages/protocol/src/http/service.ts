@@ -19,6 +19,7 @@ import {
   timestamp,
   wholeNumberText,
 } from "../fields.ts";
+import { WORKER_HEALTH } from "./gateway.ts";
 
 /** Which store a server uses: its own file, or a database that others share. */
 const storeField = oneOf(["embedded", "postgres"]);
@@ -34,6 +35,21 @@ export const readinessResponseField = named(
     status: oneOf(["ready", "not_ready"]),
     store: storeField,
     checks: listOf(record({ name: anyText, ok: flag, problem: absentOr(anyText, "What is missing.") })),
+    domain: absentOr(
+      record({
+        domain_id: anyText,
+        version: anyText,
+        workers: listOf(
+          record({
+            worker: described(anyText, "Its base address."),
+            tools: listOf(anyText),
+            health: oneOf(WORKER_HEALTH),
+            problem: absentOr(anyText, "Why it is not up."),
+          }),
+        ),
+      }),
+      "Of a gateway: what it serves. A worker that is down does not make the gateway unready.",
+    ),
   }),
 );
 /** Whether calls can be taken, and what is missing when they cannot. */

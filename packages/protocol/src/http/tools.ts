@@ -20,6 +20,7 @@ import {
   wordList,
 } from "../fields.ts";
 import { RISKS, SIDE_EFFECTS, TOOL_CATEGORIES, TOOL_STATUSES } from "../manifest.ts";
+import { catalogueFields } from "./gateway.ts";
 
 const TOOL_LIFECYCLES = ["active", "deprecated", "sunset", "removed"] as const;
 
@@ -47,7 +48,7 @@ const summary = {
   requires_approval: described(flag, "A person is asked before it runs, at least for one operation."),
 };
 
-const toolSummary = named("ToolSummary", record(summary));
+const toolSummary = named("ToolSummary", record({ ...summary, ...catalogueFields }));
 /** One tool in a list (L3 §4.1.2). */
 export type ToolSummary = Infer<typeof toolSummary>;
 
@@ -58,6 +59,8 @@ export const toolListResponseField = named(
     total_count: described(count, "Of all pages together."),
     page: positiveInteger,
     page_size: positiveInteger,
+    domain_id: absentOr(anyText, "Of a gateway: the domain it serves."),
+    version: absentOr(anyText, "Of a gateway: the domain's version, which changes with the catalogue."),
   }),
 );
 /** A page of tools (L3 §4.1.2). */

@@ -17,6 +17,7 @@ import { type Caller, type Failure, failure, isFailure, SallyportError } from "@
 import { findConversation } from "../cli/commands/find-conversation.ts";
 import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { refuseInGateway } from "../gateway/gateway.ts";
 import { readSecret } from "../runtime/configured-secrets.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { openConversations } from "../runtime/store.ts";
@@ -67,6 +68,7 @@ export async function openChat(wish: ChatWish, user: string): Promise<OpenChat> 
 
 async function openWith(conversations: Conversations, wish: ChatWish, user: string): Promise<OpenChat> {
   const { config } = wish;
+  refuseInGateway(config, "`sallyport chat`, with its built-in tools,");
   const earlier = await earlierOne(conversations, wish.resume);
   const cwd = folderAt(wish.cwd ?? earlier?.cwd ?? config.place.cwd, config);
   const reference = wish.model ?? earlier?.model ?? config.models.default;

@@ -11,7 +11,9 @@ import { conformanceCommand } from "./commands/conformance.ts";
 import { conversationsCommand } from "./commands/conversations.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { domainCommand } from "./commands/domain.ts";
 import { eventsCommand } from "./commands/events.ts";
+import { gatewayCommand } from "./commands/gateway.ts";
 import { grantsCommand } from "./commands/grants.ts";
 import { initCommand } from "./commands/init.ts";
 import { keysCommand } from "./commands/keys.ts";
@@ -65,6 +67,8 @@ function program(io: Io, finish: (code: number) => void): Command {
   const commands = [
     initCommand,
     serveCommand,
+    gatewayCommand,
+    domainCommand,
     callCommand,
     runCommand,
     chatCommand,

@@ -24,7 +24,7 @@ function readConfigFile(path: string): string | Failure | undefined {
 }
 
 /** Never more than was asked for, whatever the file says about its size. */
-function readAtMost(path: string, most: number): Uint8Array {
+export function readAtMost(path: string, most: number): Uint8Array {
   const buffer = new Uint8Array(most);
   const handle = openSync(path, "r");
   try {
@@ -166,6 +166,7 @@ function complete(config: Config, place: ConfigPlace, file: string | undefined):
     },
     file,
     folder,
+    ...(config.domain !== undefined && { domain: at(config.domain) }),
     stateFolder: place.stateDir === undefined ? at(config.state) : resolve(place.cwd, place.stateDir),
     // Frozen here and no further: the environment in it is not ours.
     place: Object.freeze({ ...place }),

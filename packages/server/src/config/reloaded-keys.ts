@@ -1,5 +1,6 @@
 /** What `reload/` applies without a restart; everything below a key goes with it. */
 export const RELOADED_KEYS = [
+  "domain",
   "tools",
   "grants",
   "agents",

@@ -77,43 +77,55 @@ const grant = z.strictObject({
 });
 
 /** `sallyport.yaml`. Every key has a default but the ones that say what may run. */
-export const configSchema = z.strictObject({
-  state: z
-    .string()
-    .min(1)
-    .default(".sallyport")
-    .describe("Folder for everything that is kept, beside this file."),
-  durability: z
-    .enum(["power", "process"])
-    .default("power")
-    .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
-  ...storeKeys,
-  ...blobKeys,
-  tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
-  schemas: z
-    .strictObject({
-      requireQuality: z
-        .boolean()
-        .default(false)
-        .describe("Refuse a tool whose schemas break a quality rule of severity error (E3012)."),
-    })
-    .prefault({})
-    .describe("What is asked of tools' schemas."),
-  grants: z.array(grant).default([]).describe("Who may call what. Without a grant nothing runs."),
-  ...authorityKeys,
-  ...isolationKeys,
-  caller: z
-    .strictObject({
-      tenant: z.string().min(1).default("local").describe("Tenant, also of HTTP callers that name none."),
-      agent: z.string().min(1).default("cli").describe("Agent of the command line."),
-    })
-    .prefault({})
-    .describe("On whose behalf the command line calls."),
-  ...eventKeys,
-  ...limitKeys,
-  ...httpKeys,
-  ...modelKeys,
-  ...loopKeys,
-});
+export const configSchema = z
+  .strictObject({
+    state: z
+      .string()
+      .min(1)
+      .default(".sallyport")
+      .describe("Folder for everything that is kept, beside this file."),
+    durability: z
+      .enum(["power", "process"])
+      .default("power")
+      .describe("power: every outcome is synced to disk first. process: survives kill -9, not a power cut."),
+    ...storeKeys,
+    ...blobKeys,
+    domain: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        "Folder of a domain package. With it the server is a gateway: it runs the tools of that package, by workers, and nothing else.",
+      ),
+    tools: z.array(toolModule).default([]).describe("Modules that export tools made with defineTool."),
+    schemas: z
+      .strictObject({
+        requireQuality: z
+          .boolean()
+          .default(false)
+          .describe("Refuse a tool whose schemas break a quality rule of severity error (E3012)."),
+      })
+      .prefault({})
+      .describe("What is asked of tools' schemas."),
+    grants: z.array(grant).default([]).describe("Who may call what. Without a grant nothing runs."),
+    ...authorityKeys,
+    ...isolationKeys,
+    caller: z
+      .strictObject({
+        tenant: z.string().min(1).default("local").describe("Tenant, also of HTTP callers that name none."),
+        agent: z.string().min(1).default("cli").describe("Agent of the command line."),
+      })
+      .prefault({})
+      .describe("On whose behalf the command line calls."),
+    ...eventKeys,
+    ...limitKeys,
+    ...httpKeys,
+    ...modelKeys,
+    ...loopKeys,
+  })
+  .refine(({ domain, tools }) => domain === undefined || tools.length === 0, {
+    path: ["domain"],
+    error: "cannot stand beside tools: a gateway runs no modules, only the workers of its domain",
+  });
 
 export type Config = z.infer<typeof configSchema>;

@@ -30,7 +30,7 @@ export async function openHttp(runtime: Runtime, { log, telemetry }: HttpOptions
   const guarded = guardOf(runtime);
   const metrics = telemetry && createHttpMetrics(telemetry.meter);
   const switchedOff = new SwitchedOffTools(runtime);
-  const parts: RouteContext = partsOf(runtime, { guard: guarded.guard, telemetry, switchedOff });
+  const parts: RouteContext = partsOf(runtime, { guard: guarded.guard, telemetry, switchedOff, log });
   const more = [
     ...sessionRoutes({ sessions: guarded.sessions, tls: isSecure(config.http) }),
     ...reloadRoutes(() => reloadRuntime(runtime)),
@@ -110,9 +110,10 @@ interface Collaborators {
   guard: ReturnType<typeof createGuard>;
   telemetry: OpenTelemetry | undefined;
   switchedOff: SwitchedOffTools;
+  log: DoorLog;
 }
 
-function partsOf(runtime: Runtime, { guard, telemetry, switchedOff }: Collaborators): RouteContext {
+function partsOf(runtime: Runtime, { guard, telemetry, switchedOff, log }: Collaborators): RouteContext {
   const { config, engine, store, live } = runtime;
   const clock = systemClock;
   const caller = { tenant: config.caller.tenant, agent: "http" };
@@ -125,6 +126,8 @@ function partsOf(runtime: Runtime, { guard, telemetry, switchedOff }: Collaborat
     callers: config.http.callers,
     caller,
     isSwitchedOff,
+    gateway: live.gateway,
+    log,
     example: () => sampleCall({ engine, authority: live.authority, config, caller, isSwitchedOff }),
     recognise: (token) => guard.recognise(token),
     holds: (principal) => guard.holds(principal),

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { ErrorCode, Field } from "@sallyport/protocol";
+import type { ErrorCode, Failure, Field } from "@sallyport/protocol";
 import type { Principal } from "./principal.ts";
 
 /**
@@ -25,6 +25,14 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   origin: string;
   /** Names this request in logs and problem details. */
   requestId: string;
+}
+
+/** What is known of a request that is refused; nothing of it may have been read. */
+export interface Refused {
+  url: string;
+  requestId: string;
+  /** A well-formed one. */
+  traceparent?: string | undefined;
 }
 
 export interface Reply {
@@ -70,6 +78,8 @@ export interface Route<Params = any, Query = any, Body = any> {
   /** By status. Problems need no mention: every route can answer with those. */
   answers: Readonly<Record<number, AnswerShape>>;
   handle(asked: RouteRequest<Params, Query, Body>): Reply | Promise<Reply>;
+  /** How a request that fits this route is refused; as a problem when left out. */
+  refusal?(failed: Failure, asked: Refused): Reply;
 }
 
 /** Ties the shapes of a route's parts to its handler. A failure it throws as `SallyportError` becomes a problem answer. */

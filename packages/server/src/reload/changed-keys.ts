@@ -28,7 +28,7 @@ export function changedKeys(before: LoadedConfig, after: LoadedConfig): ChangedK
 /** What is in force after a reload: the new word where it can be applied, the old one elsewhere. */
 export function inForce(before: LoadedConfig, after: LoadedConfig): LoadedConfig {
   const { concurrentCalls, concurrentCallsPerAgent, concurrentCallsPerTool, queueWaitSeconds } = after.limits;
-  const { tools, grants, agents, policy, toolLimits } = after;
+  const { domain, tools, grants, agents, policy, toolLimits } = after;
   const limits = {
     ...before.limits,
     concurrentCalls,
@@ -39,6 +39,7 @@ export function inForce(before: LoadedConfig, after: LoadedConfig): LoadedConfig
   return Object.freeze({
     ...before,
     ...{ tools, grants, agents, policy, toolLimits },
+    ...(domain !== undefined && { domain }),
     limits: Object.freeze(limits),
     log: Object.freeze({ ...before.log, level: after.log.level }),
   });

@@ -1,6 +1,7 @@
 import type { ConfiguredAuthority } from "@sallyport/engine";
 import type { Bus, ErrorHandler, Sandbox } from "@sallyport/engine/ports";
 import type { LoadedConfig } from "../config/load.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 
 /** Where a module's code is had from, and which code that was. */
 export interface KnownModule {
@@ -14,6 +15,7 @@ interface LiveParts {
   errors?: ErrorHandler | undefined;
   dropPolicies: () => void;
   sandbox: Sandbox;
+  gateway?: Gateway | undefined;
 }
 
 /** What of an open server can be exchanged while it stays open. */
@@ -23,6 +25,8 @@ export class LiveRuntime {
   readonly errors: ErrorHandler | undefined;
   /** Where the manifests of sandboxed modules are read. */
   readonly sandbox: Sandbox;
+  /** What a gateway serves; undefined where tools come from modules. */
+  readonly gateway: Gateway | undefined;
   /** Files that changed later than this are not the ones that were loaded. */
   readonly openedAt = Date.now();
   /** What the last reload found, by the module's path. */
@@ -34,11 +38,12 @@ export class LiveRuntime {
   readonly #followers = new Set<(config: LoadedConfig) => void>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor({ authority, bus, errors, dropPolicies, sandbox }: LiveParts) {
+  constructor({ authority, bus, errors, dropPolicies, sandbox, gateway }: LiveParts) {
     this.authority = authority;
     this.bus = bus;
     this.errors = errors;
     this.sandbox = sandbox;
+    this.gateway = gateway;
     this.dropPolicies = dropPolicies;
   }
 

@@ -1,4 +1,14 @@
-import { exactRecord, type Infer, listOf, named, optional, SallyportError, text } from "@sallyport/protocol";
+import {
+  absentOr,
+  domainField,
+  exactRecord,
+  type Infer,
+  listOf,
+  named,
+  optional,
+  SallyportError,
+  text,
+} from "@sallyport/protocol";
 import { defineRoute, type Route } from "../http/route.ts";
 import type { ReloadReport } from "./reload-runtime.ts";
 
@@ -12,6 +22,7 @@ const reloadResponseField = named(
     applied: names,
     needs_restart: names,
     tools: exactRecord({ added: names, changed: names, gone: names }),
+    domain: absentOr(domainField, "Of a gateway: what it serves now."),
   }),
 );
 type ReloadResponse = Infer<typeof reloadResponseField>;
@@ -36,6 +47,12 @@ export function reloadRoutes(reload: () => Promise<ReloadReport>): Route[] {
 
 function responseOf(report: ReloadReport): ReloadResponse {
   if (!report.ok) throw new SallyportError(report.failure);
-  const { file, applied, needsRestart, tools } = report;
-  return { file: file ?? null, applied, needs_restart: needsRestart, tools };
+  const { file, applied, needsRestart, tools, domain } = report;
+  return {
+    file: file ?? null,
+    applied,
+    needs_restart: needsRestart,
+    tools,
+    ...(domain && { domain: { domain_id: domain.id, version: domain.version } }),
+  };
 }

@@ -9,6 +9,8 @@ import {
   readConfig,
   wrongConfig,
 } from "../config/load.ts";
+import { configuredDomain, domainRefusal, grantsWithoutFile, unannouncedTools } from "../gateway/gateway.ts";
+import type { DomainPackage } from "../gateway/read-package.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { type OpenAuthority, openAuthority } from "../runtime/authority.ts";
 import { operatorLimitsOf } from "../runtime/operator-limits.ts";
@@ -66,6 +68,8 @@ export type ReloadReport =
       /** Keys that changed and count only from the next start. */
       needsRestart: string[];
       tools: ToolChanges;
+      /** Of a gateway: what it serves now. */
+      domain: { id: string; version: string } | undefined;
     }
   /** Nothing has changed. */
   | { ok: false; failure: Failure };
@@ -89,16 +93,20 @@ async function reload(runtime: ReloadableRuntime): Promise<ReloadReport> {
   const read = readAgain(runtime.config);
   const config = inForce(runtime.config, read);
   const { bus, errors } = runtime.live;
-  const opened = openAuthority(config, { bus, errors });
+  const domain = domainAgain(runtime, config);
+  const opened = openAuthority(config, { bus, errors, grants: grantsWithoutFile(config, domain) });
   try {
-    const plan = await planTools(config, { live: runtime.live, registered: runtime.engine.tools });
-    if (Array.isArray(plan)) throw refusalOf(plan);
+    const plan = await planned(runtime, { config, domain });
+    const refuse = (why: Failure[]) => (domain ? domainRefusal(why, domain) : refusalOf(why));
+    if (Array.isArray(plan)) throw refuse(plan);
     const compared = compareTools(plan, runtime.engine.tools);
+    const unannounced = domain ? unannouncedTools(domain, runtime.engine.tools.list()) : [];
     const refusals = await runtime.engine.tools.exchange({ load: plan.tools, unload: compared.goneVersions });
-    if (refusals.length > 0) throw refusalOf(refusals);
+    if (refusals.length > 0) throw refuse(refusals);
     const keys = changedKeys(runtime.config, read);
-    putInForce(runtime, { config, opened, plan, compared });
-    return { ok: true, file: read.file, ...keys, tools: changesOf(compared) };
+    putInForce(runtime, { config, domain, opened, plan, compared });
+    if (runtime.live.gateway) runtime.live.gateway.unannounced = unannounced;
+    return { ok: true, file: read.file, ...keys, tools: changesOf(compared), domain };
   } catch (error) {
     opened.drop();
     throw error;
@@ -112,8 +120,31 @@ function readAgain(before: LoadedConfig): LoadedConfig {
   return read.config;
 }
 
+/** The domain package as it is now. A server cannot become a gateway, or stop being one, while it is open (D-9). */
+function domainAgain({ live }: ReloadableRuntime, config: LoadedConfig): DomainPackage | undefined {
+  const domain = configuredDomain(config);
+  if ((domain === undefined) === (live.gateway === undefined)) return domain;
+  throw new SallyportError(
+    failure("E3919", {
+      message: `\`domain\` was ${domain ? "added" : "taken away"}; what this server was opened as counts until it ends.`,
+      advice: "Start the server again.",
+    }),
+  );
+}
+
+async function planned(
+  { live, engine }: ReloadableRuntime,
+  { config, domain }: Pick<Next, "config" | "domain">,
+): Promise<ToolPlan | Failure[]> {
+  if (!domain || !live.gateway) return await planTools(config, { live, registered: engine.tools });
+  const { tools, refused } = live.gateway.plan(domain);
+  return refused.length > 0 ? refused : { tools, modules: new Map() };
+}
+
 interface Next {
   config: LoadedConfig;
+  /** Of a gateway: what it is to serve. */
+  domain: DomainPackage | undefined;
   /** The authority that the new configuration would open with; only its rules are taken over. */
   opened: OpenAuthority;
   plan: ToolPlan;
@@ -121,9 +152,9 @@ interface Next {
 }
 
 /** From here on nothing can fail, and nobody sees a part of it. */
-function putInForce(runtime: ReloadableRuntime, { config, opened, plan, compared }: Next): void {
+function putInForce(runtime: ReloadableRuntime, { config, domain, opened, plan, compared }: Next): void {
   const { live, engine } = runtime;
-  const { admission, toolRules } = operatorLimitsOf(config);
+  const { admission, toolRules } = operatorLimitsOf(config, domain);
   const { authority, rules } = opened;
   const gone = goneTools(live.goneTools, { plan, compared });
   live.authority.adopt(authority);
@@ -134,6 +165,7 @@ function putInForce(runtime: ReloadableRuntime, { config, opened, plan, compared
   live.dropPolicies();
   live.dropPolicies = () => opened.drop();
   live.goneTools = gone;
+  if (domain) live.gateway?.adopt(domain);
   live.modules = plan.modules;
   runtime.config = config;
   if (rules) runtime.rules = rules;

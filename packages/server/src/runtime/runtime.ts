@@ -1,3 +1,4 @@
+import { createJobRunner, createWorkerRunner } from "@sallyport/adapters/worker";
 import {
   type ConfiguredGrant,
   createEngine,
@@ -12,6 +13,7 @@ import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sal
 import { type Failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { EventPublishers, openSinks, type SinkStatus } from "../events/index.ts";
+import { configuredDomain, type DomainRunners, Gateway, grantsWithoutFile } from "../gateway/gateway.ts";
 import { keySharingOf, shareKeys } from "../keys/index.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { LiveRuntime } from "../reload/live-runtime.ts";
@@ -81,6 +83,8 @@ interface OpenOptions {
 /** Opens the store, recovers, loads the tools and wires the engine. Throws with a code when any of it fails. */
 export async function openRuntime({ config, ...options }: OpenOptions): Promise<Runtime> {
   const { grants, policies, project, hooks, errors, meter, tracer, instance, needsStateFolder } = options;
+  // Before anything is opened: a gateway with a fault in its domain does not start.
+  const domain = configuredDomain(config);
   const persistence = await openPersistence(config, {
     needsStateFolder,
     onBusProblem: (reason) =>
@@ -105,20 +109,23 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
     } = openAuthority(config, {
       bus,
       errors,
-      grants,
+      grants: [...(grants ?? []), ...grantsWithoutFile(config, domain)],
       policies,
       project,
     });
     const isolation = await openIsolation(config, ownFolder);
     opened.push(() => isolation.close());
+    const gateway = domain && new Gateway(domain, runnersOf(isolation));
     const events = new EventPublishers(store.outbox, openSinks(config));
     const engine = await createEngine({
       store,
       bus,
       ...authority,
       approvals: approvalRulesOf(config),
-      ...operatorLimitsOf(config),
-      runners: [createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners],
+      ...operatorLimitsOf(config, domain),
+      ...(gateway
+        ? { runners: gateway.runners, onlyGivenRunners: true }
+        : { runners: [createThreadRunner({ maxThreads: config.limits.threads }), ...isolation.runners] }),
       isolation: isolation.rules,
       sinks: events.names,
       onEvents: () => events.wake(),
@@ -139,11 +146,14 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
     const recovered = await engine.recover();
     await isolation.rules.workspaces.expire();
     await engine.approvals.expireDue();
-    const problems = await registerTools(engine, config, { keep: true, sandbox: isolation.rules.sandbox });
+    const problems = gateway
+      ? await gateway.register(engine).then(() => [])
+      : await registerTools(engine, config, { keep: true, sandbox: isolation.rules.sandbox });
     const { workspaces } = isolation.rules;
     let services: RunningServices | undefined;
     const live = new LiveRuntime({
       ...{ authority: authority.authority, bus, errors, dropPolicies, sandbox: isolation.rules.sandbox },
+      gateway,
     });
     return {
       config,
@@ -159,7 +169,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       ...(rules && { rules }),
       startServices: async (options) => {
         services ??= await startServices(
-          { config, engine, store, bus, workspaces, events, keySharing },
+          { config, engine, store, bus, workspaces, events, keySharing, gateway },
           options,
         );
       },
@@ -170,6 +180,11 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       await close().catch((problem) => errors?.report({ error: problem, code: "E3900", stage: "close" }));
     throw error;
   }
+}
+
+/** All that a gateway runs tools with. */
+function runnersOf({ rules }: OpenIsolation): DomainRunners {
+  return { services: createWorkerRunner(), jobs: createJobRunner({ sandbox: rules.sandbox }) };
 }
 
 function leaseOf({ store: { leaseSeconds } }: LoadedConfig): LeaseRules {

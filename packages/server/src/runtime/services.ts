@@ -3,6 +3,7 @@ import type { Store, Workspaces } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EventPublishers } from "../events/index.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { type KeySharing, shareKeys } from "../keys/index.ts";
 import { openWebhooks } from "../webhooks/open-webhooks.ts";
 import type { WebhookLog } from "../webhooks/webhook-log.ts";
@@ -31,6 +32,8 @@ interface Collaborators {
   events: EventPublishers;
   /** Absent where the store is this process's own. */
   keySharing: KeySharing | undefined;
+  /** Absent where tools come from modules. */
+  gateway: Gateway | undefined;
 }
 
 const EVERY_MS = {
@@ -40,6 +43,7 @@ const EVERY_MS = {
   "expire undo data": 60_000,
   "anchor audit strands": 60_000,
   "take changed keys": 5_000,
+  "probe workers": 5_000,
 } as const;
 
 type TaskName = keyof typeof EVERY_MS;
@@ -50,7 +54,7 @@ type TaskName = keyof typeof EVERY_MS;
  * E3227, and leaves nothing running, when there is no secret to sign webhooks with.
  */
 export async function startServices(
-  { config, engine, store, bus, workspaces, events, keySharing }: Collaborators,
+  { config, engine, store, bus, workspaces, events, keySharing, gateway }: Collaborators,
   { log, publicUrl, everyMs }: ServiceOptions,
 ): Promise<RunningServices> {
   const webhooks = openWebhooks({ config, engine, store, bus }, { log, publicUrl });
@@ -62,7 +66,9 @@ export async function startServices(
     "expire undo data": () => workspaces.expire(),
     "anchor audit strands": () => engine.anchorStrands(),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
+    "probe workers": async () => await gateway?.probe(),
   };
+  void gateway?.probe();
   try {
     const claimed = await engine.claimQueued();
     if (claimed > 0) log.info({ calls: claimed }, "Took up calls that were accepted earlier");

@@ -1,8 +1,9 @@
 import { pathToFileURL } from "node:url";
 import type { DefinedTool, Engine, EngineOptions } from "@sallyport/engine";
 import type { Implementation, Sandbox } from "@sallyport/engine/ports";
-import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
+import { readConfiguredDomain } from "../gateway/gateway.ts";
 import { configuredModules, type ModuleRunner } from "../tools/configured-modules.ts";
 import { loadModule } from "../tools/load-module.ts";
 import { ScriptModules } from "../tools/script-modules.ts";
@@ -22,6 +23,9 @@ export async function registerTools(
   config: LoadedConfig,
   { keep, sandbox }: { keep: boolean; sandbox?: Sandbox },
 ): Promise<Failure[]> {
+  const domain = readConfiguredDomain(config);
+  if (domain && isFailure(domain)) return [domain];
+  if (domain) return await registerManifests(engine, domain.tools, keep);
   const problems: Failure[] = [];
   const scripts = new ScriptModules(config, { keep, sandbox });
   const configured = configuredModules(config);
@@ -37,6 +41,16 @@ export async function registerTools(
     problems.push(...(await registerModule(engine, path, { runner: "thread", keep, scripts })));
   }
   return problems;
+}
+
+/** What a gateway would run, for those who only look: workers are reached by the runtime of a gateway alone. */
+async function registerManifests(
+  engine: Engine,
+  manifests: readonly ToolManifest[],
+  keep: boolean,
+): Promise<Failure[]> {
+  const registered = await Promise.all(manifests.map((one) => engine.tools.register(one, { keep })));
+  return registered.filter(isFailure);
 }
 
 interface Registering {

@@ -10,7 +10,7 @@ import { type HttpOptions, openHttp } from "../http/compose-http.ts";
 import type { PolicyFiles, Reloaded } from "../policy/policy-files.ts";
 import { type ReloadReport, reloadRuntime } from "../reload/reload-runtime.ts";
 import { type Door, openRuntime, type Runtime } from "../runtime/runtime.ts";
-import { openTelemetry, watchSinks } from "../telemetry/index.ts";
+import { openTelemetry, watchSinks, watchWorkers } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
 import { type StartReport, startReport } from "./start-report.ts";
 import { listenForSignals, type StopSignals } from "./stop-signal.ts";
@@ -54,6 +54,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     });
     try {
       watchSinks(meter, () => runtime.sinks());
+      const { gateway } = runtime.live;
+      if (gateway) watchWorkers(meter, () => gateway.workers());
       const door = await openDoor(runtime, { log, telemetry });
       opened.runtime = runtime;
       await whileOpen({ runtime, door, stopping, log }, onOpen);
@@ -155,11 +157,17 @@ async function tellReload(runtime: Runtime | undefined, log: Logger): Promise<vo
   } else if (!report.ok) {
     tellProblem(report.failure, log);
   } else {
-    const { file, applied, needsRestart, tools } = report;
-    log.info({ file, applied, tools }, "The configuration was reloaded");
+    const { file, applied, needsRestart, tools, domain: served } = report;
+    const domain = served && `${served.id} ${served.version}`;
+    log.info({ file, applied, tools, ...(domain && { domain }) }, "The configuration was reloaded");
+    const { unannounced = [] } = runtime.live.gateway ?? {};
+    if (unannounced.length > 0) log.warn({ tools: unannounced }, UNANNOUNCED);
     if (needsRestart.length > 0) log.warn({ keys: needsRestart }, "These changes count from the next start");
   }
 }
+
+const UNANNOUNCED =
+  "Tools were added or taken away, and the domain's version is the same: clients do not look again until it is raised";
 
 function isReport(answer: unknown): answer is ReloadReport {
   return typeof answer === "object" && answer !== null && "ok" in answer;
@@ -179,8 +187,9 @@ function tellProblem({ code, message, advice, issues = [] }: Failure, log: Logge
  */
 function followReloads(runtime: Runtime, log: Logger): () => void {
   let unwatch = watchRules(runtime.rules, log);
-  const unfollow = runtime.live.follow((config) => {
-    log.level = config.log.level;
+  log.level = logLevelOf(runtime);
+  const unfollow = runtime.live.follow(() => {
+    log.level = logLevelOf(runtime);
     unwatch();
     unwatch = watchRules(runtime.rules, log);
   });
@@ -188,6 +197,11 @@ function followReloads(runtime: Runtime, log: Logger): () => void {
     unfollow();
     unwatch();
   };
+}
+
+/** Of a gateway the domain says it (AX-POL-1). */
+function logLevelOf({ config, live }: Runtime): string {
+  return live.gateway?.domain.policies.logLevel.toLowerCase() ?? config.log.level;
 }
 
 function watchRules(rules: PolicyFiles | undefined, log: Logger): () => void {

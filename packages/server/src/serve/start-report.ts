@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Implementation, SandboxOffer } from "@sallyport/engine/ports";
 import { type Caller, isFailure } from "@sallyport/protocol";
+import { grantsWithoutFile } from "../gateway/gateway.ts";
 import { isLoopback } from "../http/kernel/loopback.ts";
 import { SwitchedOffTools } from "../http/switched-off-tools.ts";
 import { keyFolder } from "../keys/index.ts";
@@ -30,6 +31,8 @@ export interface StartReport {
   tools: string[];
   /** How many of them run where: `thread` and `inline` in this process with its rights, the others in sandboxes. */
   runners: Partial<Record<Implementation["kind"], number>>;
+  /** What a gateway serves; null where tools come from modules. */
+  domain: { id: string; version: string; folder: string; anyCaller: boolean } | null;
   /** How to get what `curl` needs in `$TOKEN`; null where it needs none. */
   mint: string | null;
   /** A call to paste; null when no tool can be called. */
@@ -61,10 +64,18 @@ export async function startReport(runtime: Runtime, { url }: { url: string }): P
     operatorKeyFile: isFailure(operator) ? null : operator.file,
     tools: engine.tools.definitions().map(({ id }) => id),
     runners: runnersOf(runtime),
+    domain: domainOf(runtime),
     mint: callers === "token" && sample ? mintLine(caller, sample.tool) : null,
-    curl: sample ? curlLine(sample, { url, callers }) : null,
+    curl: sample ? curlLine(sample, { url, callers, isGateway: live.gateway !== undefined }) : null,
     warnings: warningsOf(runtime, { hasSample: sample !== undefined, isolation: isolation?.level }),
   };
+}
+
+function domainOf({ config, live }: Runtime): StartReport["domain"] {
+  if (!live.gateway) return null;
+  const { domain } = live.gateway;
+  const anyCaller = grantsWithoutFile(config, domain).length > 0;
+  return { id: domain.id, version: domain.version, folder: domain.folder, anyCaller };
 }
 
 function runnersOf({ engine }: Runtime): StartReport["runners"] {
@@ -129,8 +140,9 @@ function warningsOf(runtime: Runtime, { hasSample, isolation }: Looked): StartWa
         ]
       : []),
     ...toolWarnings(runtime, hasSample),
+    ...domainWarnings(runtime),
     ...doorWarnings(runtime),
-    ...(isolation === "LEVEL_2"
+    ...(isolation === "LEVEL_2" || !needsSandbox(runtime)
       ? []
       : [
           {
@@ -139,6 +151,11 @@ function warningsOf(runtime: Runtime, { hasSample, isolation }: Looked): StartWa
           },
         ]),
   ];
+}
+
+/** A service worker is isolated by whoever runs it. */
+function needsSandbox({ live }: Runtime): boolean {
+  return live.gateway?.domain.tools.some(({ kind }) => kind === "job_worker") ?? true;
 }
 
 function toolWarnings({ engine }: Runtime, hasSample: boolean): StartWarning[] {
@@ -151,8 +168,23 @@ function toolWarnings({ engine }: Runtime, hasSample: boolean): StartWarning[] {
   return [{ message, advice: "Give a grant under `grants`, or see: sallyport policy explain" }];
 }
 
-function doorWarnings({ config }: Runtime): StartWarning[] {
+/** A catalogue is kept by its version. */
+function domainWarnings({ live }: Runtime): StartWarning[] {
+  const { unannounced = [] } = live.gateway ?? {};
+  if (unannounced.length === 0) return [];
+  const message = `Tools were added to the domain or taken away under the same version: ${unannounced.join(", ")}.`;
+  return [
+    { message, advice: "Raise `version` in manifest.yaml, so that clients fetch the catalogue again." },
+  ];
+}
+
+function doorWarnings({ config, live }: Runtime): StartWarning[] {
   const { host, callers, tls } = config.http;
+  if (grantsWithoutFile(config, live.gateway?.domain).length > 0) {
+    const message =
+      "Every caller on this machine may run the tools of the domain: there is no configuration file.";
+    return [{ message, advice: "Say who may run what in a file, and name it with --config." }];
+  }
   if (callers === "open") {
     const message = "Callers are open: every program on this machine may call as any agent.";
     return [{ message, advice: "Set http.callers to token to ask for capability tokens." }];

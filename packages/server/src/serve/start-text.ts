@@ -5,10 +5,12 @@ const MAX_TOOLS = 8;
 
 /** The report for a person: where everything is, and a line to paste. */
 export function startText(report: StartReport, output: Output): string {
-  const { url, docs, configFile, stateFolder, store, isolation, operatorKeyFile, mint, curl } = report;
+  const { url, docs, configFile, stateFolder, store, isolation, operatorKeyFile, mint, curl, domain } =
+    report;
   const facts: [string, string][] = [
     ["API", url],
     ["docs", docs],
+    ...(domain ? [["domain", `${domain.id} ${domain.version} (${domain.folder})`] as [string, string]] : []),
     ["tools", toolsText(report.tools)],
     ["run in", runnersText(report.runners)],
     ["sandbox", isolation ? `${isolation.level} (${isolation.backend})` : "none"],
@@ -28,7 +30,7 @@ export function startText(report: StartReport, output: Output): string {
     ...(warnings.length > 0 ? ["", ...warnings] : []),
     ...(sample.length > 0 ? ["", "Try it:", ...sample] : []),
     "",
-    "Ctrl-C stops it; SIGHUP applies a changed configuration.",
+    `Ctrl-C stops it; SIGHUP applies a changed ${domain ? "domain package or " : ""}configuration.`,
   ].join("\n");
 }
 
@@ -39,8 +41,11 @@ function toolsText(tools: readonly string[]): string {
 }
 
 /** Where the loaded tools run, the least isolated first. */
-function runnersText({ inline = 0, thread = 0, script = 0, process = 0 }: StartReport["runners"]): string {
+function runnersText(runners: StartReport["runners"]): string {
+  const { inline = 0, thread = 0, script = 0, process = 0, worker = 0, job_worker: job = 0 } = runners;
   const parts = [
+    ...(worker > 0 ? [`${worker} by workers`] : []),
+    ...(job > 0 ? [`${job} as jobs in sandboxes`] : []),
     ...(inline + thread > 0
       ? [`${inline + thread} in this process (LEVEL_0: trusted code, no sandbox)`]
       : []),

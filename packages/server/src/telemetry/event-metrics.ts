@@ -1,4 +1,5 @@
 import type { Meter } from "@opentelemetry/api";
+import { WORKER_HEALTH } from "@sallyport/protocol";
 
 /** What waits for a sink, as it is measured. */
 export interface MeasuredBacklog {
@@ -6,6 +7,19 @@ export interface MeasuredBacklog {
   batches: number;
   oldestAt?: number;
   problem?: string;
+}
+
+/** How the workers of a gateway stand: read from what probes and calls have shown, when somebody asks. */
+export function watchWorkers(
+  meter: Meter,
+  workers: () => readonly { baseUrl: string; state: string }[],
+): void {
+  const description = "1 while the worker is in this state, otherwise 0";
+  const gauge = meter.createObservableGauge("worker_state", { description });
+  gauge.addCallback((reader) => {
+    for (const { baseUrl: worker, state } of workers())
+      for (const one of WORKER_HEALTH) reader.observe(one === state ? 1 : 0, { worker, state: one });
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type Failure, type Issue, isFailure } from "@sallyport/protocol";
 import type { ConfigReading, LoadedConfig } from "../../config/load.ts";
 import { keyText } from "../../config/schema-issues.ts";
+import { readConfiguredDomain } from "../../gateway/gateway.ts";
 import { refuseWideBinding } from "../../http/guard/wide-binding.ts";
 import { loadPolicyFile } from "../../policy/load-policy.ts";
 import { capabilitiesOf } from "../../runtime/authority.ts";
@@ -46,7 +47,14 @@ export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Iss
   const capabilities = isFailure(refused)
     ? [{ path: place(["capabilities"]), reason: refused.message, suggestion: refused.advice }]
     : [];
-  return [...missing, ...binding, ...secret, ...capabilities, ...policyIssues(config)];
+  return [
+    ...missing,
+    ...binding,
+    ...secret,
+    ...capabilities,
+    ...policyIssues(config),
+    ...domainIssues(config),
+  ];
 }
 
 /** Why webhooks could not be signed. The server's own secret is made at the start, so only a configured one is looked at. */
@@ -81,6 +89,12 @@ function trouble(file: string, what: Reference["what"]): string | undefined {
   } catch (error) {
     return `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** Of a gateway: what is wrong with its domain package. */
+function domainIssues(config: LoadedConfig): Issue[] {
+  const read = readConfiguredDomain(config);
+  return read && isFailure(read) ? (read.issues ?? []) : [];
 }
 
 function policyIssues({ policy, folder }: LoadedConfig): Issue[] {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Engine } from "@sallyport/engine";
 import { type CallAnswer, DEFAULT_LIMITS, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
+import { refuseInGateway } from "../../gateway/gateway.ts";
 import { implementationOf } from "../../runtime/tools.ts";
 import { askToCommit } from "../ask-to-commit.ts";
 import { effectsText } from "../effects-text.ts";
@@ -86,6 +87,7 @@ export function runCommand(io: Io, finish: (code: number) => void): Command {
 async function run(argv: string[], options: RunOptions, io: Io): Promise<number> {
   if (options.commit && options.dryRun) throw misuse("--commit and --dry-run exclude each other.");
   const session = new Session(options, io);
+  refuseInGateway(session.config, "`sallyport run`");
   const asks = !options.commit && !options.dryRun && !options.json && isTerminal(io);
   if (asks && options.allowHost.length > 0) {
     throw misuse("A command that may reach hosts cannot be tried out first. Add --commit or --dry-run.");

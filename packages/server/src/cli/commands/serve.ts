@@ -7,12 +7,15 @@ import { startText } from "../../serve/start-text.ts";
 import { type Io, Output } from "../io.ts";
 import { type CommonOptions, withCommonOptions } from "../session.ts";
 
-interface ServeOptions extends CommonOptions {
+/** Where a server listens and how it logs. */
+export interface AddressOptions {
   host?: string;
   port?: string;
   logLevel?: string;
   jsonLogs?: boolean;
 }
+
+interface ServeOptions extends CommonOptions, AddressOptions {}
 
 const HELP = `
 Opens the HTTP door and stays until it is told to stop. Everything else is in sallyport.yaml (key "http").
@@ -32,7 +35,7 @@ export function serveCommand(io: Io, _finish: (code: number) => void): Command {
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (options: ServeOptions) => {
     const { config: file, stateDir, json } = options;
-    const config = loadConfig({ file, stateDir, cwd: io.cwd, flags: flagsOf(options) });
+    const config = loadConfig({ file, stateDir, cwd: io.cwd, flags: addressFlags(options) });
     const output = new Output(io, json === true);
     await serve({
       config,
@@ -44,7 +47,7 @@ export function serveCommand(io: Io, _finish: (code: number) => void): Command {
 }
 
 /** Flags are settings like those of the file, so that they are judged alike. */
-function flagsOf({ host, port, logLevel, jsonLogs }: ServeOptions): Override[] {
+export function addressFlags({ host, port, logLevel, jsonLogs }: AddressOptions): Override[] {
   const number = port !== undefined && /^\d+$/.test(port) ? Number(port) : port;
   const settings: [string, string[], unknown][] = [
     ["--host", ["http", "host"], host],

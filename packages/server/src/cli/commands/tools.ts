@@ -4,6 +4,7 @@ import { lifecycleAt } from "@sallyport/engine/host";
 import type { Quarantine, ToolRecord } from "@sallyport/engine/ports";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
+import { refuseInGateway } from "../../gateway/gateway.ts";
 import { implementationOf } from "../../runtime/tools.ts";
 import { configuredModules } from "../../tools/configured-modules.ts";
 import { loadModule } from "../../tools/load-module.ts";
@@ -141,6 +142,8 @@ function addCommand(io: Io): Command {
     .argument("<module>", "path of a module that exports tools made with defineTool");
   return withCommonOptions(command).action(async (path: string, options: CommonOptions) => {
     const session = new Session(options, io);
+    // Before the module is loaded: its top level is code too.
+    refuseInGateway(session.config, "`sallyport tools add`");
     const file = resolve(io.cwd, path);
     if (configuredModules(session.config).get(file) === "script") throw alreadyConfigured(path);
     const { moduleUrl, tools } = await loadModule(file);

@@ -57,6 +57,12 @@ export class Answering {
   /** Sends a problem; the first refusal of an exchange counts. */
   problem(exchange: Exchange, failed: Failure, extra: Readonly<Record<string, string>> = {}): void {
     exchange.code ??= failed.code;
+    const own = ownRefusal(exchange, failed);
+    if (own) {
+      const list = this.#listed({ ...own.headers, ...extra }, { isBare: false });
+      this.#send(exchange, { status: own.status, list, payload: JSON.stringify(own.body) });
+      return;
+    }
     const problem = problemOf(failed, { instance: requestUrn(exchange.requestId) });
     const headers = { ...problemHeaders(failed), ...extra, "content-type": PROBLEM_TYPE };
     const list = this.#listed(headers, { isBare: false });
@@ -123,6 +129,12 @@ export class Answering {
     list.push("x-request-id", exchange.requestId, ...exchange.always);
     if (this.#options.isClosing()) list.push("connection", "close");
   }
+}
+
+/** A route may have a dialect of its own for refusals. */
+function ownRefusal({ route, request, requestId, trace }: Exchange, failed: Failure): Reply | undefined {
+  const { url = "" } = request;
+  return route?.refusal?.(failed, { url, requestId, traceparent: trace?.traceparent });
 }
 
 /** Cuts off a client that takes nothing of what waits for it: its answer is held in memory, and so is its place. */

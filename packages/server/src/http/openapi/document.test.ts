@@ -51,7 +51,7 @@ describe("openApiDocument", () => {
     expect(titles).toEqual([]);
   });
 
-  it("keeps the names of the specification [L3-API-1] [L3-API-2]", () => {
+  it("keeps the names of the specifications [L3-API-1] [L3-API-2] [AX-CAT-1]", () => {
     const properties = (name: string) =>
       Object.keys(Object(at(document, "components", "schemas", name, "properties")));
     expect(properties("ToolInvokeResponse")).toEqual([
@@ -72,6 +72,9 @@ describe("openApiDocument", () => {
       "latest_version",
       "tags",
       "requires_approval",
+      // What the catalogue of a gateway has besides (AX-CAT-1).
+      ...["kind", "display_name", "capabilities", "timeout_sec", "egress_allowlist", "transport_type"],
+      ...["transport_endpoint", "input_schema_ref", "output_schema_ref", "health"],
     ]);
     expect(properties("ToolStatusResponse")).toEqual(
       expect.arrayContaining([

@@ -79,10 +79,11 @@ function placed(
   });
 }
 
-function responsesOf({ answers }: Route, components: Components): JsonObject {
+function responsesOf({ answers, refusal }: Route, components: Components): JsonObject {
   const problem = { [PROBLEM_TYPE]: { schema: components.use(problemField.schema) } };
   const listed = Object.entries(answers).map(([status, answer]) => {
-    const content = { ...contentOf(answer, components), ...(Number(status) >= 400 && problem) };
+    // A route that refuses in words of its own says in `answers` which.
+    const content = { ...contentOf(answer, components), ...(Number(status) >= 400 && !refusal && problem) };
     return [status, responseOf(answer, content)] as const;
   });
   return {

@@ -1,5 +1,6 @@
 import { timerMs } from "@sallyport/engine/host";
 import {
+  defined,
   healthResponseField,
   type ReadinessFinding,
   type ReadinessResponse,
@@ -32,7 +33,7 @@ function healthRoute({ version, store }: RouteContext): Route {
   });
 }
 
-function readyRoute({ checks, store }: RouteContext, checkMs: number): Route {
+function readyRoute({ checks, store, gateway }: RouteContext, checkMs: number): Route {
   return defineRoute({
     id: "getReadiness",
     method: "GET",
@@ -47,10 +48,23 @@ function readyRoute({ checks, store }: RouteContext, checkMs: number): Route {
     handle: async () => {
       const findings = await Promise.all(checks.map((check) => examine(check, checkMs)));
       const isReady = findings.every(({ ok }) => ok);
-      const body: ReadinessResponse = { status: isReady ? "ready" : "not_ready", store, checks: findings };
+      const body: ReadinessResponse = {
+        status: isReady ? "ready" : "not_ready",
+        store,
+        checks: findings,
+        ...(gateway && { domain: domainView(gateway) }),
+      };
       return isReady ? { status: 200, body } : { status: 503, headers: { "retry-after": "5" }, body };
     },
   });
+}
+
+function domainView(gateway: NonNullable<RouteContext["gateway"]>): NonNullable<ReadinessResponse["domain"]> {
+  const { id, version } = gateway.domain;
+  const workers = gateway.workers().map(({ baseUrl, tools, state, why }) => {
+    return { worker: baseUrl, tools, health: state, ...defined({ problem: why }) };
+  });
+  return { domain_id: id, version, workers };
 }
 
 async function examine({ name, check }: ReadinessCheck, checkMs: number): Promise<ReadinessFinding> {

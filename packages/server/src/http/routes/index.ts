@@ -4,6 +4,7 @@ import { approvalTokenRoutes } from "./approval-tokens.ts";
 import { approvalRoutes } from "./approvals.ts";
 import { auditRoutes } from "./audit.ts";
 import { descriptionRoutes } from "./descriptions.ts";
+import { domainRoutes } from "./domain.ts";
 import { eventRoutes } from "./events.ts";
 import { grantRoutes } from "./grants.ts";
 import { healthRoutes } from "./health.ts";
@@ -12,6 +13,7 @@ import { invocationRoutes } from "./invocations.ts";
 import { invokeRoutes } from "./invoke.ts";
 import { messageRoutes } from "./messages.ts";
 import type { RouteContext } from "./parts.ts";
+import { runToolRoutes } from "./run-tool.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { toolRoutes } from "./tools.ts";
 
@@ -24,6 +26,8 @@ export type { DoorEngine, Feed, MetricsPart, ReadinessCheck, RouteContext } from
 export function doorRoutes(parts: RouteContext, more: readonly Route[] = []): Route[] {
   const routes: Route[] = [
     ...invokeRoutes(parts),
+    ...runToolRoutes(parts),
+    ...domainRoutes(parts),
     ...toolRoutes(parts),
     ...invocationRoutes(parts),
     ...invocationActionRoutes(parts),

@@ -52,7 +52,8 @@ export function hasLoadedCode({ id, version, operations }: ToolManifest, parts: 
   return isFailure(found) || found.implementation !== undefined;
 }
 
-function unknownTool(tool: string, known: readonly string[]): Failure {
+/** E3001 with the names that are near. */
+export function unknownTool(tool: string, known: readonly string[]): Failure {
   const nearest = nearestNames(tool, known);
   const hint = nearest.length === 0 ? "" : ` Did you mean ${nearest.map((id) => `"${id}"`).join(" or ")}?`;
   return failure("E3001", {

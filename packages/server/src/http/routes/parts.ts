@@ -1,6 +1,7 @@
 import type { Approvals, Engine, Grants, LiveFeed, SigningKey, TokenRules, Tools } from "@sallyport/engine";
 import type { AuditReader, Authority, CallReader, Clock, Ids, Tier } from "@sallyport/engine/ports";
 import type { Caller, Failure, JsonObject, ReadinessResponse } from "@sallyport/protocol";
+import type { Gateway } from "../../gateway/gateway.ts";
 import type { OutlineReader } from "../../runtime/store.ts";
 import type { Principal } from "../principal.ts";
 
@@ -47,6 +48,10 @@ export interface RouteContext {
   authority: Pick<Authority, "accessRefusal">;
   /** Whether the operator lets nobody call a tool for now. Left out: none is switched off. */
   isSwitchedOff?(tool: string): boolean;
+  /** What a gateway serves. Left out: tools come from modules. */
+  gateway?: Pick<Gateway, "domain" | "tool" | "health" | "workers"> | undefined;
+  /** Where runs are written down, where the domain wants it. */
+  log?: { info(facts: object, message: string): void } | undefined;
   /** A call that would be allowed now, for a page to show; undefined when there is none. */
   example?(): Promise<ExampleCall | undefined>;
   /** `open`: whoever reaches the door is believed to be the agent it says. `token`: each needs a capability token. */

@@ -1,5 +1,7 @@
 import {
+  defined,
   failure,
+  isFailure,
   SallyportError,
   type ToolListQuery,
   type ToolListResponse,
@@ -10,6 +12,7 @@ import {
   toolParamsField,
   toolVersionsResponseField,
 } from "@sallyport/protocol";
+import { catalogueEntryOf } from "../../gateway/tool-manifest.ts";
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { hasLoadedCode, hiddenToolError, recordsOf } from "./known-tools.ts";
@@ -30,7 +33,7 @@ function listRoute(parts: RouteContext): Route {
     tag: "Tools",
     summary: "List the tools that can be called",
     description:
-      "tool.list. A caller with a token sees the tools it may know of, and no others; one that is switched off is not listed.",
+      "tool.list. A caller with a token sees the tools it may know of, and no others; one that is switched off is not listed. A gateway answers with the whole catalogue of its domain unless a page is asked for.",
     access: "caller",
     query: toolListQueryField,
     answers: { 200: { description: "A page of tools.", schema: toolListResponseField } },
@@ -42,25 +45,35 @@ function listTools(query: ToolListQuery, principal: Principal, parts: RouteConte
   const found = matching(query, parts)
     .filter((manifest) => hasLoadedCode(manifest, parts))
     .filter(({ id }) => hiddenToolError(id, principal, parts) === undefined);
+  const { gateway } = parts;
+  // The catalogue of a domain is one thing: a client keeps all of it until the version changes.
+  const isWhole = gateway && query.page === undefined && query.page_size === undefined;
   const page = Number(query.page ?? 1);
-  const size = Number(query.page_size ?? 50);
+  const size = isWhole ? Math.max(1, found.length) : Number(query.page_size ?? 50);
+  const health = gateway?.health();
   const records = Map.groupBy(parts.engine.tools.list(), ({ manifest }) => manifest.id);
-  const tools = found
-    .slice((page - 1) * size, page * size)
-    .map((manifest) => toolSummary(manifest, records.get(manifest.id) ?? [], parts));
-  return { tools, total_count: found.length, page, page_size: size };
+  const tools = found.slice((page - 1) * size, page * size).map((manifest) => ({
+    ...toolSummary(manifest, records.get(manifest.id) ?? [], parts),
+    ...(health && { ...catalogueEntryOf(manifest), ...defined({ health: health(manifest)?.state }) }),
+  }));
+  const { id, version } = gateway?.domain ?? {};
+  return { ...defined({ domain_id: id, version }), tools, total_count: found.length, page, page_size: size };
 }
 
 function matching(
   { category, tags, capability_query }: ToolListQuery,
-  { engine }: RouteContext,
+  { engine, gateway }: RouteContext,
 ): ToolManifest[] {
   const wanted = tags?.split(",") ?? [];
-  const fitting = engine.tools
-    .definitions()
+  const fitting = (gateway ? inForce(gateway.domain.tools, engine) : engine.tools.definitions())
     .filter((one) => category === undefined || one.category === category)
     .filter((one) => wanted.every((tag) => one.tags.includes(tag)));
   return capability_query === undefined ? fitting : searchTools(fitting, capability_query);
+}
+
+/** The tools of a domain that are not kept from their callers. */
+function inForce(tools: readonly ToolManifest[], engine: RouteContext["engine"]): ToolManifest[] {
+  return tools.filter(({ id, version }) => !isFailure(engine.tools.resolve({ tool: id, version })));
 }
 
 function detailRoute(parts: RouteContext): Route {
