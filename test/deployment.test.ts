@@ -5,6 +5,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../packages/server/src/config/load.ts";
+import { readDomainPackage } from "../packages/server/src/gateway/read-package.ts";
 
 /* No container engine runs here: what can be said of images and of the compose file is said by their texts. */
 
@@ -87,6 +88,10 @@ describe("domains/example_domain", () => {
   const [tool] = manifest.tools;
   const schemaOf = (ref: string) =>
     new Ajv2020({ formats: { uri: true } }).compile(JSON.parse(readFileSync(join(DOMAIN, ref), "utf8")));
+
+  it("is one that a gateway starts with [AX-PKG-1]", () => {
+    expect(readDomainPackage(DOMAIN)).toMatchObject({ id: "example_domain", version: "0.1" });
+  });
 
   it("is the domain of the specification, with the worker of the compose file [AX-PKG-1]", () => {
     expect(manifest).toMatchObject({ domain_id: "example_domain", version: "0.1" });
