@@ -128,7 +128,6 @@ function begunCall(call: CallIntent): BegunCall {
     call.version,
     call.input,
     encodeFacts(call),
-    call.startedAt,
   ];
 }
 
@@ -244,12 +243,12 @@ function permitBytes({ approvals, grants, revocations }: PermitJob): number {
 }
 
 function approvalRow({ record, expect, order, unattended }: ApprovalWrite): ApprovalRow {
-  const { approvalId, callId, tenant, standing, revision, expiresAt } = record;
+  const { approvalId, callId, tenant, standing, revision, createdAt, expiresAt } = record;
   return {
     ...revised(approvalId, { revision, expect }),
     state: standing.state,
     record: JSON.stringify(record),
-    of: [callId, tenant],
+    of: [callId, tenant, createdAt],
     order: order && wellFormedOrder(order),
     expiresAt,
     unattended: unattended ? 1 : 0,

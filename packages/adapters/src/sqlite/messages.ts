@@ -114,7 +114,7 @@ export interface ApprovalRow extends Revised {
   state: string;
   record: string;
   /** Taken for a new approval only. */
-  of: [callId: string, tenant: string];
+  of: [callId: string, tenant: string, createdAt: number];
   /** Undefined leaves the order that is kept, null forgets it. */
   order: string | null | undefined;
   expiresAt: number;

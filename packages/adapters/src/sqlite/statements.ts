@@ -4,8 +4,8 @@ import { SCHEMA_VERSION } from "./migrations.ts";
 const FIND_APPROVAL = "SELECT revision FROM approvals WHERE approval_id = ?";
 
 const INSERT_APPROVAL = `INSERT INTO approvals (
-    approval_id, state, revision, record, expires_at, call_order, unattended, call_id, tenant_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    approval_id, state, revision, record, expires_at, call_order, unattended, call_id, tenant_id, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Its call and its tenant stay those it was first written with. Nobody holds it any more. */
 const UPDATE_APPROVAL = `UPDATE approvals
@@ -120,8 +120,8 @@ const INSERT_CALL = `INSERT INTO tool_invocations (
 /** A key, its digest and a callback that the intent does not bring, and the receipt without a new one, stay as they are. */
 const BEGIN_CALL = `UPDATE tool_invocations
   SET agent_did = ?3, idempotency_key = coalesce(?4, idempotency_key), session_id = ?5, tool_id = ?6,
-    tool_version = ?7, parameters = ?8, started_at = ?10, phase = 'executing', status = NULL,
-    completed_at = NULL, output_hash = NULL, answer = NULL, receipt = coalesce(?11, receipt),
+    tool_version = ?7, parameters = ?8, phase = 'executing', status = NULL,
+    completed_at = NULL, output_hash = NULL, answer = NULL, receipt = coalesce(?10, receipt),
     facts = json_patch(?9, json_object(
       'requestDigest', coalesce(?9 ->> '$.requestDigest', facts ->> '$.requestDigest'),
       'callbackUrl', coalesce(?9 ->> '$.callbackUrl', facts ->> '$.callbackUrl')))

@@ -78,14 +78,23 @@ export interface CallClosing {
   closing?: ClosedWith;
 }
 
+/**
+ * A row's place in a list: by time, then by id. A row never changes its place, so a reader that pages from new to old
+ * meets every row that was there when it began, and each once, in whatever order processes commit.
+ */
+export interface ListPlace {
+  at: number;
+  id: string;
+}
+
 export interface CallFilter {
   tenant?: string;
   agent?: string;
   tool?: string;
   status?: CallStatus;
   phase?: CallPhase;
-  /** Only calls older than this one, for paging from new to old. */
-  before?: string;
+  /** Only calls behind this place (`startedAt`, `callId`), for paging from new to old. */
+  before?: ListPlace;
   limit: number;
 }
 
@@ -93,7 +102,7 @@ export interface CallFilter {
 export interface CallReader {
   get(callId: string): Promise<CallRecord | undefined>;
   byIdempotencyKey(key: { tenant: string; agent: string; key: string }): Promise<CallRecord | undefined>;
-  /** Newest first. */
+  /** By `startedAt`, newest first, then by id. A call keeps the time it was opened with when it begins. */
   list(filter: CallFilter): Promise<CallRecord[]>;
 }
 

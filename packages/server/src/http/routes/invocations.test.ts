@@ -157,7 +157,7 @@ describe("GET /v1/invocations", () => {
     expect(second.json).not.toHaveProperty("next_cursor");
   });
 
-  it("shows calls that run and are waited for before those on record, and each once [L3-API-2] [L3-EXE-5]", async () => {
+  it("shows calls that run and are waited for among those on record, and each once [L3-API-2] [L3-EXE-5]", async () => {
     const tool = gatedTool();
     const door = await open([SUM, tool]);
     const old = [await made(door), await made(door)];
@@ -184,12 +184,12 @@ describe("GET /v1/invocations", () => {
     expect((await list({ tool: "sum" })).ids).toEqual([old[1], old[0]]);
     expect((await list({ agent: "nobody" })).ids).toEqual([]);
     const first = await list({ limit: "1" });
-    expect(first).toMatchObject({ ids: [invocation_id], next: invocation_id });
-    const second = await list({ limit: "1", cursor: invocation_id });
-    expect(second).toMatchObject({ ids: [old[1]], next: old[1] });
+    expect(first.ids).toEqual([invocation_id]);
+    const cursor = String(first.next);
+    expect((await list({ limit: "1", cursor })).ids).toEqual([old[1]]);
     await finish();
     expect((await list()).ids).toEqual([invocation_id, old[1], old[0]]);
-    expect((await list({ cursor: invocation_id })).ids).toEqual([old[1], old[0]]);
+    expect((await list({ cursor })).ids).toEqual([old[1], old[0]]);
   });
 
   it("shows a running call that is on record once, however many came after it", async () => {

@@ -1,0 +1,24 @@
+/**
+ * Lists are by time and then by id. Their indexes hold the time alone: rows of one moment are few and sorted when they
+ * are read, and every call pays for each byte of an index.
+ */
+export const SIXTH_SCHEMA = `
+DROP INDEX invocations_by_tenant;
+DROP INDEX invocations_by_tool;
+DROP INDEX invocations_open;
+DROP INDEX invocations_unsuccessful;
+CREATE INDEX invocations_by_time ON tool_invocations (started_at);
+CREATE INDEX invocations_by_tenant ON tool_invocations (tenant_id, started_at, agent_did);
+CREATE INDEX invocations_by_tool ON tool_invocations (tool_id, started_at);
+CREATE INDEX invocations_open ON tool_invocations (phase, started_at) WHERE phase <> 'closed';
+CREATE INDEX invocations_unsuccessful ON tool_invocations (status, started_at) WHERE status <> 'success';
+
+ALTER TABLE approvals ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0;
+UPDATE approvals SET created_at = record ->> '$.createdAt';
+DROP INDEX approvals_by_tenant;
+DROP INDEX approvals_open;
+CREATE INDEX approvals_by_time ON approvals (created_at);
+CREATE INDEX approvals_by_tenant ON approvals (tenant_id, created_at);
+CREATE INDEX approvals_open ON approvals (state, created_at)
+  WHERE state IN ('pending', 'approved', 'edited', 'reserved');
+`;
