@@ -8,7 +8,7 @@ import type {
   QueueReader,
 } from "@sallyport/engine/ports";
 import type { CallAnswer, CallStatus, Priority, Receipt, SideEffects } from "@sallyport/protocol";
-import { decodeAnswer } from "../sqlite/answer-text.ts";
+import { decodeAnswer, decodeTimeline } from "../sqlite/answer-text.ts";
 import { type OutlineReader, outlineOf } from "../sqlite/call-outlines.ts";
 import type { Database, Row, Value } from "./database.ts";
 
@@ -125,6 +125,7 @@ function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
     closedAt,
     ...outputHash,
     answer,
+    ...(typeof row.timeline === "string" && { timeline: decodeTimeline(row.timeline) }),
   };
 }
 

@@ -13,7 +13,7 @@ import type {
   UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown } from "./answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";
 import type {
@@ -114,6 +114,7 @@ function openedCall(call: CallRecord): OpenedCall {
     closing?.closedAt ?? null,
     closing?.outputHash ?? null,
     closing ? encodeAnswer(closing.answer) : null,
+    closing?.timeline ? encodeTimeline(closing.timeline) : null,
   ];
 }
 
@@ -140,6 +141,7 @@ function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
     closing?.outputHash ?? null,
     closing ? encodeAnswer(closing.answer) : null,
     closing ? encodeKnown(closing.answer) : null,
+    closing?.timeline ? encodeTimeline(closing.timeline) : null,
   ];
 }
 

@@ -55,6 +55,7 @@ export type ClosedCall = [
   outputHash: Cell,
   answer: Cell,
   known: Cell,
+  timeline: Cell,
 ];
 
 /** The cells of ENQUEUE without the position, which is that of the call's journal row. */

@@ -6,6 +6,7 @@ import type {
   CallIntent,
   CallReader,
   CallRecord,
+  CallTimeline,
   ClosedWith,
   ListPlace,
   QueuedCall,
@@ -15,8 +16,8 @@ import type { ClaimOrder } from "../ports/fleet.ts";
 import { byCodePoint } from "../ports/state.ts";
 import type { AuditLink, Conflict, Fence, UnitOfWork } from "../ports/store.ts";
 
-/** The answer is kept as text, so that nobody who holds the object can change the record. */
-type KeptClosing = Omit<ClosedWith, "answer"> & { answerText: string };
+/** The answer and the timeline are kept as text, so that nobody who holds the object can change the record. */
+type KeptClosing = Omit<ClosedWith, "answer" | "timeline"> & { answerText: string; timelineText?: string };
 type KeptRecord = Omit<CallRecord, "closing"> & { closing?: KeptClosing | undefined };
 
 interface KeptCall {
@@ -295,14 +296,15 @@ function keptOf({ idempotencyKey, requestDigest, callbackUrl }: KeptRecord): Par
 /** Throws when the answer is not JSON. */
 function keptClosing(closed: ClosedWith | undefined): KeptClosing | undefined {
   if (!closed) return undefined;
-  const { answer, ...rest } = closed;
-  return { ...rest, answerText: JSON.stringify(answer) };
+  const { answer, timeline, ...rest } = closed;
+  const kept = { ...rest, answerText: JSON.stringify(answer) };
+  return timeline ? { ...kept, timelineText: JSON.stringify(timeline) } : kept;
 }
 
 /** The receipt is not kept with the answer: it is made of the call's last link on every read. */
 function recordOf({ record: { closing, ...record }, link }: KeptCall): CallRecord {
   if (!closing) return record;
-  const { answerText, ...rest } = closing;
+  const { answerText, timelineText, ...rest } = closing;
   const answer: CallAnswer = JSON.parse(answerText);
   if (link) {
     const effectsHash = answer.dryRun ? undefined : answer.effects?.digest;
@@ -314,5 +316,7 @@ function recordOf({ record: { closing, ...record }, link }: KeptCall): CallRecor
       ...(effectsHash !== undefined && { effectsHash }),
     };
   }
-  return { ...record, closing: { ...rest, answer } };
+  const timeline: CallTimeline | undefined =
+    timelineText === undefined ? undefined : JSON.parse(timelineText);
+  return { ...record, closing: { ...rest, answer, ...defined({ timeline }) } };
 }

@@ -63,6 +63,30 @@ export interface ClosedWith {
   outputHash?: string;
   /** Given to the store without a receipt; the store fills it in on every read. */
   answer: CallAnswer;
+  /** Absent when nobody was running the call that is closed. */
+  timeline?: CallTimeline;
+}
+
+/** How long a stage of the passage took, in which attempt. */
+export interface StageTime {
+  stage: string;
+  attempt: number;
+  ms: number;
+}
+
+/** What the authority decided of an attempt. */
+export interface DecisionMade {
+  attempt: number;
+  outcome: "allow" | "ask" | "deny";
+  reason: string;
+  rules: string[];
+  policyVersion: string;
+}
+
+/** Where a call spent its time and what was decided about it; bounded, so that it never outweighs the call. */
+export interface CallTimeline {
+  stages: StageTime[];
+  decisions: DecisionMade[];
 }
 
 /** Ends a call. Anybody may: a later run of the process, or a person, closes what a crash left open. */

@@ -155,6 +155,7 @@ function recordDocument(record: CallRecord) {
     startedAt: new Date(record.startedAt).toISOString(),
     input: JSON.parse(input) as JsonValue,
     ...(closing && { outcome: answerDocument(closing.answer) }),
+    ...(closing?.timeline && { timeline: closing.timeline }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { agent, OPERATOR, ORIGIN, refusal, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
@@ -140,6 +141,19 @@ describe("GET /v1/invocations/{invocation_id}", () => {
     }
     expect(await refusal(door.ask("getInvocation", { params: { invocation_id } }))).toBe("E3938");
   });
+});
+
+it("a call that has ended says where its time went, and to those who see every call what was decided [L3-API-2]", async () => {
+  const slow = { ...SUM, run: () => sleep(5).then(() => 3) };
+  const door = await open([slow], { parts: { callers: "token" } });
+  const body = { ...CALL, agent_context: { agent_did: "bob", tenant_id: "acme" } };
+  const params = { invocation_id: await made(door, body) };
+  const { json: all } = await door.ask("getInvocation", { params, principal: OPERATOR });
+  const { json: own } = await door.ask("getInvocation", { params, principal: agent("bob") });
+  const stages = expect.arrayContaining([{ stage: "execute", attempt: 1, duration_ms: expect.any(Number) }]);
+  const decision = { attempt: 1, outcome: "allow", reason: expect.any(String), rules: expect.any(Array) };
+  expect(all.timeline).toMatchObject({ stages, decisions: [decision] });
+  expect(own.timeline).toEqual({ stages: (all.timeline as { stages: unknown }).stages });
 });
 
 describe("GET /v1/invocations", () => {

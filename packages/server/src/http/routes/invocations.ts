@@ -24,7 +24,7 @@ import type { Principal } from "../principal.ts";
 import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
 import { CALL_CURSORS } from "./cursors.ts";
-import { outlineOf, recordView, statusView } from "./invocation-views.ts";
+import { outlineOf, recordView, statusView, timelineOf } from "./invocation-views.ts";
 import { isoIfAny } from "./iso-time.ts";
 import type { RouteContext } from "./parts.ts";
 import { asGiven, findCall, type Sight, sightOf, visibleCall } from "./visible-call.ts";
@@ -58,7 +58,13 @@ function statusRoute(parts: RouteContext): Route {
     },
     handle: async ({ params, principal, origin }) => {
       const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);
-      const body = { ...sinceWhen(standing), ...statusView(callId, standing, origin) };
+      const seesAll = sightOf(principal, parts) === "everything";
+      const timeline = timelineOf(standing, { seesAll });
+      const body = {
+        ...sinceWhen(standing),
+        ...statusView(callId, standing, origin),
+        ...defined({ timeline }),
+      };
       const isOver = "answer" in standing || standing.status === "unknown";
       const reply = isOver ? { status: 200, body } : { status: 200, headers: { "retry-after": "1" }, body };
       return asGiven(reply, callId, principal);
