@@ -88,8 +88,9 @@ async function allCalls(store: Store): Promise<Map<string, CallRecord>> {
   const all = new Map<string, CallRecord>();
   let page: CallRecord[] = [];
   do {
-    const before = page.at(-1)?.callId;
-    page = await store.calls.list({ limit: 1_000, ...(before !== undefined && { before }) });
+    const last = page.at(-1);
+    const before = last && { at: last.startedAt, id: last.callId };
+    page = await store.calls.list({ limit: 1_000, ...(before && { before }) });
     for (const record of page) all.set(record.callId, record);
   } while (page.length === 1_000);
   return all;

@@ -10,6 +10,7 @@ export type { Drained } from "./admin/engine.ts";
 export { isFinal, isUnspent, levelAt, levelEndsAt, standingAt } from "./approvals/record.ts";
 // The record, and what a person may see
 export {
+  type ArchivedLink,
   auditEntries,
   auditEvents,
   closingLine,
@@ -18,6 +19,7 @@ export {
   type ExportedChain,
   type ExportReport,
   exportEntry,
+  openingLine,
 } from "./audit/index.ts";
 export {
   completeCall,

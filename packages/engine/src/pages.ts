@@ -1,16 +1,16 @@
 const PAGE = 200;
 
-/** Every item of a stored list, read page by page: `read` gets the id of the last item seen, `idOf` says an item's id. */
-export async function* readAll<Item>(
-  read: (page: { limit: number; from: string | undefined }) => Promise<readonly Item[]>,
-  idOf: (item: Item) => string,
+/** Every item of a stored list, read page by page: `read` gets the place of the last item seen, as `placeOf` says it. */
+export async function* readAll<Item, Place>(
+  read: (page: { limit: number; from: Place | undefined }) => Promise<readonly Item[]>,
+  placeOf: (item: Item) => Place,
 ): AsyncGenerator<Item> {
-  let from: string | undefined;
+  let from: Place | undefined;
   for (;;) {
     const items = await read({ limit: PAGE, from });
     yield* items;
     const last = items.at(-1);
     if (!last || items.length < PAGE) return;
-    from = idOf(last);
+    from = placeOf(last);
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
-import type { CallRecord } from "@sallyport/engine/ports";
+import type { CallRecord, ListPlace } from "@sallyport/engine/ports";
 import { type End, endOf } from "./book.ts";
 import { TENANT } from "./load-config.ts";
 import type { ServerFolder } from "./server-folder.ts";
@@ -19,11 +19,12 @@ export async function readKept(server: ServerFolder, agents: readonly string[]):
   const store = await openSqliteStore({ folder: server.stateFolder, readOnly: true });
   try {
     const records = new Map<string, CallRecord>();
-    for (let before: string | undefined; ; ) {
-      const page = await store.calls.list({ limit: PAGE, ...(before !== undefined && { before }) });
+    for (let before: ListPlace | undefined; ; ) {
+      const page = await store.calls.list({ limit: PAGE, ...(before && { before }) });
       for (const record of page) records.set(record.callId, record);
-      before = page.at(-1)?.callId;
-      if (page.length < PAGE) break;
+      const last = page.at(-1);
+      if (!last || page.length < PAGE) break;
+      before = { at: last.startedAt, id: last.callId };
     }
     const counters = new Map<string, number>();
     const snapshot = await store.state.open({ tenant: TENANT, tool: "count" });

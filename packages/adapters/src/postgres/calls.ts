@@ -8,7 +8,7 @@ import type {
   QueueReader,
 } from "@sallyport/engine/ports";
 import type { CallAnswer, CallStatus, Priority, Receipt, SideEffects } from "@sallyport/protocol";
-import { decodeAnswer } from "../sqlite/answer-text.ts";
+import { decodeAnswer, decodeTimeline } from "../sqlite/answer-text.ts";
 import { type OutlineReader, outlineOf } from "../sqlite/call-outlines.ts";
 import type { Database, Row, Value } from "./database.ts";
 
@@ -57,7 +57,7 @@ export function queuedCall(row: Row): QueuedCall {
   };
 }
 
-/** Newest first; nothing when `before` is not in the journal. */
+/** Newest first. */
 function listQuery(filter: CallFilter, columns: string): [text: string, values: Value[]] {
   const asked = {
     tenant_id: filter.tenant,
@@ -74,9 +74,11 @@ function listQuery(filter: CallFilter, columns: string): [text: string, values: 
   if (filter.phase !== undefined && filter.phase !== "closed") terms.push("phase <> 'closed'");
   if (filter.status !== undefined && filter.status !== "success") terms.push("status <> 'success'");
   if (filter.before !== undefined)
-    terms.push(`position < (SELECT position FROM calls WHERE call_id = $${values.push(filter.before)})`);
+    terms.push(
+      `(started_at, call_id) < ($${values.push(filter.before.at)}, $${values.push(filter.before.id)})`,
+    );
   const where = terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
-  return [`SELECT ${columns} FROM calls ${where} ORDER BY position DESC LIMIT $1`, values];
+  return [`SELECT ${columns} FROM calls ${where} ORDER BY started_at DESC, call_id DESC LIMIT $1`, values];
 }
 
 /** A row of `calls` as the port knows it, the answer's receipt filled in. */
@@ -123,6 +125,7 @@ function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
     closedAt,
     ...outputHash,
     answer,
+    ...(typeof row.timeline === "string" && { timeline: decodeTimeline(row.timeline) }),
   };
 }
 

@@ -126,7 +126,7 @@ export function pause(tries: number): Promise<void> {
 /** A standby answers reads and refuses writes: it is not used at all, so that both see the same. */
 async function prepareSession(client: ClientBase, options: DatabaseOptions): Promise<void> {
   const { schema, statementTimeoutMs, lockTimeoutMs } = options;
-  await client.query(`SET search_path TO ${schema}; SET statement_timeout TO ${statementTimeoutMs};
+  await client.query(`SET search_path TO "${schema}"; SET statement_timeout TO ${statementTimeoutMs};
     SET lock_timeout TO ${lockTimeoutMs}; SET idle_in_transaction_session_timeout TO ${statementTimeoutMs};
     SET default_transaction_isolation TO 'read committed'; SET client_encoding TO 'UTF8'`);
   const { rows } = await client.query<{ standby: boolean }>("SELECT pg_is_in_recovery() AS standby");

@@ -31,6 +31,13 @@ export function auditReader(database: Database): AuditReader {
       );
       return rows.map(linkOf);
     },
+    archived: async (tenant) => {
+      const rows = await database.rows(
+        "SELECT strand, sequence, hash FROM audit_archived WHERE tenant_id = $1 ORDER BY strand",
+        [tenant],
+      );
+      return rows.map(linkOf);
+    },
     read: async (tenant, { strand, after, limit }) => {
       const rows = await database.rows(
         `SELECT strand, sequence, hash, body FROM audit

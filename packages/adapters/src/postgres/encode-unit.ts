@@ -13,7 +13,7 @@ import {
   type UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown } from "../sqlite/answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "../sqlite/answer-text.ts";
 import { lost } from "./failures.ts";
 import { encodeJson } from "./text.ts";
 
@@ -128,6 +128,7 @@ function openedCall({ closing, ...call }: CallRecord) {
     status: closing?.status,
     completed_at: closing?.closedAt,
     output_hash: closing?.outputHash,
+    timeline: closing?.timeline && encodeTimeline(closing.timeline),
     answer: closing && encodeAnswer(closing.answer),
   };
 }
@@ -140,6 +141,7 @@ function closedCall({ callId, phase, from, closing }: CallClosing) {
     status: closing?.status,
     completed_at: closing?.closedAt,
     output_hash: closing?.outputHash,
+    timeline: closing?.timeline && encodeTimeline(closing.timeline),
     answer: closing && encodeAnswer(closing.answer),
     known: closing && encodeKnown(closing.answer),
   };

@@ -69,7 +69,7 @@ async function stepsFrom(
   const found = await versionOf(client, schema);
   if (found.version === 0) {
     const { rowCount } = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
-    if (rowCount === 0) await client.query(`CREATE SCHEMA ${schema}`);
+    if (rowCount === 0) await client.query(`CREATE SCHEMA "${schema}"`);
     await client.query(`CREATE TABLE IF NOT EXISTS schema_versions (
       version integer PRIMARY KEY, oldest_program integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
   }

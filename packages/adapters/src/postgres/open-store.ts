@@ -1,4 +1,5 @@
 import {
+  type AuditArchiver,
   type CommitResult,
   REMEMBERED_UNITS,
   STATE_RETENTION_MS,
@@ -6,6 +7,7 @@ import {
   type UnitOfWork,
 } from "@sallyport/engine/ports";
 import type { OutlineReader } from "../sqlite/call-outlines.ts";
+import { auditArchiver } from "./archive.ts";
 import { callReader, queueReader } from "./calls.ts";
 import { Committer, resultOf } from "./committer.ts";
 import { Database } from "./database.ts";
@@ -47,7 +49,7 @@ const NAME = /^[a-z_][a-z0-9_]{0,47}$/;
  * Opens the store in a schema of a PostgreSQL database, and creates or migrates the schema where need be. Any number of
  * processes may use it at the same time. Rejects with E3914 and advice when it cannot be used; nothing is left open then.
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store & AuditArchiver> {
   const {
     connectionString,
     schema = "sallyport",
@@ -78,7 +80,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 /** `open` until `close` is called; from then on everything rejects with E3914, and what was under way is finished. */
-class PostgresStore implements Store {
+class PostgresStore implements Store, AuditArchiver {
   readonly isShared = true;
   readonly #database: Database;
   readonly #committer: Committer;
@@ -98,6 +100,7 @@ class PostgresStore implements Store {
   readonly records: Store["records"];
   readonly instances: Store["instances"];
   readonly work: Store["work"];
+  readonly archiveAudit: AuditArchiver["archiveAudit"];
 
   constructor(
     database: Database,
@@ -119,6 +122,7 @@ class PostgresStore implements Store {
     this.records = whileOpen(database, recordReader(database));
     this.instances = whileOpen(database, instancesOf(database));
     this.work = whileOpen(database, workClaims(database));
+    this.archiveAudit = whileOpen(database, auditArchiver(database)).archiveAudit;
     // What could not be tidied now is tidied later, by whichever process comes first.
     this.#tidying = setInterval(() => void this.#tidy().catch(() => undefined), TIDY_MS).unref();
   }

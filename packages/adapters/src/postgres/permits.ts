@@ -33,9 +33,12 @@ function listQuery({ tenant, states, before, limit }: ApprovalFilter): [text: st
   if (tenant !== undefined) terms.push(`tenant_id = $${values.push(tenant)}`);
   if (states !== undefined) terms.push(`state = ANY ($${values.push(states)}::text[])`);
   if (before !== undefined)
-    terms.push(`position < (SELECT position FROM approvals WHERE approval_id = $${values.push(before)})`);
+    terms.push(`(created_at, approval_id) < ($${values.push(before.at)}, $${values.push(before.id)})`);
   const where = terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
-  return [`SELECT record FROM approvals ${where} ORDER BY position DESC LIMIT $1`, values];
+  return [
+    `SELECT record FROM approvals ${where} ORDER BY created_at DESC, approval_id DESC LIMIT $1`,
+    values,
+  ];
 }
 
 export function approvalOf(row: Row): ApprovalRecord {

@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import type { CallRecord } from "@sallyport/engine/ports";
 import {
   applied,
@@ -12,6 +13,7 @@ import {
 import { SallyportError } from "@sallyport/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
+import { migrate } from "../sqlite/migrations.ts";
 import { TestServer } from "./fixtures/server.ts";
 
 const reason = reasonToSkip("postgres");
@@ -50,6 +52,20 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
     for (const store of [...stores, await server.open("fresh")])
       expect(await store.calls.list({ limit: 9 })).toHaveLength(1);
     expect(await server.query("SELECT version FROM fresh.schema_versions")).toEqual([{ version: 1 }]);
+  });
+
+  it.each(["tool_checkpoints", "tool_embeddings"])("has the columns of %s that SQLite has", async (table) => {
+    await server.open("seed");
+    const rows = await server.query(
+      `SELECT column_name FROM information_schema.columns WHERE table_schema = 'seed' AND table_name = '${table}'`,
+    );
+    const database = new DatabaseSync(":memory:");
+    migrate(database);
+    const columns = database.prepare("SELECT name FROM pragma_table_info(?)").all(table);
+    database.close();
+    expect(columns.map(({ name }) => name).toSorted()).toEqual(
+      rows.map(({ column_name }) => column_name).toSorted(),
+    );
   });
 
   it("of a newer program is used where that says it may be, and refused with words where not", async () => {

@@ -13,7 +13,7 @@ export async function ensureVectors(database: Database, schema: string): Promise
   let problem: Error | undefined;
   try {
     const { rows: made } = await client.query("SELECT to_regclass($1) AS embeddings", [
-      `${schema}.tool_embeddings`,
+      `"${schema}".tool_embeddings`,
     ]);
     if (made[0]?.embeddings) return undefined;
     await client.query("BEGIN");

@@ -1,3 +1,4 @@
+import type { CallTimeline } from "@sallyport/engine/ports";
 import type { CallAnswer, LifecycleState } from "@sallyport/protocol";
 
 /*
@@ -13,6 +14,33 @@ export interface Known {
   operation: string;
   startedAt: number;
   completedAt: number;
+}
+
+/** Stages and decisions as lists of their cells. */
+export function encodeTimeline({ stages, decisions }: CallTimeline): string {
+  return JSON.stringify([
+    stages.map(({ stage, attempt, ms }) => [stage, attempt, ms]),
+    decisions.map((one) => [one.attempt, one.outcome, one.reason, one.rules, one.policyVersion]),
+  ]);
+}
+
+type StageCells = [stage: string, attempt: number, ms: number];
+type DecisionCells = [
+  attempt: number,
+  outcome: "allow" | "ask" | "deny",
+  reason: string,
+  rules: string[],
+  string,
+];
+
+export function decodeTimeline(text: string): CallTimeline {
+  const [stages, decisions]: [StageCells[], DecisionCells[]] = JSON.parse(text);
+  return {
+    stages: stages.map(([stage, attempt, ms]) => ({ stage, attempt, ms })),
+    decisions: decisions.map(([attempt, outcome, reason, rules, policyVersion]) => {
+      return { attempt, outcome, reason, rules, policyVersion };
+    }),
+  };
 }
 
 type Every<Answer> = Answer extends unknown ? keyof Answer : never;

@@ -1,7 +1,7 @@
 import type { SQLOutputValue } from "node:sqlite";
 import type { AuditLink, CallIntent, CallPhase, CallRecord, ClosedWith } from "@sallyport/engine/ports";
 import type { CallAnswer, CallStatus, Receipt } from "@sallyport/protocol";
-import { decodeAnswer } from "./answer-text.ts";
+import { decodeAnswer, decodeTimeline } from "./answer-text.ts";
 
 type Row = Record<string, SQLOutputValue>;
 
@@ -27,7 +27,7 @@ type Facts = Pick<
 
 /** What a record is made of. */
 export const CALL_COLUMNS = `invocation_id, tenant_id, agent_did, idempotency_key, session_id, tool_id, tool_version,
-  parameters, facts, started_at, phase, status, completed_at, output_hash, answer, receipt`;
+  parameters, facts, started_at, phase, status, completed_at, output_hash, answer, receipt, timeline`;
 
 /** Members without a value are left out by JSON itself. */
 export function encodeFacts(call: CallIntent & Pick<CallRecord, "cancelReason">): string {
@@ -84,6 +84,7 @@ function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
   if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, { ...call, answer });
   const closing: ClosedWith = { status: text(row.status) as CallStatus, closedAt, answer };
   if (typeof row.output_hash === "string") closing.outputHash = row.output_hash;
+  if (typeof row.timeline === "string") closing.timeline = decodeTimeline(row.timeline);
   return closing;
 }
 

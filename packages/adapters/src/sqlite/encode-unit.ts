@@ -13,7 +13,7 @@ import type {
   UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown } from "./answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "./answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";
 import type {
@@ -114,6 +114,7 @@ function openedCall(call: CallRecord): OpenedCall {
     closing?.closedAt ?? null,
     closing?.outputHash ?? null,
     closing ? encodeAnswer(closing.answer) : null,
+    closing?.timeline ? encodeTimeline(closing.timeline) : null,
   ];
 }
 
@@ -128,7 +129,6 @@ function begunCall(call: CallIntent): BegunCall {
     call.version,
     call.input,
     encodeFacts(call),
-    call.startedAt,
   ];
 }
 
@@ -141,6 +141,7 @@ function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
     closing?.outputHash ?? null,
     closing ? encodeAnswer(closing.answer) : null,
     closing ? encodeKnown(closing.answer) : null,
+    closing?.timeline ? encodeTimeline(closing.timeline) : null,
   ];
 }
 
@@ -244,12 +245,12 @@ function permitBytes({ approvals, grants, revocations }: PermitJob): number {
 }
 
 function approvalRow({ record, expect, order, unattended }: ApprovalWrite): ApprovalRow {
-  const { approvalId, callId, tenant, standing, revision, expiresAt } = record;
+  const { approvalId, callId, tenant, standing, revision, createdAt, expiresAt } = record;
   return {
     ...revised(approvalId, { revision, expect }),
     state: standing.state,
     record: JSON.stringify(record),
-    of: [callId, tenant],
+    of: [callId, tenant, createdAt],
     order: order && wellFormedOrder(order),
     expiresAt,
     unattended: unattended ? 1 : 0,

@@ -55,6 +55,7 @@ export type ClosedCall = [
   outputHash: Cell,
   answer: Cell,
   known: Cell,
+  timeline: Cell,
 ];
 
 /** The cells of ENQUEUE without the position, which is that of the call's journal row. */
@@ -114,7 +115,7 @@ export interface ApprovalRow extends Revised {
   state: string;
   record: string;
   /** Taken for a new approval only. */
-  of: [callId: string, tenant: string];
+  of: [callId: string, tenant: string, createdAt: number];
   /** Undefined leaves the order that is kept, null forgets it. */
   order: string | null | undefined;
   expiresAt: number;

@@ -6,6 +6,7 @@ import { SECOND_SCHEMA } from "./schema-2.ts";
 import { THIRD_SCHEMA } from "./schema-3.ts";
 import { FOURTH_SCHEMA } from "./schema-4.ts";
 import { FIFTH_SCHEMA } from "./schema-5.ts";
+import { SIXTH_SCHEMA } from "./schema-6.ts";
 
 /** A step to the next version: what changes in the tables, then what it takes to fill them from the former ones. */
 type Migration = string | { sql: string; carry(database: DatabaseSync): void };
@@ -17,6 +18,7 @@ const MIGRATIONS: readonly Migration[] = [
   THIRD_SCHEMA,
   FOURTH_SCHEMA,
   { sql: FIFTH_SCHEMA, carry: carryOutbox },
+  SIXTH_SCHEMA,
 ];
 
 /** The schema version this code reads and writes. */

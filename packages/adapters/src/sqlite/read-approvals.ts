@@ -54,7 +54,6 @@ export class ApprovalReads {
     return typeof order === "string" ? order : undefined;
   }
 
-  /** Newest first in the order they came; nothing when `before` is not known. */
   list(filter: ApprovalFilter): ApprovalRecord[] {
     const { sql, values } = listQuery(filter);
     const statement = this.#lists.get(sql) ?? this.#database.prepare(sql);
@@ -66,25 +65,22 @@ export class ApprovalReads {
 function listQuery(filter: ApprovalFilter): { sql: string; values: SQLInputValue[] } {
   const { tenant, before } = filter;
   const states = filter.states && knownStates(filter.states);
-  const conditions: [sql: string, values: string[] | undefined][] = [
+  const conditions: [sql: string, values: SQLInputValue[] | undefined][] = [
     [OPEN_TERM, isOpen(states) ? [] : undefined],
     [`state IN (${states?.map(() => "?").join()})`, states],
     ["tenant_id = ?", tenant === undefined ? undefined : [tenant]],
-    [
-      "position < (SELECT position FROM approvals WHERE approval_id = ?)",
-      before === undefined ? undefined : [before],
-    ],
+    ["created_at <= ? AND (created_at < ? OR approval_id < ?)", before && [before.at, before.at, before.id]],
   ];
   const used = conditions.filter(([, values]) => values !== undefined);
   const where = used.length === 0 ? "" : `WHERE ${used.map(([sql]) => sql).join(" AND ")}`;
-  const sql = `SELECT record FROM approvals ${indexFor(tenant, states)} ${where} ORDER BY position DESC LIMIT ?`;
+  const sql = `SELECT record FROM approvals ${indexFor(tenant, states)} ${where} ORDER BY created_at DESC, approval_id DESC LIMIT ?`;
   return { sql, values: [...used.flatMap(([, values]) => values ?? []), Math.max(0, filter.limit)] };
 }
 
 /** The index with the fewest rows to look at, named because SQLite has no statistics to choose by. */
 function indexFor(tenant: string | undefined, states: ApprovalState[] | undefined): string {
   if (isOpen(states)) return "INDEXED BY approvals_open";
-  return tenant === undefined ? "NOT INDEXED" : "INDEXED BY approvals_by_tenant";
+  return tenant === undefined ? "INDEXED BY approvals_by_time" : "INDEXED BY approvals_by_tenant";
 }
 
 /** SQLite uses a partial index only when the query repeats the index's own condition. */

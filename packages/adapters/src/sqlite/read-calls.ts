@@ -32,7 +32,6 @@ export class CallReads {
     return row && recordOf(row);
   }
 
-  /** Newest first in the order calls entered the journal; nothing when `before` is not in it. */
   list(filter: CallFilter): CallRecord[] {
     return this.#rows(filter, CALL_COLUMNS).map(recordOf);
   }
@@ -51,19 +50,25 @@ export class CallReads {
 }
 
 function listQuery(filter: CallFilter, columns: string): { sql: string; values: SQLInputValue[] } {
-  const conditions: [sql: string, value: string | undefined][] = [
-    ["tenant_id = ?", filter.tenant],
-    ["agent_did = ?", filter.agent],
-    ["tool_id = ?", filter.tool],
-    ["phase = ?", filter.phase],
-    ["status = ?", filter.status],
-    ["position < (SELECT position FROM tool_invocations WHERE invocation_id = ?)", filter.before],
+  const { before } = filter;
+  const one = (value: string | undefined) => (value === undefined ? undefined : [value]);
+  const conditions: [sql: string, values: SQLInputValue[] | undefined][] = [
+    ["tenant_id = ?", one(filter.tenant)],
+    ["agent_did = ?", one(filter.agent)],
+    ["tool_id = ?", one(filter.tool)],
+    ["phase = ?", one(filter.phase)],
+    ["status = ?", one(filter.status)],
+    // The first term bounds the index, which holds the time alone.
+    [
+      "started_at <= ? AND (started_at < ? OR invocation_id < ?)",
+      before && [before.at, before.at, before.id],
+    ],
   ];
-  const used = conditions.filter(([, value]) => value !== undefined);
+  const used = conditions.filter(([, values]) => values !== undefined);
   const where = [...used.map(([sql]) => sql), ...partialIndexTerms(filter)].join(" AND ");
   const sql = `SELECT ${columns} FROM tool_invocations ${indexFor(filter)}
-    ${where === "" ? "" : `WHERE ${where}`} ORDER BY position DESC LIMIT ?`;
-  return { sql, values: [...used.map(([, value]) => value ?? null), Math.max(0, filter.limit)] };
+    ${where === "" ? "" : `WHERE ${where}`} ORDER BY started_at DESC, invocation_id DESC LIMIT ?`;
+  return { sql, values: [...used.flatMap(([, values]) => values ?? []), Math.max(0, filter.limit)] };
 }
 
 /** SQLite uses a partial index only when the query repeats the index's own condition. */
@@ -78,7 +83,7 @@ function indexFor({ phase, status, tool, tenant, agent }: CallFilter): string {
   if (isRare(status)) return "INDEXED BY invocations_unsuccessful";
   if (tenant !== undefined && agent !== undefined) return "INDEXED BY invocations_by_tenant";
   if (tool !== undefined) return "INDEXED BY invocations_by_tool";
-  return tenant === undefined ? "" : "INDEXED BY invocations_by_tenant";
+  return tenant === undefined ? "INDEXED BY invocations_by_time" : "INDEXED BY invocations_by_tenant";
 }
 
 function isOpen(phase: CallFilter["phase"]): boolean {

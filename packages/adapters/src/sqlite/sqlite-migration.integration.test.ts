@@ -93,7 +93,7 @@ describe("a folder written by the first version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeFirstVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 5/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 1\b.*version 6/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       await (await openSqliteStore({ folder })).close();
       const store = await openSqliteStore({ folder, readOnly: true });
@@ -130,6 +130,8 @@ describe("a folder written by the second version", () => {
       await writeSecondVersion(folder);
       const store = await openSqliteStore({ folder });
       expect(await store.approvals.list({ limit: 9 })).toEqual([approval]);
+      const before = { at: approval.createdAt, id: `${approval.approvalId}~` };
+      expect(await store.approvals.list({ before, limit: 9 })).toEqual([approval]);
       expect(await store.approvals.order(approval.approvalId)).toBe("hunter2");
       expect((await store.grants.changedSince()).changed).toEqual([{ ...grant, uses: 4, lastUsedAt: 7 }]);
       expect((await store.revocations.changedSince()).changed).toEqual([revocation]);
@@ -209,7 +211,7 @@ describe("a folder written by the second version", () => {
   it("is refused for reading until it has been opened for writing once", () =>
     inFolder(async (folder) => {
       await writeSecondVersion(folder);
-      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 5/) } };
+      const old = { failure: { code: "E3914", message: expect.stringMatching(/version 2\b.*version 6/) } };
       await expect(openSqliteStore({ folder, readOnly: true })).rejects.toMatchObject(old);
       const writer = await openSqliteStore({ folder });
       const call = sampleIntent({ phase: "queued" });

@@ -91,7 +91,7 @@ const REACHED: Record<string, string[]> = {
 
 /** A queued call has its place and its order, no other has; a callback is there if and only if its call ended. */
 async function queueIsWhole(store: Store): Promise<void> {
-  const calls = (await store.calls.list({ limit: 1_000_000 })).reverse();
+  const calls = await store.calls.list({ limit: 1_000_000 });
   const queued = calls.filter(({ phase }) => phase === "queued").map(({ callId }) => callId);
   expect(await store.queue.size()).toBe(queued.length);
   for (const { callId, phase } of calls) {

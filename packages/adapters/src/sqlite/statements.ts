@@ -4,8 +4,8 @@ import { SCHEMA_VERSION } from "./migrations.ts";
 const FIND_APPROVAL = "SELECT revision FROM approvals WHERE approval_id = ?";
 
 const INSERT_APPROVAL = `INSERT INTO approvals (
-    approval_id, state, revision, record, expires_at, call_order, unattended, call_id, tenant_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    approval_id, state, revision, record, expires_at, call_order, unattended, call_id, tenant_id, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Its call and its tenant stay those it was first written with. Nobody holds it any more. */
 const UPDATE_APPROVAL = `UPDATE approvals
@@ -113,15 +113,15 @@ const FIND_KEY = `SELECT invocation_id FROM tool_invocations
 
 const INSERT_CALL = `INSERT INTO tool_invocations (
     invocation_id, tenant_id, agent_did, idempotency_key, session_id, tool_id, tool_version, parameters, facts,
-    started_at, phase, status, completed_at, output_hash, answer, receipt)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    started_at, phase, status, completed_at, output_hash, answer, timeline, receipt)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO NOTHING`;
 
 /** A key, its digest and a callback that the intent does not bring, and the receipt without a new one, stay as they are. */
 const BEGIN_CALL = `UPDATE tool_invocations
   SET agent_did = ?3, idempotency_key = coalesce(?4, idempotency_key), session_id = ?5, tool_id = ?6,
-    tool_version = ?7, parameters = ?8, started_at = ?10, phase = 'executing', status = NULL,
-    completed_at = NULL, output_hash = NULL, answer = NULL, receipt = coalesce(?11, receipt),
+    tool_version = ?7, parameters = ?8, phase = 'executing', status = NULL,
+    completed_at = NULL, output_hash = NULL, answer = NULL, timeline = NULL, receipt = coalesce(?10, receipt),
     facts = json_patch(?9, json_object(
       'requestDigest', coalesce(?9 ->> '$.requestDigest', facts ->> '$.requestDigest'),
       'callbackUrl', coalesce(?9 ->> '$.callbackUrl', facts ->> '$.callbackUrl')))
@@ -133,7 +133,7 @@ const BEGIN_CALL = `UPDATE tool_invocations
  */
 const CLOSE_CALL = `UPDATE tool_invocations
   SET phase = ?2, status = coalesce(?3, status), completed_at = coalesce(?4, completed_at),
-    output_hash = coalesce(?5, output_hash), receipt = coalesce(?8, receipt),
+    output_hash = coalesce(?5, output_hash), timeline = coalesce(?8, timeline), receipt = coalesce(?9, receipt),
     answer = CASE WHEN ?6 IS NULL THEN answer
       WHEN phase IN ('waiting', 'queued') THEN substr(?6, 1, length(?6) - 1) || ',' || substr(?7, 2) ELSE ?6 END
   WHERE invocation_id = ?1`;

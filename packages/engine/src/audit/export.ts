@@ -143,11 +143,25 @@ export interface ExportedChain extends StrandReport {
   tenant: string;
 }
 
+/** A link that is in the archive, and whose. */
+export type ArchivedLink = AuditLink & { tenant: string };
+
+const OPENING_TYPE = "dev.sallyport.audit.export_opened";
+
+/** The first line of an export that does not begin at the beginning: the last links of what is archived before it. */
+export function openingLine(after: readonly ArchivedLink[]): string {
+  return stating(
+    OPENING_TYPE,
+    after.map(({ tenant, strand, sequence, hash: last }) => ({ tenant, strand, sequence, hash: last })),
+  );
+}
+
 const CLOSING_TYPE = "dev.sallyport.audit.export_closed";
 
 /** The last line of an export. It states what the export holds, so that a file that was cut off does not verify. */
 export function closingLine(chains: readonly ExportedChain[]): string {
-  return closing(
+  return stating(
+    CLOSING_TYPE,
     chains.map(({ tenant, strand, events, sequence, hash: newest }) => ({
       tenant,
       strand,
@@ -158,13 +172,13 @@ export function closingLine(chains: readonly ExportedChain[]): string {
   );
 }
 
-function closing(chains: JsonObject[]): string {
+function stating(type: string, chains: JsonObject[]): string {
   const data = { chains };
   const id = hash("sha256", canonicalJson(data));
   return JSON.stringify({
     specversion: "1.0",
     id,
-    type: CLOSING_TYPE,
+    type,
     source: "sallyport",
     datacontenttype: "application/json",
     data,
@@ -184,6 +198,7 @@ export class ExportCheck {
   readonly #receipt: (AuditLink & { tenant: string }) | undefined;
   readonly #problems: string[] = [];
   #stated: ExportedChain[] | undefined;
+  #archived: readonly ArchivedLink[] = [];
   /** The lines of the unit that is being read. */
   #unit: UnitLines | undefined;
   #lines = 0;
@@ -191,7 +206,6 @@ export class ExportCheck {
   /** The receipt's unit must be in the export. */
   constructor(receipt?: AuditLink & { tenant: string }) {
     this.#receipt = receipt;
-    if (receipt) this.#chain(receipt.tenant);
   }
 
   /** Throws E3804 for a line that no export has. */
@@ -199,7 +213,12 @@ export class ExportCheck {
     this.#lines += 1;
     if (line === "") return;
     if (this.#stated) this.#problems.push(`Line ${this.#lines} stands behind the closing line.`);
-    const stated = readClosing(line);
+    const archived = this.#lines === 1 ? readStated(line, OPENING_TYPE) : undefined;
+    if (archived) {
+      this.#archived = archived;
+      return;
+    }
+    const stated = readStated(line, CLOSING_TYPE);
     if (stated) {
       this.#stated = stated;
       return;
@@ -215,6 +234,7 @@ export class ExportCheck {
 
   finish(): ExportReport {
     this.#endUnit();
+    if (this.#receipt) this.#chain(this.#receipt.tenant);
     for (const { tenant, strand } of this.#stated ?? []) this.#chain(tenant).strand(strand);
     if (!this.#stated) this.#problems.push(UNCLOSED);
     const chains = [...this.#chains.values()].map((chain) => this.#compared(chain.finish()));
@@ -239,7 +259,8 @@ export class ExportCheck {
 
   #chain(tenant: string): ChainCheck {
     const receipt = this.#receipt?.tenant === tenant ? this.#receipt : undefined;
-    const chain = this.#chains.get(tenant) ?? new ChainCheck(tenant, { receipt });
+    const archived = this.#archived.filter((link) => link.tenant === tenant);
+    const chain = this.#chains.get(tenant) ?? new ChainCheck(tenant, { receipt, archived });
     this.#chains.set(tenant, chain);
     return chain;
   }
@@ -249,7 +270,7 @@ export class ExportCheck {
     if (!stated) return report;
     const findings = report.strands.flatMap((held) => {
       const said = stated.find(({ strand }) => strand === held.strand);
-      if (!said && held.sequence === 0) return [];
+      if (!said && held.events === 0) return [];
       if (said?.events === held.events && said.sequence === held.sequence && said.hash === held.hash)
         return [];
       const words = said ? `${said.events} events up to #${said.sequence}` : "nothing of this chain";
@@ -264,16 +285,16 @@ export class ExportCheck {
 const UNCLOSED =
   "The file has no closing line: it was cut off, emptied, or exported before exports had one. Its events are checked as far as they go; whether more followed cannot be told. A receipt kept elsewhere shows that its event is still there.";
 
-/** The strands a closing line states; undefined when the line is none. One of the first store format names no strand. */
-function readClosing(line: string): ExportedChain[] | undefined {
-  if (!line.includes(CLOSING_TYPE)) return undefined;
+/** The strands that an opening or a closing line states; undefined when the line is none. One of the first store format names no strand. */
+function readStated(line: string, type: string): ExportedChain[] | undefined {
+  if (!line.includes(type)) return undefined;
   const value = parseJsonObject(line);
-  if (value?.type !== CLOSING_TYPE || !isJsonObject(value.data) || !Array.isArray(value.data.chains)) {
+  if (value?.type !== type || !isJsonObject(value.data) || !Array.isArray(value.data.chains)) {
     return undefined;
   }
   const chains = value.data.chains.filter(isJsonObject);
-  if (closing(chains) !== line) return undefined;
-  return chains.map(({ tenant, strand = 0, events, sequence, hash: newest }) => ({
+  if (stating(type, chains) !== line) return undefined;
+  return chains.map(({ tenant, strand = 0, events = 0, sequence, hash: newest }) => ({
     tenant: String(tenant),
     strand: Number(strand),
     events: Number(events),

@@ -12,11 +12,13 @@ export {
   toolEvent,
 } from "./event.ts";
 export {
+  type ArchivedLink,
   closingLine,
   ExportCheck,
   type ExportedChain,
   type ExportReport,
   exportEntry,
+  openingLine,
 } from "./export.ts";
 export {
   auditEntries,

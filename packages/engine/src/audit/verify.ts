@@ -33,12 +33,16 @@ export interface ChainReport {
   events: number;
   strands: StrandReport[];
   findings: ChainFinding[];
+  /** Links that the check began after: what is before them is in the archive. Absent when it began at the beginning. */
+  archived?: AuditLink[];
 }
 
 /** What must be found in the record: the store's heads, and a receipt that was kept elsewhere. */
 interface Remembered {
   receipt?: AuditLink | undefined;
   heads?: readonly AuditLink[];
+  /** Where strands begin that do not begin at their beginning. */
+  archived?: readonly AuditLink[];
   /** The tenant is known to have one strand: then nothing is kept to compare anchors with. */
   isAlone?: boolean;
 }
@@ -59,7 +63,8 @@ export class ChainCheck {
     this.#remembered = remembered;
     this.#anchors = new AnchorCheck({ keepsHashes: !remembered.isAlone });
     if (remembered.receipt) this.strand(remembered.receipt.strand);
-    for (const { strand } of remembered.heads ?? []) this.strand(strand);
+    for (const { strand } of [...(remembered.heads ?? []), ...(remembered.archived ?? [])])
+      this.strand(strand);
   }
 
   add(entry: AuditEntry): void {
@@ -71,11 +76,12 @@ export class ChainCheck {
   strand(strand: number): StrandCheck {
     const known = this.#strands.get(strand);
     if (known) return known;
-    const { receipt, heads = [] } = this.#remembered;
+    const { receipt, heads = [], archived = [] } = this.#remembered;
     const check = new StrandCheck(this.#tenant, {
       strand,
       receipt: receipt?.strand === strand ? receipt : undefined,
       head: heads.find((head) => head.strand === strand),
+      start: archived.find((link) => link.strand === strand) ?? genesis(strand),
       findings: this.#findings,
     });
     this.#strands.set(strand, check);
@@ -95,7 +101,9 @@ export class ChainCheck {
     const checks = [...this.#strands].sort(([one], [other]) => one - other);
     const strands = checks.map(([, check]) => check.finish());
     const events = strands.reduce((sum, strand) => sum + strand.events, 0);
-    return { tenant: this.#tenant, events, strands, findings: this.#findings };
+    const { archived = [] } = this.#remembered;
+    const report = { tenant: this.#tenant, events, strands, findings: this.#findings };
+    return archived.length > 0 ? { ...report, archived: [...archived] } : report;
   }
 }
 
@@ -103,6 +111,8 @@ interface StrandOptions {
   strand: number;
   receipt: AuditLink | undefined;
   head: AuditLink | undefined;
+  /** The link that the first unit follows. */
+  start: AuditLink;
   /** Takes what is found. */
   findings: ChainFinding[];
 }
@@ -119,7 +129,10 @@ class StrandCheck {
   constructor(tenant: string, options: StrandOptions) {
     this.#tenant = tenant;
     this.#options = options;
-    this.#previous = genesis(options.strand);
+    this.#previous = options.start;
+    const { receipt, head, start } = options;
+    if (start.sequence === receipt?.sequence) this.#receiptSeen = start.hash;
+    if (start.sequence === head?.sequence) this.#headSeen = start.hash;
   }
 
   get last(): AuditLink {
@@ -160,9 +173,11 @@ class StrandCheck {
   #checkReceipt(): void {
     const { receipt } = this.#options;
     if (!receipt || this.#receiptSeen === receipt.hash) return;
-    if (this.#receiptSeen === undefined)
-      this.find(receipt.sequence, ["missing", "the receipt's unit is not there"]);
-    else this.find(receipt.sequence, ["changed", "the unit is not the receipt's"]);
+    if (this.#receiptSeen === undefined) {
+      const isOlder = receipt.sequence < this.#options.start.sequence;
+      const where = isOlder ? "in the archive: check the receipt with the export of its month" : "not there";
+      this.find(receipt.sequence, ["missing", `the receipt's unit is ${where}`]);
+    } else this.find(receipt.sequence, ["changed", "the unit is not the receipt's"]);
   }
 
   #checkOrder(entry: AuditEntry): void {
@@ -227,14 +242,21 @@ export async function verifyChain(
   tenant: string,
   receipt?: AuditLink,
 ): Promise<ChainReport> {
+  const archived = (await reader.archived?.(tenant)) ?? [];
   // Read before the units, so that those a writer adds meanwhile are not taken for a difference.
   const heads = await reader.heads(tenant);
   const isAlone = heads.every(({ strand }) => strand === 0);
-  const check = new ChainCheck(tenant, { receipt, heads, isAlone });
+  const check = new ChainCheck(tenant, { receipt, heads, archived, isAlone });
   for await (const entry of auditEntries(reader, tenant)) check.add(entry);
   // Units and heads are written together: read after the units, a head is at least as new as the last of its strand.
   checkNewest(check, await reader.heads(tenant));
-  return check.finish();
+  const report = check.finish();
+  // What was archived meanwhile is not missing.
+  const since = report.findings.length > 0 ? await reader.archived?.(tenant) : undefined;
+  const hasMoved = since?.some(({ strand, sequence }) =>
+    archived.every((link) => link.strand !== strand || link.sequence < sequence),
+  );
+  return hasMoved ? await verifyChain(reader, tenant, receipt) : report;
 }
 
 /** No unit stands behind the newest head of its strand. */

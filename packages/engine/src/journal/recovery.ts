@@ -10,7 +10,7 @@ import { isUnspent, release, standingAt } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
 import { claimAll } from "../fleet/claim-all.ts";
 import { readAll } from "../pages.ts";
-import type { CallRecord } from "../ports/calls.ts";
+import type { CallRecord, ListPlace } from "../ports/calls.ts";
 import type { FileRollback } from "../ports/workspace.ts";
 import { NOTHING_RAN } from "./progress.ts";
 import { type ClosingContext, closeRecorded, markUnknown, notClosed, type RecordedEnding } from "./unit.ts";
@@ -97,9 +97,9 @@ async function releaseReservations(context: EngineContext): Promise<void> {
 /** Oldest first. */
 async function unknownCalls({ store }: EngineContext): Promise<CallRecord[]> {
   const found: CallRecord[] = [];
-  const records = readAll<CallRecord>(
+  const records = readAll<CallRecord, ListPlace>(
     ({ limit, from }) => store.calls.list({ phase: "unknown", limit, ...defined({ before: from }) }),
-    ({ callId }) => callId,
+    ({ startedAt: at, callId: id }) => ({ at, id }),
   );
   for await (const record of records) found.push(record);
   return found.reverse();

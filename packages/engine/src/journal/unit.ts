@@ -13,7 +13,14 @@ import { auditBody, type EventKind, EventWriter, grantEvent } from "../audit/ind
 import type { CallRequest, EngineContext } from "../context.ts";
 import type { Attempt } from "../passage/attempt.ts";
 import type { ApprovalRecord, ApprovalWrite } from "../ports/approvals.ts";
-import type { CallIdentity, CallIntent, CallPhase, CallRecord, ClosedWith } from "../ports/calls.ts";
+import type {
+  CallIdentity,
+  CallIntent,
+  CallPhase,
+  CallRecord,
+  CallTimeline,
+  ClosedWith,
+} from "../ports/calls.ts";
 import type { GrantUse, StandingGrant } from "../ports/grants.ts";
 import type { StateWrites } from "../ports/state.ts";
 import type { Fence, UnitOfWork } from "../ports/store.ts";
@@ -63,6 +70,7 @@ export function usesOf({ progress: { decision }, callId, used }: Attempt, at: nu
 interface Closing {
   answer: CallAnswer;
   audit: string | undefined;
+  timeline?: CallTimeline;
   outputHash?: string | undefined;
   state?: StateWrites | undefined;
   approvals?: ApprovalWrite[];
@@ -83,13 +91,16 @@ interface Closing {
 /** The end of a call as one unit of work: outcome, events, state, approval, messages. All of it is durable or none. */
 function closeUnit(
   { call, callbackUrl }: { call: CallIdentity; callbackUrl: string | undefined },
-  { answer, audit, outputHash, state, approvals, opens, began, returned = [], from, fence, isTold }: Closing,
+  end: Closing,
   context: Pick<EngineContext, "events">,
 ): UnitOfWork {
+  const { answer, audit, timeline, outputHash, state, approvals } = end;
+  const { opens, began, returned = [], from, fence, isTold } = end;
   const { callId, tenant } = call;
   const { status, completedAt: closedAt } = answer;
   const closing: ClosedWith = { status, closedAt, answer };
   if (outputHash !== undefined) closing.outputHash = outputHash;
+  if (timeline) closing.timeline = timeline;
   const unit: UnitOfWork = { tenant, audit };
   const outbox = context.events.batch({ call, began: began && opens, answer });
   if (outbox) unit.outbox = outbox;
@@ -129,7 +140,7 @@ export function closeAttempt(
   const began = opens && ran ? usesOf(attempt, progress.startedAt) : undefined;
   return closeUnit(
     { call, callbackUrl: request.callbackUrl },
-    { ...closing, opens, began, returned, isTold, fence: attempt.fence },
+    { ...closing, timeline: attempt.timeline.get(), opens, began, returned, isTold, fence: attempt.fence },
     context,
   );
 }
@@ -159,10 +170,11 @@ export function suspendedUnit(
 ): UnitOfWork {
   const unchanged = eventsUnit(attempt, audit);
   const of = { call: attempt.call, callbackUrl: attempt.request.callbackUrl };
+  const timeline = attempt.timeline.get();
   const mayTryAgain = isTransient(error) || context.inFlight.closing;
   if (attempt.waits?.for === "room") {
     if (mayTryAgain || error.code === "E3216") return unchanged;
-    return closeUnit(of, { answer, audit, from: "queued" }, context);
+    return closeUnit(of, { answer, audit, timeline, from: "queued" }, context);
   }
   if (!question) return unchanged;
   const at = context.clock.now();
@@ -174,7 +186,7 @@ export function suspendedUnit(
   const reason = `the call ended without running (${error.code})`;
   const record = end(question, { state: "void", at, reason });
   if (isFailure(record)) return unchanged;
-  return closeUnit(of, { answer, audit, approvals: [{ record, expect, order: null }] }, context);
+  return closeUnit(of, { answer, audit, timeline, approvals: [{ record, expect, order: null }] }, context);
 }
 
 /** Event numbers after any that the execution itself can have written, so that event ids stay unique. */

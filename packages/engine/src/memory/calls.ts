@@ -6,15 +6,18 @@ import type {
   CallIntent,
   CallReader,
   CallRecord,
+  CallTimeline,
   ClosedWith,
+  ListPlace,
   QueuedCall,
   QueueReader,
 } from "../ports/calls.ts";
 import type { ClaimOrder } from "../ports/fleet.ts";
+import { byCodePoint } from "../ports/state.ts";
 import type { AuditLink, Conflict, Fence, UnitOfWork } from "../ports/store.ts";
 
-/** The answer is kept as text, so that nobody who holds the object can change the record. */
-type KeptClosing = Omit<ClosedWith, "answer"> & { answerText: string };
+/** The answer and the timeline are kept as text, so that nobody who holds the object can change the record. */
+type KeptClosing = Omit<ClosedWith, "answer" | "timeline"> & { answerText: string; timelineText?: string };
 type KeptRecord = Omit<CallRecord, "closing"> & { closing?: KeptClosing | undefined };
 
 interface KeptCall {
@@ -58,7 +61,9 @@ export class MemoryCalls {
     get: async (callId) => this.#get(callId),
     byIdempotencyKey: async ({ key, ...of }) => this.#withKey({ ...of, idempotencyKey: key }),
     list: async ({ before, limit, ...filter }) =>
-      newestFirst(this.#calls, before).filter(matches(filter)).slice(0, limit).map(recordOf),
+      newestFirst([...this.#calls.values()].filter(matches(filter)), placeOf, before)
+        .slice(0, limit)
+        .map(recordOf),
   };
 
   readonly queue: QueueReader = {
@@ -95,7 +100,11 @@ export class MemoryCalls {
     }
     const waited = begin && this.#calls.get(begin.callId)?.record;
     // Whoever has the whole record may hand it over: its phase and its closing are not part of an intent.
-    if (waited) this.#put({ ...keptOf(waited), ...begin, phase: "executing", closing: undefined }, link);
+    if (waited)
+      this.#put(
+        { ...keptOf(waited), ...begin, startedAt: waited.startedAt, phase: "executing", closing: undefined },
+        link,
+      );
     if (rerun) this.#amend(rerun.callId, { runId: rerun.runId, attempt: rerun.attempt }, link);
     if (cancel) this.#cancel(cancel, link);
     const ended = close && this.#calls.get(close.callId)?.record;
@@ -235,13 +244,24 @@ function byUrgency(one: QueuedCall, other: QueuedCall): number {
   return urgency || one.queuedAt - other.queuedAt || (one.callId < other.callId ? -1 : 1);
 }
 
-/** The values of a map, the newest first; with `before` those older than it, none when nobody knows it. */
-export function newestFirst<Kept>(kept: ReadonlyMap<string, Kept>, before: string | undefined): Kept[] {
-  const entries = [...kept].reverse();
-  const from = entries.findIndex(([id]) => id === before) + 1;
-  if (before !== undefined && from === 0) return [];
-  return entries.slice(from).map(([, value]) => value);
+/** The newest first; with `before` those behind it. */
+export function newestFirst<Kept>(
+  kept: readonly Kept[],
+  placeOf: (one: Kept) => ListPlace,
+  before: ListPlace | undefined,
+): Kept[] {
+  return kept
+    .map((one) => ({ one, place: placeOf(one) }))
+    .filter(({ place }) => !before || byPlace(place, before) < 0)
+    .sort((first, second) => byPlace(second.place, first.place))
+    .map(({ one }) => one);
 }
+
+function byPlace(first: ListPlace, second: ListPlace): number {
+  return first.at - second.at || byCodePoint(first.id, second.id);
+}
+
+const placeOf = ({ record: { startedAt, callId } }: KeptCall): ListPlace => ({ at: startedAt, id: callId });
 
 type IdempotencyKey = Pick<CallIntent, "tenant" | "agent" | "idempotencyKey">;
 
@@ -276,14 +296,15 @@ function keptOf({ idempotencyKey, requestDigest, callbackUrl }: KeptRecord): Par
 /** Throws when the answer is not JSON. */
 function keptClosing(closed: ClosedWith | undefined): KeptClosing | undefined {
   if (!closed) return undefined;
-  const { answer, ...rest } = closed;
-  return { ...rest, answerText: JSON.stringify(answer) };
+  const { answer, timeline, ...rest } = closed;
+  const kept = { ...rest, answerText: JSON.stringify(answer) };
+  return timeline ? { ...kept, timelineText: JSON.stringify(timeline) } : kept;
 }
 
 /** The receipt is not kept with the answer: it is made of the call's last link on every read. */
 function recordOf({ record: { closing, ...record }, link }: KeptCall): CallRecord {
   if (!closing) return record;
-  const { answerText, ...rest } = closing;
+  const { answerText, timelineText, ...rest } = closing;
   const answer: CallAnswer = JSON.parse(answerText);
   if (link) {
     const effectsHash = answer.dryRun ? undefined : answer.effects?.digest;
@@ -295,5 +316,7 @@ function recordOf({ record: { closing, ...record }, link }: KeptCall): CallRecor
       ...(effectsHash !== undefined && { effectsHash }),
     };
   }
-  return { ...record, closing: { ...rest, answer } };
+  const timeline: CallTimeline | undefined =
+    timelineText === undefined ? undefined : JSON.parse(timelineText);
+  return { ...record, closing: { ...rest, answer, ...defined({ timeline }) } };
 }

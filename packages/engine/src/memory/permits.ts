@@ -1,4 +1,5 @@
 import type { ApprovalReader, ApprovalRecord } from "../ports/approvals.ts";
+import type { ListPlace } from "../ports/calls.ts";
 import type { WorkKind } from "../ports/fleet.ts";
 import type { GrantReader, GrantRecord, GrantUse } from "../ports/grants.ts";
 import type { Conflict, UnitOfWork } from "../ports/store.ts";
@@ -39,6 +40,11 @@ interface KeptApproval {
   heldUntil?: number;
 }
 
+const placeOf = ({ record: { createdAt, approvalId } }: KeptApproval): ListPlace => ({
+  at: createdAt,
+  id: approvalId,
+});
+
 const IS_WORK = {
   approved: ({ record, unattended }: KeptApproval, { now }: Claimer) =>
     unattended && record.expiresAt > now && ["approved", "edited"].includes(record.standing.state),
@@ -58,10 +64,12 @@ export class MemoryApprovals {
     ofCall: (callId) => this.reader.get(this.#byCall.get(callId)?.at(-1) ?? ""),
     order: async (approvalId) => this.#approvals.get(approvalId)?.order,
     list: async ({ tenant, states, before, limit }) => {
-      const matching = newestFirst(this.#approvals, before)
+      const matching = [...this.#approvals.values()]
         .filter((kept) => tenant === undefined || kept.tenant === tenant)
         .filter(({ record }) => states === undefined || states.includes(record.standing.state));
-      return matching.slice(0, Math.max(0, limit)).map(({ record }) => structuredClone(record));
+      return newestFirst(matching, placeOf, before)
+        .slice(0, Math.max(0, limit))
+        .map(({ record }) => structuredClone(record));
     },
   };
 

@@ -19,17 +19,23 @@ export const systemHost: HostResources = {
   memoryBytes: () => Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
 };
 
-/** Of the 32 digits of an id twelve are the time, one the version, and 19 random; one of those says the variant. */
-const RANDOM_CHARS = 19;
-const POOL_BYTES = 19 * 128;
+/** Of the 32 digits of an id twelve are the time, one the version, three a count, and 16 random; one of those says the variant. */
+const RANDOM_CHARS = 16;
+const POOL_BYTES = 16 * 128;
+const IDS_PER_MS = 0x1000;
 const POOL_CHARS = 2 * POOL_BYTES;
 const VARIANTS = ["8", "9", "a", "b"];
 
-/** UUIDs of version 7: they sort by time, so new calls go to the end of an index. */
+/**
+ * UUIDs of version 7: they sort by time, and those of one generator in the order they were made, so new calls go to the
+ * end of an index and lists of one moment are in order.
+ */
 export function uuidV7(now: () => number = Date.now): Ids {
   const pool = Buffer.alloc(POOL_BYTES);
   let hex = "";
   let used = POOL_CHARS;
+  let last = 0;
+  let count = 0;
   return {
     next() {
       if (used === POOL_CHARS) {
@@ -38,9 +44,14 @@ export function uuidV7(now: () => number = Date.now): Ids {
       }
       const random = hex.slice(used, used + RANDOM_CHARS);
       used += RANDOM_CHARS;
-      const time = now().toString(16).padStart(12, "0");
-      const variant = VARIANTS[random.charCodeAt(3) % VARIANTS.length];
-      return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7)}`;
+      const at = Math.floor(now());
+      count = at > last ? 0 : count + 1;
+      last = Math.max(at, count === IDS_PER_MS ? last + 1 : last);
+      count %= IDS_PER_MS;
+      const time = last.toString(16).padStart(12, "0");
+      const within = count.toString(16).padStart(3, "0");
+      const variant = VARIANTS[random.charCodeAt(0) % VARIANTS.length];
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${within}-${variant}${random.slice(1, 4)}-${random.slice(4)}`;
     },
   };
 }

@@ -6,6 +6,7 @@ import type { CallRequest, EngineContext } from "../context.ts";
 import type { EffectTransaction } from "../effects/effect-transaction.ts";
 import { NO_USAGE } from "../execute/index.ts";
 import { EventLog, type PreviewedRun, type Progress } from "../journal/progress.ts";
+import { TimelineLog } from "../journal/timeline.ts";
 import type { TokenClaims } from "../ports/authority.ts";
 import type { CallIdentity } from "../ports/calls.ts";
 import type { Clock } from "../ports/platform.ts";
@@ -106,6 +107,7 @@ export class Attempt {
   /** Every state entered, in order. */
   readonly visits: Visit[] = [];
   readonly log: EventLog;
+  readonly timeline: TimelineLog;
   /** True once the tool's code may have been reached: only then are its key spent and the world possibly changed. */
   ran = false;
   /** True from when the attempt's end is decided and an abort is no longer looked at: who cancels then is too late. */
@@ -143,6 +145,7 @@ export class Attempt {
     this.slot = previous ? undefined : call.slot;
     this.span = call.span;
     this.log = new EventLog(previous?.log);
+    this.timeline = new TimelineLog(() => ticks(clock), { previous: previous?.timeline, attempt: number });
     this.fence = previous?.fence;
     this.used = new Set(previous?.used);
     this.#progress = {
@@ -167,7 +170,10 @@ export class Attempt {
   }
 
   /** For the passage, after each stage. */
-  reached({ progress }: { progress: Progress }): void {
+  reached({ progress }: { progress: Progress }, stage: string): void {
+    if (progress.decision && progress.decision !== this.#progress.decision)
+      this.timeline.decided(progress.decision, progress.number);
+    this.timeline.reached(stage, progress.number);
     this.#progress = progress;
   }
 

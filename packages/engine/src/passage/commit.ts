@@ -50,6 +50,7 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
   const ended = { visits: [...attempt.visits, visit], completedAt };
   const answer = successAnswer(progress, ended, at.output);
   const { audit } = log.unit({ kind: "COMPLETED", at: completedAt, progress });
+  attempt.timeline.reached("commit", progress.number);
   const state = attempt.request.dryRun ? undefined : transaction.writes();
   const unit = closeAttempt(attempt, { answer, audit, outputHash, state }, context);
   let result: CommitResult;

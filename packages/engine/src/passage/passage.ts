@@ -23,7 +23,7 @@ interface Stage {
 /** Who looks at a call on its way. */
 interface Companion {
   /** Given what each stage returns, so that it is known how far the call came when a later stage throws. */
-  reached?(at: { progress: Progress }): void;
+  reached?(at: { progress: Progress }, stage: string): void;
   /** Gets a span for each stage. */
   readonly span?: CallSpan | undefined;
 }
@@ -57,7 +57,7 @@ export class Passage<Start, End, Stops extends Stop = never> {
     for (const stage of this.stages) {
       const next = span ? traced(stage, at, { context, span }) : stage.run(at, context);
       at = next instanceof Promise ? await next : next;
-      companion.reached?.(at as { progress: Progress });
+      companion.reached?.(at as { progress: Progress }, stage.name);
       if (at instanceof Stop) return at as Stops;
     }
     return at as End;

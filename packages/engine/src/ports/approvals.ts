@@ -1,5 +1,5 @@
 import type { JsonValue, Risk } from "@sallyport/protocol";
-import type { CallIdentity } from "./calls.ts";
+import type { CallIdentity, ListPlace } from "./calls.ts";
 import type { Tier } from "./grants.ts";
 
 /**
@@ -99,8 +99,8 @@ export interface ApprovalWrite {
 export interface ApprovalFilter {
   tenant?: string;
   states?: ApprovalState[];
-  /** Only approvals older than this one, for paging from new to old. */
-  before?: string;
+  /** Only approvals behind this place (`createdAt`, `approvalId`), for paging from new to old. */
+  before?: ListPlace;
   limit: number;
 }
 
@@ -108,7 +108,7 @@ export interface ApprovalReader {
   get(approvalId: string): Promise<ApprovalRecord | undefined>;
   /** The newest one of a call. */
   ofCall(callId: string): Promise<ApprovalRecord | undefined>;
-  /** Newest first. */
+  /** By `createdAt`, newest first, then by id. */
   list(filter: ApprovalFilter): Promise<ApprovalRecord[]>;
   /** The kept order; undefined when there is none (any more). */
   order(approvalId: string): Promise<string | undefined>;

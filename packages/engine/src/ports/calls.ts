@@ -63,6 +63,30 @@ export interface ClosedWith {
   outputHash?: string;
   /** Given to the store without a receipt; the store fills it in on every read. */
   answer: CallAnswer;
+  /** Absent when nobody was running the call that is closed. */
+  timeline?: CallTimeline;
+}
+
+/** How long a stage of the passage took, in which attempt. */
+export interface StageTime {
+  stage: string;
+  attempt: number;
+  ms: number;
+}
+
+/** What the authority decided of an attempt. */
+export interface DecisionMade {
+  attempt: number;
+  outcome: "allow" | "ask" | "deny";
+  reason: string;
+  rules: string[];
+  policyVersion: string;
+}
+
+/** Where a call spent its time and what was decided about it; bounded, so that it never outweighs the call. */
+export interface CallTimeline {
+  stages: StageTime[];
+  decisions: DecisionMade[];
 }
 
 /** Ends a call. Anybody may: a later run of the process, or a person, closes what a crash left open. */
@@ -78,14 +102,23 @@ export interface CallClosing {
   closing?: ClosedWith;
 }
 
+/**
+ * A row's place in a list: by time, then by id. A row never changes its place, so a reader that pages from new to old
+ * meets every row that was there when it began, and each once, in whatever order processes commit.
+ */
+export interface ListPlace {
+  at: number;
+  id: string;
+}
+
 export interface CallFilter {
   tenant?: string;
   agent?: string;
   tool?: string;
   status?: CallStatus;
   phase?: CallPhase;
-  /** Only calls older than this one, for paging from new to old. */
-  before?: string;
+  /** Only calls behind this place (`startedAt`, `callId`), for paging from new to old. */
+  before?: ListPlace;
   limit: number;
 }
 
@@ -93,7 +126,7 @@ export interface CallFilter {
 export interface CallReader {
   get(callId: string): Promise<CallRecord | undefined>;
   byIdempotencyKey(key: { tenant: string; agent: string; key: string }): Promise<CallRecord | undefined>;
-  /** Newest first. */
+  /** By `startedAt`, newest first, then by id. A call keeps the time it was opened with when it begins. */
   list(filter: CallFilter): Promise<CallRecord[]>;
 }
 

@@ -1,4 +1,5 @@
 import type { ApprovalReader, ApprovalWrite } from "./approvals.ts";
+import type { Blobs } from "./blobs.ts";
 import type {
   CallbackReader,
   CallbackWrite,
@@ -133,11 +134,31 @@ export interface AuditEntry extends AuditLink {
   body: string;
 }
 
+/** A part of the audit record that is in the archive and no longer in the store. */
+export interface ArchivedPart {
+  /** The month it was written in, such as `2026-08`. */
+  month: string;
+  /** Its blob; absent when nothing was written in that month. */
+  name?: string;
+  units: number;
+}
+
+/** What a store can do beside its port: move the oldest part of its audit record to where it is kept for years. */
+export interface AuditArchiver {
+  /**
+   * Moves whole months that ended so long ago, the oldest first. A month leaves the store only after its export was put,
+   * read back and verified; a rejection leaves it there. Empty while another process is at it.
+   */
+  archiveAudit(order: { blobs: Blobs; keepMs: number }): Promise<ArchivedPart[]>;
+}
+
 /** Reads the tamper-evident record. Appending happens only through a unit of work. */
 export interface AuditReader {
   tenants(): Promise<string[]>;
   /** The newest link of each strand of a tenant, as the store remembers them beside the entries, by strand. */
   heads(tenant: string): Promise<AuditLink[]>;
+  /** The last links that are in the archive: strands go on after them. Left out where nothing is archived. */
+  archived?(tenant: string): Promise<AuditLink[]>;
   /** The entries of one strand in sequence order, after the given sequence, at most `limit`. */
   read(tenant: string, page: { strand: number; after: number; limit: number }): Promise<AuditEntry[]>;
 }

@@ -149,7 +149,7 @@ class Pair {
       if (was !== undefined && was !== now) expect(MOVES[was], `${was} to ${now}`).toContain(now);
     }
     const queued = after.calls.filter((call) => call.phase === "queued").map(({ callId }) => callId);
-    expect(after.queue.map(({ callId }) => callId)).toEqual(queued);
+    expect(after.queue.map(({ callId }) => callId).toSorted()).toEqual(queued.toSorted());
     for (const { strand } of after.heads) {
       const entries = after.units.filter((entry) => entry.strand === strand);
       const bodies = entries.map(({ body }) => body);

@@ -1,15 +1,18 @@
 import { expect } from "vitest";
 import { auditBody, StrandAnchors, verifyChain } from "../audit/index.ts";
-import type { Callback, CallbackWrite, CallFilter } from "../ports/calls.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
+import type { Callback, CallbackWrite, CallFilter, CallRecord } from "../ports/calls.ts";
 import type { AuditLink, Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,
   chainOf,
   failedClosing,
   linksOf,
+  moved,
   opening,
   refusal,
   type StoreTest,
+  sampleApproval,
   sampleCall,
   sampleCallback,
   sampleClosing,
@@ -31,12 +34,14 @@ export function callsContract(it: StoreTest): void {
       (await store.calls.list({ ...filter, limit })).map(({ callId }) => ids.indexOf(callId));
     expect(await list({})).toEqual([5, 4, 3, 2, 1, 0]);
     expect(await list({}, 2)).toEqual([5, 4]);
-    expect(await list({ before: ids[4] ?? "" }, 2)).toEqual([3, 2]);
-    expect(await list({ before: "nobody" })).toEqual([]);
+    const { startedAt } = sampleIntent();
+    const before = (index: number) => ({ before: { at: startedAt, id: ids[index] ?? "" } });
+    expect(await list(before(4), 2)).toEqual([3, 2]);
+    expect(await list({ before: { at: startedAt, id: "" } })).toEqual([]);
     expect(await list({}, 0)).toEqual([]);
     expect(await list({ tenant: "other" })).toEqual([5, 3]);
     expect(await list({ tenant: "acme", agent: "agent-2" })).toEqual([4, 2]);
-    expect(await list({ tenant: "acme", agent: "agent-2", before: ids[4] ?? "" })).toEqual([2]);
+    expect(await list({ tenant: "acme", agent: "agent-2", ...before(4) })).toEqual([2]);
     expect(await list({ tenant: "acme", agent: "agent-2", tool: "files" }, 1)).toEqual([4]);
     expect(await list({ tenant: "acme", agent: "agent-2", phase: "executing" })).toEqual([2]);
     expect(await list({ tenant: "acme", agent: "agent-2", status: "timeout" })).toEqual([]);
@@ -50,22 +55,55 @@ export function callsContract(it: StoreTest): void {
     expect(await list({ phase: "executing", tenant: "other" })).toEqual([]);
     expect(await list({ phase: "closed" }, 2)).toEqual([5, 4]);
     expect(await list({ status: "timeout" })).toEqual([5, 1]);
-    expect(await list({ status: "timeout", tenant: "acme", before: ids[5] ?? "" })).toEqual([1]);
+    expect(await list({ status: "timeout", tenant: "acme", ...before(5) })).toEqual([1]);
     expect(await list({ status: "success" })).toEqual([4, 3, 0]);
     expect(await list({ status: "success", phase: "closed", tool: "calc" })).toEqual([0]);
+  });
+
+  it("gives a pager each row that was there when it began once, whatever is committed meanwhile", async ({
+    store,
+  }) => {
+    // As of processes that commit late what they began early.
+    const calls = [40, 10, 50, 20, 10, 30, 60].map((startedAt) =>
+      sampleIntent({ startedAt, phase: "waiting" }),
+    );
+    const questions = calls.map(({ startedAt }) => sampleApproval({ createdAt: startedAt }));
+    for (const [n, open] of calls.entries())
+      await applied(store, unitOf({ open, approvals: [{ record: questions[n] ?? sampleApproval() }] }));
+    const met: (CallRecord | undefined)[] = [];
+    const asked: (ApprovalRecord | undefined)[] = [];
+    for (let n = 0; n < 7; n += 1) {
+      const [last, answered] = [met.at(-1), asked.at(-1)];
+      const before = last && { at: last.startedAt, id: last.callId };
+      const behind = answered && { at: answered.createdAt, id: answered.approvalId };
+      const [call] = await store.calls.list({ limit: 1, ...(before && { before }) });
+      const [question] = await store.approvals.list({ limit: 1, ...(behind && { before: behind }) });
+      met.push(call);
+      asked.push(question);
+      // Something new where the pager has been, and what it has seen and has not seen moves on.
+      const open = sampleIntent({ startedAt: (call?.startedAt ?? 0) + 1 });
+      const record = sampleApproval({ createdAt: open.startedAt });
+      await applied(store, unitOf({ open, approvals: [{ record }] }));
+      const change = moved(questions[n] ?? record, "approved");
+      const begin = { ...(calls[n] ?? open), startedAt: 70 };
+      await applied(store, unitOf({ begin, approvals: [{ record: change, expect: 1 }] }));
+    }
+    const byTime = [6, 2, 0, 5, 3, 4, 1];
+    expect(met.map((call) => call?.callId)).toEqual(byTime.map((n) => calls[n]?.callId));
+    expect(asked.map((one) => one?.approvalId)).toEqual(byTime.map((n) => questions[n]?.approvalId));
   });
 }
 
 async function fill(store: Store): Promise<string[]> {
-  const late = sampleIntent();
-  const slow = sampleIntent({ tenant: "other" });
+  const late = (call: CallRecord) =>
+    ({ ...call, phase: "closed", closing: failedClosing(call.callId, "timeout") }) as const;
   const calls = [
     sampleCall(),
-    { ...late, phase: "closed" as const, closing: failedClosing(late.callId, "timeout") },
+    late(sampleIntent()),
     sampleIntent({ agent: "agent-2" }),
     sampleCall({ tenant: "other", tool: "files", agent: "agent-2" }),
     sampleCall({ tool: "files", agent: "agent-2" }),
-    { ...slow, phase: "closed" as const, closing: failedClosing(slow.callId, "timeout") },
+    late(sampleIntent({ tenant: "other" })),
   ];
   for (const call of calls) await applied(store, opening(call));
   return calls.map(({ callId }) => callId);

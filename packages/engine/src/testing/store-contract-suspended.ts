@@ -50,7 +50,6 @@ function intentOf({ callId, tenant, agent }: CallRecord, fields: Partial<CallRec
     inputHash: "j".repeat(64),
     owner: "run-2",
     attempt: 2,
-    startedAt: 1_767_225_700_000,
   });
   return { ...intent, ...fields };
 }
@@ -69,7 +68,9 @@ export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): v
     expect(await store.calls.list({ phase, tenant: "other", limit: 9 })).toEqual([]);
     const last = await suspended(store, { phase });
     expect(await store.calls.list({ limit: 2 })).toEqual([last, other]);
-    expect(await store.calls.list({ before: other.callId, limit: 2 })).toEqual([call]);
+    expect(await store.calls.list({ before: { at: other.startedAt, id: other.callId }, limit: 2 })).toEqual([
+      call,
+    ]);
   });
 
   it("is refused whole when its id or its key is taken, and binds its own", async ({ store }) => {
@@ -84,7 +85,7 @@ export function suspendedContract(it: StoreTest, phase: "waiting" | "queued"): v
     expect(await contentsOf(store)).toEqual(before);
   });
 
-  it("becomes the intent to run as it is known now, and keeps its place, key, digest and callback", async ({
+  it("becomes the intent to run as it is known now, and keeps its time, key, digest and callback", async ({
     store,
   }) => {
     const callbackUrl = "https://example.com/done";

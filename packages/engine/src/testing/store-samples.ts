@@ -109,6 +109,10 @@ export function sampleClosing(callId: string, result?: JsonValue): ClosedWith {
     closedAt: CLOSED_AT,
     outputHash: "o".repeat(64),
     answer: sampleAnswer(callId, result),
+    timeline: {
+      stages: [{ stage: "execute", attempt: 1, ms: 1.5 }],
+      decisions: [{ attempt: 1, outcome: "allow", reason: ODD_TEXT, rules: [ODD_TEXT], policyVersion: "7" }],
+    },
   };
 }
 

@@ -13,6 +13,7 @@ import {
   oneOf,
   optional,
   record,
+  simple,
   text,
   timestamp,
   wholeNumber,
@@ -88,6 +89,36 @@ const effects = named(
 );
 export type InvocationEffects = Infer<typeof effects>;
 
+const milliseconds = simple(
+  "a number of at least zero",
+  { type: "number", minimum: 0 },
+  (value): value is number => typeof value === "number" && value >= 0,
+);
+
+/** Where the time of a call went, and what was decided about it. */
+const timeline = named(
+  "InvocationTimeline",
+  record({
+    stages: described(
+      listOf(record({ stage: anyText, attempt: count, duration_ms: milliseconds })),
+      "Stages of the passage in order; those under 0.1 ms are left out. `wait`: between two attempts.",
+    ),
+    decisions: absentOr(
+      listOf(
+        record({
+          attempt: count,
+          outcome: oneOf(["allow", "ask", "deny"] as const),
+          reason: anyText,
+          rules: listOf(anyText),
+          policy_version: anyText,
+        }),
+      ),
+      "What the authority decided; only for those who see every call.",
+    ),
+  }),
+);
+export type InvocationTimeline = Infer<typeof timeline>;
+
 const links = record({
   self: anyText,
   result: anyText,
@@ -121,6 +152,7 @@ export const toolStatusResponseField = named(
       "What held each limit of the run: a mechanism, `watch` (measured), or `none`.",
     ),
     warnings: absentOr(listOf(record({ code: anyText, message: anyText }))),
+    timeline: absentOr(timeline, "Once it has ended: where its time went."),
     effects: absentOr(effects),
     rollback: absentOr(
       record({

@@ -1,4 +1,4 @@
-import type { CallRecord } from "@sallyport/engine/ports";
+import type { CallRecord, ListPlace } from "@sallyport/engine/ports";
 import { loopVerdict, TOOLS_MODES } from "@sallyport/loop";
 import { type FileEffect, isFailure, nearestName } from "@sallyport/protocol";
 import { type ChatCommands, standingScopesFor } from "../tui/index.ts";
@@ -25,11 +25,12 @@ async function undoLast(chat: OpenChat): Promise<string[]> {
 /** The calls of a conversation, the newest first. */
 async function* callsOf({ runtime, caller, conversation }: OpenChat): AsyncGenerator<CallRecord> {
   const { tenant, agent } = caller;
-  let before: string | undefined;
+  let before: ListPlace | undefined;
   for (let page = 0; page < PAGES; page += 1) {
     const found = await runtime.store.calls.list({ tenant, agent, limit: PAGE, ...(before && { before }) });
     yield* found.filter(({ session }) => session === conversation.id);
-    before = found.at(-1)?.callId;
+    const last = found.at(-1);
+    before = last && { at: last.startedAt, id: last.callId };
     if (found.length < PAGE) return;
   }
 }

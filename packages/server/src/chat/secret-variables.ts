@@ -1,4 +1,5 @@
 import type { LoadedConfig } from "../config/load.ts";
+import { referencesIn } from "../config/secret-schema.ts";
 
 /** Settings by variable can hold what is nobody else's business, such as a header or a password in an address. */
 const OWN_SETTINGS = "SALLYPORT__*";
@@ -8,11 +9,5 @@ const OWN_SETTINGS = "SALLYPORT__*";
  * wherever it says so, and its own settings. No command may inherit them (FR-EXE-06, CFG-ENV-01).
  */
 export function secretVariables({ place: _place, ...settings }: LoadedConfig): string[] {
-  return [OWN_SETTINGS, ...new Set(namedIn(settings))];
-}
-
-function namedIn(value: unknown): string[] {
-  if (typeof value !== "object" || value === null) return [];
-  const name = "env" in value && typeof value.env === "string" ? [value.env] : [];
-  return [...name, ...Object.values(value).flatMap(namedIn)];
+  return [OWN_SETTINGS, ...new Set(referencesIn(settings, "env"))];
 }

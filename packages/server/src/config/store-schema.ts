@@ -30,6 +30,10 @@ const postgres = z.strictObject({
   poolSize: z.int().min(2).max(1_000).default(10).describe("Connections that one process opens at most."),
   statementTimeoutMs: positive.default(15_000).describe("How long one statement may take."),
   lockTimeoutMs: positive.default(5_000).describe("How long one statement may wait for a lock."),
+  auditDays: positive
+    .max(36_500)
+    .default(90)
+    .describe("Days after which a month of the audit record moves to `blobs`. Without `blobs` it stays."),
 });
 
 /** Where everything is kept that has to survive. */

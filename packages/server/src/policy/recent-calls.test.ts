@@ -32,8 +32,8 @@ function journal(calls: number) {
     byIdempotencyKey: async () => undefined,
     list: async (filter) => {
       asked.push(filter);
-      const from =
-        filter.before === undefined ? 0 : all.findIndex(({ callId }) => callId === filter.before) + 1;
+      const { before } = filter;
+      const from = before === undefined ? 0 : all.findIndex(({ callId }) => callId === before.id) + 1;
       return all.slice(from, from + filter.limit);
     },
   };

@@ -18,10 +18,10 @@ export async function recentCalls(
 ): Promise<CallRecord[]> {
   const found: CallRecord[] = [];
   for (;;) {
-    const before = found.at(-1)?.callId;
+    const last = found.at(-1);
     const page = await calls.list({
       limit: Math.min(PAGE, limit - found.length),
-      ...(before !== undefined && { before }),
+      ...(last && { before: { at: last.startedAt, id: last.callId } }),
     });
     const wanted = page.filter(({ startedAt }) => startedAt >= since);
     found.push(...wanted);

@@ -9,6 +9,7 @@ import { createProcessRunner, createScriptRunner } from "@sallyport/engine";
 import type { HostCredential, IsolationRules, Runner, Sandbox } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
+import { referencesIn } from "../config/secret-schema.ts";
 import { configuredSecrets } from "./configured-secrets.ts";
 
 /** Everything it takes to run tools in processes of their own, and to change files. */
@@ -104,21 +105,32 @@ export function deniedPatterns({ sandbox }: Pick<LoadedConfig, "sandbox">): stri
   return [...DEFAULT_DENIED, ...sandbox.denied];
 }
 
-/** What no tool may see: everything that is kept, what decides, and the files of secrets. */
-export function hiddenPaths(config: LoadedConfig): string[] {
-  const { stateFolder, file, folder, sandbox, credentials, policy, blobs } = config;
-  const { accessKeyId, secretAccessKey, sessionToken } = blobs?.s3 ?? {};
-  const references = [
-    ...Object.values(credentials).map(({ secret }) => secret),
-    ...[accessKeyId, secretAccessKey, sessionToken],
-  ];
-  const secrets = references.flatMap((one) => (one && "file" in one ? [one.file] : []));
+/** What no tool may see: everything that is kept, what decides, and every file that the configuration refers to. */
+export function hiddenPaths({ place: _place, ...config }: LoadedConfig): string[] {
+  const { stateFolder, folder, sandbox, policy, blobs, tokens, http } = config;
   const kept = blobs?.folder === undefined ? [] : [blobs.folder];
-  const given = [...sandbox.hidden, ...secrets, ...policy.files, ...kept].map((path) =>
-    resolve(folder, path),
-  );
-  return [stateFolder, ...(file ? [file] : []), ...given].map(canonical);
+  const keys = [
+    ...tokens.publicKeys,
+    ...(tokens.jwks ? [tokens.jwks] : []),
+    ...Object.values(http.tls ?? {}),
+  ];
+  const given = [
+    ...[...sandbox.hidden, ...policy.files, ...kept, ...keys],
+    // Secrets wherever they are referred to, the file of events, and the configuration itself.
+    ...referencesIn(config, "file"),
+    ...brokerKeys(config),
+  ].map((path) => resolve(folder, path));
+  return [stateFolder, ...new Set(given)].map(canonical);
 }
+
+function brokerKeys({ events }: Pick<LoadedConfig, "events">): string[] {
+  const sinks = typeof events === "object" ? events.sinks : [];
+  return sinks.flatMap(({ kafka }) =>
+    typeof kafka?.tls === "object" ? [kafka.tls.ca, kafka.tls.cert, kafka.tls.key].filter(isGiven) : [],
+  );
+}
+
+const isGiven = (path: string | undefined): path is string => path !== undefined;
 
 /** Where a path really is; one that does not exist yet is taken as it is written. */
 function canonical(path: string): string {

@@ -1,11 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { reasonToSkip, startService } from "../../../../scripts/services.ts";
 import { loadConfig } from "../config/load.ts";
 import { toolModule } from "../reload/fixtures/reload-room.ts";
+import { LogLines } from "../webhooks/fixtures/callback-rig.ts";
 import { openRuntime } from "./runtime.ts";
 
 const SOON = { timeout: 60_000, interval: 20 };
@@ -90,3 +93,36 @@ it("a runtime without a door runs what is queued, posts callbacks, publishes eve
     await runtime.close();
   }
 });
+
+const noServer = reasonToSkip("postgres");
+
+it.skipIf(noServer !== undefined)(
+  `a server moves old months of the audit record to the blobs${noServer ? ` (${noServer})` : ""}`,
+  async () => {
+    await using server = await startService("postgres");
+    const url = `postgres://sallyport@127.0.0.1:${server.port}/postgres`;
+    writeFileSync(
+      join(folder, "sallyport.yaml"),
+      `tools: [teller.ts]
+store: { postgres: { url: "${url}" } }
+blobs: { folder: blobs }
+grants: [{ id: all, tools: [teller] }]
+`,
+    );
+    const runtime = await openRuntime({ config: loadConfig({ cwd: folder }) });
+    await runtime.engine.call({ tool: "teller", input: {}, caller: CALLER });
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(`SET search_path TO sallyport;
+      CREATE TABLE audit_2020_01 PARTITION OF audit FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-02-01 00:00+00');
+      UPDATE audit SET written_at = '2020-01-15'`);
+    await client.end();
+    await runtime.startServices({ log: new LogLines(), everyMs: { "archive audit": 50 } });
+    const audit = join(folder, "blobs", "audit");
+    await expect
+      .poll(() => existsSync(audit) && readdirSync(audit), SOON)
+      .toEqual([expect.stringMatching(/^2020-01-[0-9a-f]{24}\.ndjson$/)]);
+    await expect.poll(() => runtime.store.audit.archived?.("local"), SOON).toHaveLength(1);
+    await runtime.close();
+  },
+);

@@ -1,5 +1,5 @@
 import type { Engine } from "@sallyport/engine";
-import type { Store, Workspaces } from "@sallyport/engine/ports";
+import type { AuditArchiver, Store, Workspaces } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EventPublishers } from "../events/index.ts";
@@ -7,6 +7,7 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { type KeySharing, shareKeys } from "../keys/index.ts";
 import { openWebhooks } from "../webhooks/open-webhooks.ts";
 import type { WebhookLog } from "../webhooks/webhook-log.ts";
+import { openBlobs } from "./blobs.ts";
 import { type PeriodicTask, startTasks } from "./periodic-tasks.ts";
 
 export interface ServiceOptions {
@@ -26,7 +27,7 @@ export interface RunningServices {
 interface Collaborators {
   config: LoadedConfig;
   engine: Engine;
-  store: Store;
+  store: Store & Partial<AuditArchiver>;
   bus: Parameters<typeof openWebhooks>[0]["bus"];
   workspaces: Pick<Workspaces, "expire">;
   events: EventPublishers;
@@ -44,6 +45,7 @@ const EVERY_MS = {
   "anchor audit strands": 60_000,
   "take changed keys": 5_000,
   "probe workers": 5_000,
+  "archive audit": 3_600_000,
 } as const;
 
 type TaskName = keyof typeof EVERY_MS;
@@ -67,6 +69,7 @@ export async function startServices(
     "anchor audit strands": () => engine.anchorStrands(),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
     "probe workers": async () => await gateway?.probe(),
+    "archive audit": () => archiveAudit({ config, store }, log),
   };
   void gateway?.probe();
   try {
@@ -90,6 +93,20 @@ export async function startServices(
       await webhooks.close();
     },
   };
+}
+
+const DAY_MS = 86_400_000;
+
+/** Moves old months of the audit record to the configured place, where there is one. */
+async function archiveAudit(
+  { config, store }: Pick<Collaborators, "config" | "store">,
+  log: WebhookLog,
+): Promise<void> {
+  const { postgres } = config.store;
+  const blobs = openBlobs(config);
+  if (!store.archiveAudit || !postgres || !blobs) return;
+  for (const part of await store.archiveAudit({ blobs, keepMs: postgres.auditDays * DAY_MS }))
+    log.info({ ...part }, "Moved a month of the audit record to the archive");
 }
 
 /** Brings keys that another process has changed into the key folder, where they are noticed. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
 import { createMemoryStore, MemoryBus } from "@sallyport/engine";
-import type { Bus, Store } from "@sallyport/engine/ports";
+import type { AuditArchiver, Bus, Store } from "@sallyport/engine/ports";
 import type { Conversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
@@ -21,7 +21,7 @@ type PostgresSettings = NonNullable<LoadedConfig["store"]["postgres"]>;
 
 /** A store, with the bus between the processes that use it. */
 export interface Persistence {
-  readonly store: Store;
+  readonly store: Store & Partial<AuditArchiver>;
   readonly bus: Bus;
   /** For files of this process alone: staged files, undo data, sockets. The state folder, unless another process has it. */
   readonly ownFolder: string;
@@ -73,15 +73,15 @@ async function openShared(
 /** Adapters of an earlier version have the bus only. */
 interface PostgresAdapter {
   openPostgresStore?: (
-    options: Omit<PostgresSettings, "url"> & { connectionString: string },
-  ) => Promise<Store>;
+    options: Omit<PostgresSettings, "url" | "auditDays"> & { connectionString: string },
+  ) => Promise<Store & Partial<AuditArchiver>>;
 }
 
 async function openPostgres(
   config: Pick<LoadedConfig, "folder">,
   postgres: PostgresSettings,
-): Promise<Store> {
-  const { url: _url, ...settings } = postgres;
+): Promise<Store & Partial<AuditArchiver>> {
+  const { url: _url, auditDays: _days, ...settings } = postgres;
   const connectionString = addressOf(config, postgres);
   const adapter: object = await import("@sallyport/adapters/postgres");
   const { openPostgresStore } = adapter as PostgresAdapter;

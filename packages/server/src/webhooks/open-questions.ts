@@ -1,5 +1,5 @@
 import { levelAt, levelEndsAt } from "@sallyport/engine/host";
-import type { ApprovalFilter, ApprovalRecord, Clock } from "@sallyport/engine/ports";
+import type { ApprovalFilter, ApprovalRecord, Clock, ListPlace } from "@sallyport/engine/ports";
 
 /** Where approvals are read; past their time they are shown as expired. */
 export interface Approvals {
@@ -44,15 +44,16 @@ export class OpenQuestions {
   async lookAtAll(): Promise<void> {
     const { approvals } = this.#options;
     const seen = new Set<string>();
-    for (let before: string | undefined; ; ) {
+    for (let before: ListPlace | undefined; ; ) {
       const filter = { states: ["pending" as const], limit: PAGE, ...(before !== undefined && { before }) };
       const page = await approvals.list(filter);
       for (const record of page) {
         seen.add(record.approvalId);
         this.#consider(record);
       }
-      before = page.at(-1)?.approvalId;
-      if (before === undefined) break;
+      const last = page.at(-1);
+      if (!last) break;
+      before = { at: last.createdAt, id: last.approvalId };
     }
     for (const approvalId of this.#told.keys()) if (!seen.has(approvalId)) this.#told.delete(approvalId);
   }

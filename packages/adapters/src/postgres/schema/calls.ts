@@ -156,7 +156,7 @@ BEGIN
       request_digest = coalesce(begun.request_digest, request_digest),
       callback_url = coalesce(begun.callback_url, callback_url), async_mode = begun.async_mode,
       priority = begun.priority, owner = begun.owner, run_id = begun.run_id, staged_in = begun.staged_in,
-      attempt = begun.attempt, started_at = begun.started_at, grants = begun.grants, phase = 'executing',
+      attempt = begun.attempt, grants = begun.grants, phase = 'executing',
       cancel_reason = NULL, cancel_held_until = NULL, status = NULL, completed_at = NULL, output_hash = NULL,
       timeline = NULL, answer = NULL, strand = coalesce(begun.strand, strand),
       sequence = coalesce(begun.sequence, sequence), hash = coalesce(begun.hash, hash)

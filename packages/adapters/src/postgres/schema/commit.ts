@@ -10,7 +10,8 @@
  * A unit's id is looked up before it is checked, once more before it is refused, and written at its end. A copy of the
  * unit that another connection still works on either commits first and is found, or fails on the id.
  *
- * The audit record is partitioned by month: old months are detached or dropped whole.
+ * The audit record is partitioned by month: old months are dropped whole once they are in the archive. Where the
+ * archived part of a strand ends is noted, so that what remains is checked from there.
  */
 export const COMMIT = `
 CREATE TABLE applied_units (
@@ -39,6 +40,15 @@ CREATE TABLE audit (
 ) PARTITION BY RANGE (written_at);
 CREATE UNIQUE INDEX audit_by_sequence ON audit (tenant_id, strand, sequence, written_at);
 CREATE TABLE audit_other PARTITION OF audit DEFAULT;
+
+CREATE TABLE audit_archived (
+  tenant_id text COLLATE "C" NOT NULL,
+  strand integer NOT NULL,
+  sequence bigint NOT NULL,
+  hash text NOT NULL,
+  archive text,
+  PRIMARY KEY (tenant_id, strand)
+);
 
 CREATE FUNCTION make_audit_partitions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -28,14 +28,14 @@ export function listCommand(io: Io): Command {
   return withCommonOptions(command).action(async (options: ListOptions) => {
     const session = new Session(options, io);
     const { tenant, before, limit, all } = options;
-    const filter = {
-      limit,
-      ...(!all && { states: OPEN }),
-      ...(tenant !== undefined && { tenant }),
-      ...(before !== undefined && { before }),
-    };
+    const filter = { limit, ...(!all && { states: OPEN }), ...(tenant !== undefined && { tenant }) };
     const now = Date.now();
-    const read = await session.reading((store) => store.approvals.list(filter));
+    const read = await session.reading(async ({ approvals }) => {
+      if (before === undefined) return await approvals.list(filter);
+      const last = await approvals.get(before);
+      if (!last) throw unknownApproval(before);
+      return await approvals.list({ ...filter, before: { at: last.createdAt, id: last.approvalId } });
+    });
     const records = read.map((record) => ({ ...record, standing: standingAt(record, now) }));
     const shown = all ? records : records.filter(({ standing }) => !isFinal(standing.state));
     session.output.result(shown.map(approvalDocument), () => listText(shown, now));

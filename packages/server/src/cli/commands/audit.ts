@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type ChainReport, verifyChain } from "@sallyport/engine";
 import { genesis } from "@sallyport/engine/chain";
 import {
+  type ArchivedLink,
   auditEntries,
   closingLine,
   type EventOutline,
@@ -10,6 +11,7 @@ import {
   type ExportedChain,
   type ExportReport,
   exportEntry,
+  openingLine,
 } from "@sallyport/engine/host";
 import type { AuditLink, Store } from "@sallyport/engine/ports";
 import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
@@ -154,13 +156,15 @@ function report({ chains, problems }: ExportReport, { output }: Session): number
 }
 
 function chainText(
-  { tenant, events, strands, findings }: ChainReport,
+  { tenant, events, strands, findings, archived = [] }: ChainReport,
   style: Session["output"]["style"],
 ): string {
   const name = visible(tenant).replaceAll(/\s/g, " ");
   if (findings.length === 0) {
     const heads = strands.map((head) => `${placeText(head)} ${head.hash.slice(0, 16)}…`).join(", ");
-    return `${style("green", "✓")} ${name}: ${events} events, intact, head ${heads}`;
+    const older = archived.map(placeText).join(", ");
+    const from = older === "" ? "" : `; older ones, up to ${older}, are in the archive`;
+    return `${style("green", "✓")} ${name}: ${events} events, intact, head ${heads}${from}`;
   }
   const lines = findings.flatMap((finding) => [
     `    ${placeText(finding)} ${finding.problem}: ${finding.message}`,
@@ -203,11 +207,18 @@ async function exportChains(store: Store, wanted: string | undefined, { output }
   const all = await store.audit.tenants();
   if (wanted !== undefined && !all.includes(wanted)) throw noSuchTenant(wanted, all);
   const chains: ExportedChain[] = [];
-  let text = "";
-  for (const tenant of wanted === undefined ? all : [wanted]) {
+  const tenants = wanted === undefined ? all : [wanted];
+  const archived: ArchivedLink[] = [];
+  for (const tenant of tenants)
+    for (const link of (await store.audit.archived?.(tenant)) ?? []) archived.push({ tenant, ...link });
+  let text = archived.length > 0 ? `${openingLine(archived)}\n` : "";
+  for (const tenant of tenants) {
     const heads = await store.audit.heads(tenant);
     const strands = new Map(
-      heads.map(({ strand }): [number, ExportedChain] => [strand, nothingOf(tenant, strand)]),
+      heads.map(({ strand }): [number, ExportedChain] => {
+        const before = archived.find((link) => link.tenant === tenant && link.strand === strand);
+        return [strand, before ? { ...before, events: 0 } : nothingOf(tenant, strand)];
+      }),
     );
     for await (const entry of auditEntries(store.audit, tenant)) {
       const { strand, sequence, hash } = entry;

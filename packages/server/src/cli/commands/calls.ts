@@ -1,5 +1,5 @@
 import type { RecoveryVerdict } from "@sallyport/engine";
-import type { CallFilter, CallRecord } from "@sallyport/engine/ports";
+import type { CallFilter, CallRecord, Store } from "@sallyport/engine/ports";
 import { failure, INVOCATION_FILTERS, type JsonValue, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type EngineAccess, reachDesk } from "../../desk/index.ts";
@@ -23,6 +23,9 @@ export function callsCommand(io: Io, finish: (code: number) => void): Command {
   command.addCommand(recoverCommand(io, finish));
   return command;
 }
+
+/** What is asked for; `before` is the id of a call, whose place the store knows. */
+type ListFilter = Omit<CallFilter, "before"> & { before?: string };
 
 interface ListOptions extends CommonOptions {
   tool?: string;
@@ -67,17 +70,25 @@ function listCommand(io: Io): Command {
 type RunningCall = Awaited<ReturnType<EngineAccess["running"]>>[number];
 type ListedCall = CallRecord | (RunningCall & Pick<CallRecord, "phase"> & { closing?: undefined });
 
-async function listed(filter: CallFilter, session: Session): Promise<ListedCall[]> {
+async function listed(filter: ListFilter, session: Session): Promise<ListedCall[]> {
   // First those that run: one that ends meanwhile is on record then, and the record counts.
   const running = await unrecorded(filter, session);
-  const records = await session.reading((store) => store.calls.list(filter));
+  const records = await session.reading((store) => recorded(filter, store));
   const onRecord = new Set(records.map(({ callId }) => callId));
   return [...running.filter(({ callId }) => !onRecord.has(callId)), ...records];
 }
 
+/** Throws E3917 when `before` is not on record. */
+async function recorded({ before, ...filter }: ListFilter, { calls }: Store): Promise<CallRecord[]> {
+  if (before === undefined) return await calls.list(filter);
+  const last = await calls.get(before);
+  if (!last) throw new SallyportError(failure("E3917", { message: `There is no call ${before} on record.` }));
+  return await calls.list({ ...filter, before: { at: last.startedAt, id: last.callId } });
+}
+
 /** Calls that a server runs and that are not on record yet; they come before the first page. */
 async function unrecorded(
-  { phase = "executing", status, before, ...filter }: CallFilter,
+  { phase = "executing", status, before, ...filter }: ListFilter,
   { config, output }: Session,
 ): Promise<ListedCall[]> {
   if (phase !== "executing" || status !== undefined || before !== undefined) return [];
@@ -144,6 +155,7 @@ function recordDocument(record: CallRecord) {
     startedAt: new Date(record.startedAt).toISOString(),
     input: JSON.parse(input) as JsonValue,
     ...(closing && { outcome: answerDocument(closing.answer) }),
+    ...(closing?.timeline && { timeline: closing.timeline }),
   };
 }
 

@@ -12,7 +12,7 @@ import {
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { approvalView } from "./approval-views.ts";
-import { checkApprovalCursor } from "./cursors.ts";
+import { APPROVAL_CURSORS } from "./cursors.ts";
 import type { RouteContext } from "./parts.ts";
 
 /** Which approval an address names. */
@@ -45,7 +45,6 @@ function listRoute(parts: RouteContext): Route {
 async function listApprovals(query: ApprovalListQuery, parts: RouteContext): Promise<ApprovalListResponse> {
   const limit = Number(query.limit ?? 50);
   const { state = "open" } = query;
-  await checkApprovalCursor(query.cursor, parts);
   const found: ApprovalRecord[] = [];
   for (let filter = { ...filterOf(query), limit: limit + 1 }; found.length <= limit; ) {
     const page = await parts.engine.approvals.list(filter);
@@ -53,14 +52,14 @@ async function listApprovals(query: ApprovalListQuery, parts: RouteContext): Pro
     found.push(...page.filter(({ standing }) => statesOf(state).includes(standing.state)));
     const last = page.at(-1);
     if (!last || page.length <= limit) break;
-    filter = { ...filter, before: last.approvalId };
+    filter = { ...filter, before: placeOf(last) };
   }
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
   const now = parts.clock.now();
   return {
     approvals: shown.map((record) => approvalView(record, now)),
-    ...(found.length > limit && last && { next_cursor: last.approvalId }),
+    ...(found.length > limit && last && { next_cursor: APPROVAL_CURSORS.encode(placeOf(last)) }),
   };
 }
 
@@ -68,9 +67,11 @@ function filterOf({ state = "open", tenant, cursor }: ApprovalListQuery): Omit<A
   return {
     states: state === "expired" ? [...OPEN, "expired"] : statesOf(state),
     ...(tenant !== undefined && { tenant }),
-    ...(cursor !== undefined && { before: cursor }),
+    ...(cursor !== undefined && { before: APPROVAL_CURSORS.read(cursor) }),
   };
 }
+
+const placeOf = ({ createdAt: at, approvalId: id }: ApprovalRecord) => ({ at, id });
 
 function statesOf(state: NonNullable<ApprovalListQuery["state"]>): ApprovalState[] {
   return state === "open" ? OPEN : [state];

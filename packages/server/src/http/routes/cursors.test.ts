@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { checkApprovalCursor, readCallCursor } from "./cursors.ts";
+import { APPROVAL_CURSORS, CALL_CURSORS } from "./cursors.ts";
 import { agent, OPERATOR, refused } from "./fixtures/ask.ts";
-import { type FixtureDoor, SUM } from "./fixtures/door.ts";
+import { SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
 
 const open = opening();
@@ -10,39 +10,48 @@ const NO_CURSOR = {
   code: "E3903",
   issues: [{ path: "query/cursor", reason: "is not a cursor that this list gave" }],
 };
+const PLACE = { at: 1_767_225_600_000.25, id: `${"x".repeat(128)}~0123456789abcdef` };
+const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-async function made(door: FixtureDoor, agent_did: string): Promise<string> {
-  const body = {
-    tool_id: "sum",
-    parameters: { a: 1, b: 1 },
-    agent_context: { agent_did, tenant_id: "acme" },
-  };
-  return String((await door.ask("invokeTool", { body, principal: OPERATOR })).json.invocation_id);
-}
-
-describe("a cursor of calls", () => {
-  it("is a call that the asker may see, and nothing else", async () => {
-    const door = await open([SUM], { parts: { callers: "token" } });
-    const [own, others] = [await made(door, "bob"), await made(door, "eve")];
-    await readCallCursor(own, agent("bob"), door.parts);
-    await readCallCursor(others, OPERATOR, door.parts);
-    await readCallCursor(undefined, agent("bob"), door.parts);
-    const wrong = [others, "zzz"].map((cursor) => refused(readCallCursor(cursor, agent("bob"), door.parts)));
-    for (const refusal of await Promise.all(wrong)) expect(refusal).toMatchObject(NO_CURSOR);
+describe("a cursor", () => {
+  it("is a place in its list, short enough for an address", () => {
+    for (const cursors of [CALL_CURSORS, APPROVAL_CURSORS]) {
+      expect(cursors.read(cursors.encode(PLACE))).toEqual(PLACE);
+      expect(cursors.encode(PLACE).length).toBeLessThan(256);
+    }
   });
-});
 
-describe("a cursor of approvals", () => {
-  it("is an approval there is; any other is refused by the list", async () => {
+  it.each([
+    ["an id", PLACE.id.slice(0, 20)],
+    ["of another list", APPROVAL_CURSORS.encode(PLACE)],
+    ["with something behind it", `${CALL_CURSORS.encode(PLACE)}.`],
+    ["without a time", encoded(["calls", "1", "x"])],
+    ["with a time that is none", encoded(["calls", null, "x"])],
+    ["with more in it", encoded(["calls", 1, "x", "y"])],
+    ["no list at all", encoded(null)],
+  ])("is refused when it is %s", async (_what, cursor) => {
     const door = await open();
-    const execution_options = { require_approval: true };
-    await door.ask("invokeTool", {
-      body: { tool_id: "sum", parameters: { a: 1, b: 1 }, execution_options },
-    });
-    const [approval] = await door.engine.approvals.list({ limit: 1 });
-    await checkApprovalCursor(approval?.approvalId, door.parts);
-    const list = (cursor: string) => door.ask("listApprovals", { query: { cursor }, principal: OPERATOR });
-    expect((await list(approval?.approvalId ?? "")).json.approvals).toEqual([]);
-    expect(await refused(list("zzz"))).toMatchObject(NO_CURSOR);
+    const asked = door.ask("listInvocations", { query: { cursor }, principal: OPERATOR });
+    expect(await refused(asked)).toMatchObject(NO_CURSOR);
+  });
+
+  it("of approvals is refused as well", async () => {
+    const door = await open();
+    const cursor = CALL_CURSORS.encode(PLACE);
+    const asked = door.ask("listApprovals", { query: { cursor }, principal: OPERATOR });
+    expect(await refused(asked)).toMatchObject(NO_CURSOR);
+  });
+
+  it("that an agent makes up shows it no other agent's calls", async () => {
+    const door = await open([SUM], { parts: { callers: "token" } });
+    const body = {
+      tool_id: "sum",
+      parameters: { a: 1, b: 1 },
+      agent_context: { agent_did: "eve", tenant_id: "acme" },
+    };
+    await door.ask("invokeTool", { body, principal: agent("eve") });
+    const query = { cursor: CALL_CURSORS.encode({ at: 1e15, id: "z" }) };
+    const { json } = await door.ask("listInvocations", { query, principal: agent("bob") });
+    expect(json.invocations).toEqual([]);
   });
 });

@@ -1,35 +1,39 @@
+import type { ListPlace } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
-import type { Principal } from "../principal.ts";
 import { malformed } from "./malformed.ts";
-import type { RouteContext } from "./parts.ts";
-import { findCall } from "./visible-call.ts";
 
 /**
- * Cursors are the ids of rows. One that the asker may not see is refused like one that never was: a page from there on
- * would say when somebody else's row was made.
+ * Cursors of one list: places in it, as text that means nothing to a client. Whoever makes one up learns nothing by it: a
+ * page holds only what its reader may see, wherever it begins.
  */
+class Cursors {
+  readonly #list: string;
 
-/** The id of the call a page begins after; undefined: the first page. Throws E3903 when the asker may not see that call. */
-export async function readCallCursor(
-  cursor: string | undefined,
-  principal: Principal,
-  parts: RouteContext,
-): Promise<string | undefined> {
-  if (cursor === undefined) return undefined;
-  const found = await findCall(cursor, principal, parts);
-  if (!found) throw notGiven();
-  return found.callId;
+  constructor(list: string) {
+    this.#list = list;
+  }
+
+  encode({ at, id }: ListPlace): string {
+    return Buffer.from(JSON.stringify([this.#list, at, id])).toString("base64url");
+  }
+
+  /** Throws E3903 for a text that is no cursor of this list. */
+  read(cursor: string): ListPlace {
+    const place = placeOf(Buffer.from(cursor, "base64url").toString());
+    if (place && this.encode(place) === cursor) return place;
+    const suggestion = "Send next_cursor as it came, or begin anew without a cursor.";
+    throw new SallyportError(malformed("query/cursor", "is not a cursor that this list gave", suggestion));
+  }
 }
 
-/** The same for a list of approvals, which only operators may read. */
-export async function checkApprovalCursor(
-  cursor: string | undefined,
-  { engine }: RouteContext,
-): Promise<void> {
-  if (cursor !== undefined && !(await engine.approvals.get(cursor))) throw notGiven();
-}
+export const CALL_CURSORS = new Cursors("calls");
+export const APPROVAL_CURSORS = new Cursors("approvals");
 
-function notGiven(): SallyportError {
-  const suggestion = "Send next_cursor as it came, or begin anew without a cursor.";
-  return new SallyportError(malformed("query/cursor", "is not a cursor that this list gave", suggestion));
+function placeOf(text: string): ListPlace | undefined {
+  try {
+    const [, at, id]: unknown[] = JSON.parse(text);
+    return typeof at === "number" && typeof id === "string" ? { at, id } : undefined;
+  } catch {
+    return undefined;
+  }
 }

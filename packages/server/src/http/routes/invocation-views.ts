@@ -10,6 +10,7 @@ import {
   type InvocationLinks,
   type InvocationReceipt,
   type InvocationRecord,
+  type InvocationTimeline,
   type Receipt,
   type ToolStatusResponse,
   toolError,
@@ -145,6 +146,21 @@ function answerFacts(answer: CallAnswer): Partial<ToolStatusResponse> {
       receipt: receipt && receiptView(receipt),
     }),
   };
+}
+
+/** Where the call's time went; what decides is shown to those alone who see every call. */
+export function timelineOf(
+  { record }: CallStanding,
+  { seesAll }: { seesAll: boolean },
+): InvocationTimeline | undefined {
+  const { timeline } = record?.closing ?? {};
+  if (!timeline) return undefined;
+  const stages = timeline.stages.map(({ ms, ...rest }) => ({ ...rest, duration_ms: ms }));
+  if (!seesAll) return { stages };
+  const decisions = timeline.decisions.map(({ policyVersion: policy_version, ...rest }) => {
+    return { ...rest, policy_version };
+  });
+  return { stages, decisions };
 }
 
 /** Without the folder they are in, which is the server's own business. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { agent, OPERATOR, ORIGIN, refusal, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, plainEngine, SUM } from "./fixtures/door.ts";
@@ -142,6 +143,19 @@ describe("GET /v1/invocations/{invocation_id}", () => {
   });
 });
 
+it("a call that has ended says where its time went, and to those who see every call what was decided [L3-API-2]", async () => {
+  const slow = { ...SUM, run: () => sleep(5).then(() => 3) };
+  const door = await open([slow], { parts: { callers: "token" } });
+  const body = { ...CALL, agent_context: { agent_did: "bob", tenant_id: "acme" } };
+  const params = { invocation_id: await made(door, body) };
+  const { json: all } = await door.ask("getInvocation", { params, principal: OPERATOR });
+  const { json: own } = await door.ask("getInvocation", { params, principal: agent("bob") });
+  const stages = expect.arrayContaining([{ stage: "execute", attempt: 1, duration_ms: expect.any(Number) }]);
+  const decision = { attempt: 1, outcome: "allow", reason: expect.any(String), rules: expect.any(Array) };
+  expect(all.timeline).toMatchObject({ stages, decisions: [decision] });
+  expect(own.timeline).toEqual({ stages: (all.timeline as { stages: unknown }).stages });
+});
+
 describe("GET /v1/invocations", () => {
   it("lists calls newest first, page by page [L3-API-2]", async () => {
     const door = await open();
@@ -157,7 +171,7 @@ describe("GET /v1/invocations", () => {
     expect(second.json).not.toHaveProperty("next_cursor");
   });
 
-  it("shows calls that run and are waited for before those on record, and each once [L3-API-2] [L3-EXE-5]", async () => {
+  it("shows calls that run and are waited for among those on record, and each once [L3-API-2] [L3-EXE-5]", async () => {
     const tool = gatedTool();
     const door = await open([SUM, tool]);
     const old = [await made(door), await made(door)];
@@ -184,12 +198,12 @@ describe("GET /v1/invocations", () => {
     expect((await list({ tool: "sum" })).ids).toEqual([old[1], old[0]]);
     expect((await list({ agent: "nobody" })).ids).toEqual([]);
     const first = await list({ limit: "1" });
-    expect(first).toMatchObject({ ids: [invocation_id], next: invocation_id });
-    const second = await list({ limit: "1", cursor: invocation_id });
-    expect(second).toMatchObject({ ids: [old[1]], next: old[1] });
+    expect(first.ids).toEqual([invocation_id]);
+    const cursor = String(first.next);
+    expect((await list({ limit: "1", cursor })).ids).toEqual([old[1]]);
     await finish();
     expect((await list()).ids).toEqual([invocation_id, old[1], old[0]]);
-    expect((await list({ cursor: invocation_id })).ids).toEqual([old[1], old[0]]);
+    expect((await list({ cursor })).ids).toEqual([old[1], old[0]]);
   });
 
   it("shows a running call that is on record once, however many came after it", async () => {

@@ -1,6 +1,6 @@
 import type { CallStanding } from "@sallyport/engine";
 import { givenId } from "@sallyport/engine/host";
-import type { CallFilter } from "@sallyport/engine/ports";
+import { byCodePoint, type CallFilter, type ListPlace } from "@sallyport/engine/ports";
 import {
   acceptedResponse,
   type CallAnswer,
@@ -20,13 +20,14 @@ import {
 } from "@sallyport/protocol";
 import type { CallOutline } from "../../runtime/store.ts";
 import { stageFilter } from "../../stage-filter.ts";
+import type { Principal } from "../principal.ts";
 import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { invocationUrl } from "./addresses.ts";
-import { readCallCursor } from "./cursors.ts";
-import { outlineOf, recordView, statusView } from "./invocation-views.ts";
+import { CALL_CURSORS } from "./cursors.ts";
+import { outlineOf, recordView, statusView, timelineOf } from "./invocation-views.ts";
 import { isoIfAny } from "./iso-time.ts";
 import type { RouteContext } from "./parts.ts";
-import { asGiven, type Sight, sightOf, visibleCall } from "./visible-call.ts";
+import { asGiven, findCall, type Sight, sightOf, visibleCall } from "./visible-call.ts";
 
 /** Which call an address names. */
 export interface InvocationParams {
@@ -57,7 +58,13 @@ function statusRoute(parts: RouteContext): Route {
     },
     handle: async ({ params, principal, origin }) => {
       const { callId, standing } = await visibleCall(params.invocation_id, principal, parts);
-      const body = { ...sinceWhen(standing), ...statusView(callId, standing, origin) };
+      const seesAll = sightOf(principal, parts) === "everything";
+      const timeline = timelineOf(standing, { seesAll });
+      const body = {
+        ...sinceWhen(standing),
+        ...statusView(callId, standing, origin),
+        ...defined({ timeline }),
+      };
       const isOver = "answer" in standing || standing.status === "unknown";
       const reply = isOver ? { status: 200, body } : { status: 200, headers: { "retry-after": "1" }, body };
       return asGiven(reply, callId, principal);
@@ -106,7 +113,7 @@ function listRoute(parts: RouteContext): Route {
     tag: "Invocations",
     summary: "List calls",
     description:
-      "Newest first; calls that run and are not on record yet come before all others. An agent sees its own calls.",
+      "Newest first, by the time they were taken in; those that run are among them. An agent sees its own calls.",
     access: "caller",
     query: invocationListQueryField,
     answers: { 200: { description: "A page of calls.", schema: invocationListResponseField } },
@@ -120,42 +127,51 @@ async function listCalls(
 ): Promise<InvocationListResponse> {
   const owner = ownerFilter(query, sightOf(principal, parts));
   if (!owner) return { invocations: [] };
-  const cursor = await readCallCursor(query.cursor, principal, parts);
+  const before = query.cursor === undefined ? undefined : await placeAt(query.cursor, principal, parts);
   const limit = Number(query.limit ?? 50);
   // First those that run: one that ends meanwhile is on record then, and the record counts.
-  const running = runningOutlines({ ...query, ...defined({ cursor }) }, owner, parts);
-  const behind = running ? {} : { before: cursor };
+  const running = runningOutlines(query, owner, parts);
   // One more than asked for, to know whether there is another page.
   const recorded = await outlines(
-    { ...owner, ...whatFilter(query), ...defined(behind), limit: limit + 1 },
+    { ...owner, ...whatFilter(query), ...defined({ before }), limit: limit + 1 },
     parts,
   );
   const ids = new Set(recorded.map(({ callId }) => callId));
-  const found = [...(running ?? []).filter(({ callId }) => !ids.has(callId)), ...recorded];
+  const found = running
+    .filter((call) => !ids.has(call.callId) && (!before || byPlace(placeOf(call), before) > 0))
+    .concat(recorded)
+    .sort((first, second) => byPlace(placeOf(first), placeOf(second)));
   const idOf = (callId: string) => (principal.kind === "agent" ? givenId(callId) : callId);
   const page = found.slice(0, limit).map((record) => ({ ...record, callId: idOf(record.callId) }));
   const last = page.at(-1);
   return {
     invocations: page.map((record) => recordView(record, origin)),
-    ...(found.length > limit && last && { next_cursor: last.callId }),
+    ...(found.length > limit && last && { next_cursor: CALL_CURSORS.encode(placeOf(last)) }),
   };
 }
 
-/**
- * The calls that run and are not on record yet, behind the one the page begins after; undefined when the page begins
- * after one that does not run, so that all that follow are on record.
- */
+const placeOf = ({ startedAt: at, callId: id }: CallOutline): ListPlace => ({ at, id });
+
+/** As the store lists them: the newest first. */
+function byPlace(first: ListPlace, second: ListPlace): number {
+  return second.at - first.at || byCodePoint(second.id, first.id);
+}
+
+/** An agent's cursor has the id that the agent gave, which can be another than the call is kept under. */
+async function placeAt(cursor: string, principal: Principal, parts: RouteContext): Promise<ListPlace> {
+  const { at, id } = CALL_CURSORS.read(cursor);
+  return { at, id: (await findCall(id, principal, parts))?.callId ?? id };
+}
+
+/** The calls that run and are not on record yet. */
 function runningOutlines(
-  { tool, status, cursor }: InvocationListQuery,
+  { tool, status }: InvocationListQuery,
   owner: Pick<CallFilter, "tenant" | "agent">,
   { engine }: RouteContext,
-): CallOutline[] | undefined {
-  const all = engine.running({ ...owner, ...defined({ tool }) });
-  const unrecorded = all.filter(({ onRecord }) => !onRecord);
-  const last = unrecorded.findIndex(({ callId }) => callId === cursor);
-  if (cursor !== undefined && last === -1) return undefined;
+): CallOutline[] {
   if (status !== undefined && status !== "running") return [];
-  return unrecorded.slice(last + 1).map((call) => ({ ...call, phase: "executing" }));
+  const all = engine.running({ ...owner, ...defined({ tool }) });
+  return all.filter(({ onRecord }) => !onRecord).map((call) => ({ ...call, phase: "executing" }));
 }
 
 async function outlines(filter: CallFilter, { calls }: RouteContext): Promise<CallOutline[]> {

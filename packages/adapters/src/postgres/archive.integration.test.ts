@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { createMemoryBlobs, verifyChain } from "@sallyport/engine";
+import { auditBody } from "@sallyport/engine/chain";
+import { ExportCheck } from "@sallyport/engine/host";
+import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
+import { applied, unitOf } from "@sallyport/engine/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { reasonToSkip, S3_ACCESS, startService } from "../../../../scripts/services.ts";
+import { openFolderBlobs, openS3Blobs } from "../blobs/index.ts";
+import { TestServer } from "./fixtures/server.ts";
+
+const reason = reasonToSkip("postgres");
+const keepMs = 90 * 86_400_000;
+const MONTHS = ["2020-01", "2020-02"];
+
+describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})` : ""}`, () => {
+  let server: TestServer;
+  let store: Store & AuditArchiver;
+  let other: Store & AuditArchiver;
+  let schema: string;
+  let rounds = 0;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
+
+  /** Twelve units in three strands of two tenants: six of January, four of February, two of now. */
+  beforeEach(async () => {
+    rounds += 1;
+    schema = `round_${rounds}`;
+    store = await server.open(schema);
+    other = await server.open(schema);
+    for (let n = 0; n < 12; n += 1) {
+      const [tenant, strand] = n % 3 === 0 ? ["b\u0000\u2028", 0] : ["acme", (n % 3) - 1];
+      const event = { eventId: `e:${n}`, state: "DECLARED", timestamp: n, odd: "\ud83d\ude00" };
+      await applied(store, unitOf({ tenant, strand, audit: auditBody(tenant, [canonical(event)]) }));
+    }
+    const months: [month: string, from: number, to: number][] = [
+      ["2020-01", 0, 2],
+      ["2020-02", 2, 3],
+    ];
+    for (const [month, from, to] of months) {
+      const next = month === "2020-01" ? "2020-02" : "2020-03";
+      await server.query(`CREATE TABLE ${schema}.audit_${month.replace("-", "_")} PARTITION OF ${schema}.audit
+        FOR VALUES FROM ('${month}-01 00:00:00+00') TO ('${next}-01 00:00:00+00')`);
+      await server.query(
+        `UPDATE ${schema}.audit SET written_at = '${month}-15' WHERE sequence > ${from} AND sequence <= ${to}`,
+      );
+    }
+  });
+
+  const left = async () =>
+    (await server.query(`SELECT count(*)::int AS units FROM ${schema}.audit`))[0]?.units;
+  const findings = async () => {
+    const reports = [];
+    for (const tenant of await store.audit.tenants()) reports.push(await verifyChain(store.audit, tenant));
+    return reports.flatMap((report) => report.findings.map(({ problem }) => problem));
+  };
+
+  async function archivesTo(blobs: Blobs): Promise<void> {
+    const parts = await store.archiveAudit({ blobs, keepMs });
+    expect(parts.map(({ month, units }) => [month, units])).toEqual([
+      ["2020-01", 6],
+      ["2020-02", 3],
+    ]);
+    for (const [n, { name = "" }] of parts.entries()) {
+      const stream = await blobs.get(name);
+      const exported = stream ? await text(stream) : "";
+      const check = new ExportCheck();
+      for (const line of exported.split("\n")) check.add(line);
+      const { chains, problems } = check.finish();
+      expect([...problems, ...chains.flatMap((chain) => chain.findings)]).toEqual([]);
+      expect(chains.flatMap(({ archived = [] }) => archived)).toHaveLength(n === 0 ? 0 : 3);
+      // What states where it begins cannot be made to begin elsewhere.
+      if (n === 1)
+        expect(() => new ExportCheck().add(exported.replace('"sequence":2', '"sequence":1'))).toThrow();
+    }
+    expect([await left(), await findings()]).toEqual([3, []]);
+    expect(await store.archiveAudit({ blobs, keepMs })).toEqual([]);
+  }
+
+  it("takes months that are old enough, and what remains is checked from there [L3-AUD-1]", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sallyport-archive-"));
+    await archivesTo(openFolderBlobs({ folder: join(folder, "blobs") }));
+    rmSync(folder, { recursive: true });
+    const audit = auditBody("acme", [canonical({ eventId: "later", state: "DECLARED", timestamp: 1 })]);
+    await applied(store, unitOf({ audit }));
+    expect(await findings()).toEqual([]);
+    const [last] = await store.audit.read("acme", { strand: 0, after: 0, limit: 1 });
+    await server.query(
+      `DELETE FROM ${schema}.audit WHERE tenant_id = 'acme' AND strand = 0 AND sequence = $1`,
+      [last?.sequence],
+    );
+    expect(await findings()).toContain("missing");
+    await server.query(`UPDATE ${schema}.audit_archived SET hash = repeat('0', 64)`);
+    expect(await findings()).toContain("changed");
+  });
+
+  const s3 = reasonToSkip("versitygw");
+  it.skipIf(s3 !== undefined)(`goes to a bucket too${s3 ? ` (${s3})` : ""}`, async () => {
+    await using gateway = await startService("versitygw");
+    const { accessKeyId, secretAccessKey, region, bucket } = S3_ACCESS;
+    const endpoint = `http://127.0.0.1:${gateway.port}`;
+    const credentials = () => ({ accessKeyId, secretAccessKey });
+    await archivesTo(openS3Blobs({ endpoint, region, bucket, plainHttp: true, credentials }));
+  });
+
+  it("drops nothing when the place is down, or gives back something else", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sallyport-archive-"));
+    writeFileSync(join(folder, "blobs"), "a file in the way");
+    const down = openFolderBlobs({ folder: join(folder, "blobs") });
+    const whole = createMemoryBlobs();
+    const forgetful: Blobs = { ...whole, put: (name) => whole.put(name, new Uint8Array(5)) };
+    const lossy: Blobs = {
+      ...whole,
+      put: async (_name, source) => {
+        for await (const _piece of source as AsyncIterable<Uint8Array>);
+      },
+    };
+    for (const blobs of [down, forgetful, lossy])
+      await expect(store.archiveAudit({ blobs, keepMs })).rejects.toMatchObject({
+        failure: { code: "E3949" },
+      });
+    expect([await left(), await findings()]).toEqual([12, []]);
+    rmSync(folder, { recursive: true });
+  });
+
+  it("drops no month whose chain is broken", async () => {
+    await server.query(`UPDATE ${schema}.audit_2020_01 SET body = replace(body, 'e:1"', 'e:x"')`);
+    const blobs = createMemoryBlobs();
+    await expect(store.archiveAudit({ blobs, keepMs })).rejects.toMatchObject({ failure: { code: "E3804" } });
+    expect(await left()).toBe(12);
+  });
+
+  it("is one process's work at a time", async () => {
+    const blobs = createMemoryBlobs();
+    let inside = 0;
+    const slow: Blobs = {
+      ...blobs,
+      put: async (...order) => {
+        inside += 1;
+        expect(await other.archiveAudit({ blobs, keepMs })).toEqual([]);
+        await blobs.put(...order);
+      },
+    };
+    expect((await store.archiveAudit({ blobs: slow, keepMs })).map(({ month }) => month)).toEqual(MONTHS);
+    expect([inside, await left(), await findings()]).toEqual([2, 3, []]);
+  });
+});
+
+/** Members in order, as canonical JSON has them. */
+function canonical(event: Record<string, unknown>): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(event).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
