@@ -50,7 +50,7 @@ describe("a domain package", () => {
           kind: "service_worker",
           sideEffects: "external",
           transport: { type: "http", baseUrl: "http://worker:8080", endpoint: "/run" },
-          limits: { timeoutMs: 5_000 },
+          limits: { timeoutMs: 30_000 },
           egressAllowlist: ["api.example.com:443"],
           operations: { run: { inputSchema: { required: ["text"] }, outputSchema: { required: ["said"] } } },
           source: { metadata: { domain_id: "demo", domain_version: "0.1", capabilities: ["echo"] } },

@@ -38,8 +38,7 @@ export function inForce(before: LoadedConfig, after: LoadedConfig): LoadedConfig
   };
   return Object.freeze({
     ...before,
-    ...{ tools, grants, agents, policy, toolLimits },
-    ...(domain !== undefined && { domain }),
+    ...{ domain, tools, grants, agents, policy, toolLimits },
     limits: Object.freeze(limits),
     log: Object.freeze({ ...before.log, level: after.log.level }),
   });
