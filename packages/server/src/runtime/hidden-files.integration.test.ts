@@ -6,7 +6,9 @@ import { createEngine, createMemoryStore, grantAuthority } from "@sallyport/engi
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ConfigFolder } from "../config/fixtures/config-folder.ts";
 import { shell, snoop } from "../fixtures/isolated-tools.ts";
+import { reloadRuntime } from "../reload/reload-runtime.ts";
 import { hiddenPaths, tryIsolation } from "./isolation.ts";
+import { openRuntime } from "./runtime.ts";
 
 const NAMES = [
   ...[
@@ -104,4 +106,27 @@ it("no tool sees a file that the configuration refers to: no command, no functio
   const without = await seenWith("");
   expect(without).toEqual(expect.arrayContaining(NAMES.map((name) => `shell ${name}`)));
   expect(await seenWith(CONFIG)).toEqual(["shell other", "snoop other", "read_file other"]);
+});
+
+it("a rules file that a reload brings is hidden from then on", async () => {
+  const fixture = import.meta.resolve("../fixtures/isolated-tools.ts");
+  writeFileSync(join(folder.path, "shell.mjs"), `export { shell } from ${JSON.stringify(fixture)};`);
+  const granted = `tools: [shell.mjs]\ngrants: [{ id: g, tools: ["*"], capabilities: [filesystem.read] }]\nevents: false\n`;
+  writeFileSync(join(folder.path, "work", "rules.yaml"), "version: 1\ndefault: allow\nrules: []\n");
+  const runtime = await openRuntime({ config: folder.write(granted).config() });
+  try {
+    const read = async (name: string) => {
+      const answer = await runtime.engine.call({
+        ...{ tool: "shell", input: { command: ["cat", name] }, caller: CALLER, disclosure: "full" },
+      });
+      return JSON.stringify(answer);
+    };
+    expect(await read("rules.yaml")).toContain("version: 1");
+    folder.write(`${granted}policy: { files: [work/rules.yaml] }\n`);
+    expect(await reloadRuntime(runtime)).toMatchObject({ ok: true });
+    expect(await read("other")).toContain("text of other");
+    expect(await read("rules.yaml")).not.toContain("version: 1");
+  } finally {
+    await runtime.close();
+  }
 });

@@ -16,6 +16,8 @@ import { configuredSecrets } from "./configured-secrets.ts";
 export interface OpenIsolation {
   rules: IsolationRules;
   runners: Runner[];
+  /** Hides what a changed configuration refers to, too; what was hidden stays so. */
+  hide(config: LoadedConfig): void;
   close(): Promise<void>;
 }
 
@@ -26,7 +28,7 @@ export async function openIsolation(config: LoadedConfig, ownFolder: string): Pr
   const { sandbox: settings, effects } = config;
   const root = workspaceRoot(config);
   const hidden = hiddenPaths(config);
-  const sandbox = openSandbox(config, ownFolder);
+  const sandbox = openSandbox(config, ownFolder, hidden);
   const workspaces = await openWorkspaces({
     folder: join(ownFolder, "files"),
     keepMs: effects.undoDays * DAY_MS,
@@ -54,17 +56,31 @@ export async function openIsolation(config: LoadedConfig, ownFolder: string): Pr
     privateHosts: settings.privateHosts,
     maxCopyBytes: effects.copyBytes,
   };
-  return { rules, runners, close: () => sandbox.close() };
+  return {
+    rules,
+    runners,
+    hide: (changed) => {
+      for (const path of hiddenPaths(changed)) if (!hidden.includes(path)) hidden.push(path);
+    },
+    close: () => sandbox.close(),
+  };
 }
 
-/** The sandbox that the configuration asks for, with what it keeps in a folder of this process alone. */
-export function openSandbox(config: LoadedConfig, ownFolder: string): Sandbox {
+/**
+ * The sandbox that the configuration asks for, with what it keeps in a folder of this process alone. It reads `hidden` at
+ * each run.
+ */
+export function openSandbox(
+  config: LoadedConfig,
+  ownFolder: string,
+  hidden: readonly string[] = hiddenPaths(config),
+): Sandbox {
   const { sandbox: settings } = config;
   return createSandbox({
     runtimeFolder: join(ownFolder, "run"),
     backends: settings.backends,
     ociRuntime: settings.ociRuntime,
-    hidden: hiddenPaths(config),
+    hidden,
     secrets: configuredSecrets(config),
     openEgress,
     ...(settings.user && { user: settings.user }),

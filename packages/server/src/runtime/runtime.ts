@@ -155,6 +155,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
       ...{ authority: authority.authority, bus, errors, dropPolicies, sandbox: isolation.rules.sandbox },
       gateway,
     });
+    live.follow((changed) => isolation.hide(changed));
     return {
       config,
       engine,
