@@ -5,7 +5,8 @@
  * gives one row: ["applied"], ["applied", strand, sequence, hash], or why it was refused, with the name of the conflict.
  * The rows a check has read stay locked until the commit, so nothing comes between. Whatever another transaction writes
  * first all the same (a key, an id) ends the batch with an error, and its sender tries again. Shared rows are locked in
- * one order for the whole batch, so that batches of different processes seldom deadlock.
+ * one order for the whole batch, so that batches of different processes seldom deadlock. A batch with `waitMs` waits
+ * no longer for a row.
  *
  * A unit's id is looked up before it is checked, once more before it is refused, and written at its end. A copy of the
  * unit that another connection still works on either commits first and is found, or fails on the id.
@@ -146,6 +147,7 @@ DECLARE
   counted_ids text[] := '{}';
   counted_at double precision[] := '{}';
 BEGIN
+  IF batch ? 'waitMs' THEN PERFORM set_config('lock_timeout', batch ->> 'waitMs', true); END IF;
   PERFORM lock_shared(batch -> 'locks');
   FOR u IN SELECT * FROM jsonb_array_elements(batch -> 'units') LOOP
     outcome := NULL;
