@@ -122,6 +122,23 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
     expect(partitions).toHaveLength(4);
   });
 
+  it("has a month again after a long pause, and is tidied although a month is in the partition for the others", async () => {
+    const store = await server.open("pause");
+    const months = async () => {
+      const rows = await server.query(
+        "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'pause.audit'::regclass",
+      );
+      return rows.map(({ name }) => String(name)).filter((name) => name !== "pause.audit_other");
+    };
+    await server.query(`DROP TABLE ${(await months()).join()}`);
+    await server.open("pause");
+    expect(await months()).toHaveLength(3);
+    await server.query(`DROP TABLE ${(await months()).join()}`);
+    await applied(store, opening(sampleCall()));
+    await server.query("SET search_path TO pause; SELECT tidy(1, 1, 1)");
+    expect(await months()).toHaveLength(2);
+  });
+
   it("finds the calls of a batch by their keys, however many were closed since the last vacuum", async () => {
     const store = await server.open("keyed");
     const calls = crowd(300, () => sampleIntent({ runId: "first" }));

@@ -60,8 +60,15 @@ BEGIN
     month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => ahead);
     name := 'audit_' || to_char(month, 'YYYY_MM');
     CONTINUE WHEN to_regclass(name) IS NOT NULL;
-    EXECUTE format('CREATE TABLE %I PARTITION OF audit FOR VALUES FROM (%L) TO (%L)', name,
-      to_char(month, 'YYYY-MM-01 00:00:00+00'), to_char(month + interval '1 month', 'YYYY-MM-01 00:00:00+00'));
+    BEGIN
+      EXECUTE format('CREATE TABLE %I PARTITION OF audit FOR VALUES FROM (%L) TO (%L)', name,
+        to_char(month, 'YYYY-MM-01 00:00:00+00'), to_char(month + interval '1 month', 'YYYY-MM-01 00:00:00+00'));
+    EXCEPTION
+      -- Nobody was there to make it in time: what this month has written already stays in audit_other, all of it.
+      WHEN check_violation THEN CONTINUE;
+      -- Another process makes it at this moment.
+      WHEN duplicate_table OR unique_violation THEN CONTINUE;
+    END;
   END LOOP;
 END $$;
 
