@@ -13,8 +13,10 @@ import {
 import { SallyportError } from "@sallyport/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
-import { migrate } from "../sqlite/migrations.ts";
+import { migrate as migrateSqlite } from "../sqlite/migrations.ts";
+import { Database } from "./database.ts";
 import { TestServer } from "./fixtures/server.ts";
+import { migrate } from "./migrations.ts";
 
 const reason = reasonToSkip("postgres");
 
@@ -60,7 +62,7 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
       `SELECT column_name FROM information_schema.columns WHERE table_schema = 'seed' AND table_name = '${table}'`,
     );
     const database = new DatabaseSync(":memory:");
-    migrate(database);
+    migrateSqlite(database);
     const columns = database.prepare("SELECT name FROM pragma_table_info(?)").all(table);
     database.close();
     expect(columns.map(({ name }) => name).toSorted()).toEqual(
@@ -137,6 +139,19 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
     await applied(store, opening(sampleCall()));
     await server.query("SET search_path TO pause; SELECT tidy(1, 1, 1)");
     expect(await months()).toHaveLength(2);
+  });
+
+  it("waits for a migration of another process, and takes as long as a migration takes", async () => {
+    const limits = { statementTimeoutMs: 100, lockTimeoutMs: 100 };
+    const made = { schema: "slow", migrations: [{ sql: "SELECT pg_sleep(7)", oldestProgram: 1 }] };
+    const connection = { connectionString: server.url(), schema: "slow", poolSize: 2 };
+    const times = { connectTimeoutMs: 5_000, patienceMs: 0 };
+    const databases = await Promise.all(
+      crowd(2, () => Database.create({ ...connection, ...limits, ...times })),
+    );
+    await Promise.all(databases.map((database) => migrate(database, made)));
+    expect(await server.query("SELECT version FROM slow.schema_versions")).toEqual([{ version: 1 }]);
+    await Promise.all(databases.map((database) => database.close(async () => undefined)));
   });
 
   it("finds the calls of a batch by their keys, however many were closed since the last vacuum", async () => {
