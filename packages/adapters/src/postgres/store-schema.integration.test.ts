@@ -154,6 +154,14 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
     await Promise.all(databases.map((database) => database.close(async () => undefined)));
   });
 
+  it("may have the name of a word of SQL", async () => {
+    for (const schema of ["user", "default"]) {
+      const store = await server.open(schema);
+      await applied(store, opening(sampleCall()));
+      expect(await server.query(`SELECT FROM "${schema}".calls`)).toHaveLength(1);
+    }
+  });
+
   it("finds the calls of a batch by their keys, however many were closed since the last vacuum", async () => {
     const store = await server.open("keyed");
     const calls = crowd(300, () => sampleIntent({ runId: "first" }));
