@@ -55,19 +55,26 @@ CREATE FUNCTION make_audit_partitions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   month timestamptz;
   name text;
+  span text;
 BEGIN
   FOR ahead IN 0..2 LOOP
     month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => ahead);
     name := 'audit_' || to_char(month, 'YYYY_MM');
     CONTINUE WHEN to_regclass(name) IS NOT NULL;
+    span := format('FOR VALUES FROM (%L) TO (%L)', to_char(month, 'YYYY-MM-01 00:00:00+00'),
+      to_char(month + interval '1 month', 'YYYY-MM-01 00:00:00+00'));
     BEGIN
-      EXECUTE format('CREATE TABLE %I PARTITION OF audit FOR VALUES FROM (%L) TO (%L)', name,
-        to_char(month, 'YYYY-MM-01 00:00:00+00'), to_char(month + interval '1 month', 'YYYY-MM-01 00:00:00+00'));
+      EXECUTE format('CREATE TABLE %I PARTITION OF audit %s', name, span);
     EXCEPTION
-      -- Nobody was there to make it in time: what this month has written already stays in audit_other, all of it.
-      WHEN check_violation THEN CONTINUE;
       -- Another process makes it at this moment.
       WHEN duplicate_table OR unique_violation THEN CONTINUE;
+      -- Nobody was there to make it in time, so that something of this month is in audit_other.
+      WHEN check_violation THEN
+        LOCK TABLE audit IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('CREATE TABLE %I (LIKE audit INCLUDING DEFAULTS)', name);
+        EXECUTE format('WITH moved AS (DELETE FROM audit_other WHERE to_char(written_at AT TIME ZONE ''UTC'', ''YYYY_MM'') = %L
+          RETURNING *) INSERT INTO %I SELECT * FROM moved', to_char(month, 'YYYY_MM'), name);
+        EXECUTE format('ALTER TABLE audit ATTACH PARTITION %I %s', name, span);
     END;
   END LOOP;
 END $$;
