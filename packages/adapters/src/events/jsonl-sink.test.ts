@@ -14,8 +14,8 @@ afterEach(() => rm(folder, { recursive: true }));
 const event = (id: string) => outgoing(sampleEvent(id, { data: { text: "two\nlines" } }));
 
 async function ids(path: string): Promise<string[]> {
-  const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
-  return lines.map((line) => JSON.parse(line).id);
+  const lines = (await readFile(path, "utf8")).split("\n");
+  return lines.flatMap((line) => (line === "" ? [] : JSON.parse(line).id));
 }
 
 describe("the JSONL sink", () => {
@@ -47,5 +47,16 @@ describe("the JSONL sink", () => {
     await mkdir(join(folder, "later"));
     await sink.send([event("a")]);
     expect(await ids(path)).toEqual(["a"]);
+  });
+
+  it("keeps every line whole when several processes append large batches to one file [L3-EVT-1]", async () => {
+    const path = join(folder, "events.jsonl");
+    const batch = (sink: number) =>
+      Array.from({ length: 200 }, (_, n) =>
+        outgoing(sampleEvent(`${sink}-${n}`, { data: { text: "x".repeat(9_000) } })),
+      );
+    const sent = [1, 2, 3].map((sink) => createJsonlSink(path).send(batch(sink)));
+    await Promise.all(sent);
+    expect(new Set(await ids(path)).size).toBe(600);
   });
 });

@@ -7,6 +7,7 @@ import { auditBody } from "@sallyport/engine/chain";
 import { ExportCheck } from "@sallyport/engine/host";
 import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
+import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { reasonToSkip, S3_ACCESS, startService } from "../../../../scripts/services.ts";
 import { openFolderBlobs, openS3Blobs } from "../blobs/index.ts";
@@ -134,6 +135,25 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     const blobs = createMemoryBlobs();
     await expect(store.archiveAudit({ blobs, keepMs })).rejects.toMatchObject({ failure: { code: "E3804" } });
     expect(await left()).toBe(12);
+  });
+
+  it("holds up nobody while it notes what it has taken", async () => {
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query(`BEGIN; LOCK TABLE ${schema}.audit_archived IN EXCLUSIVE MODE`);
+    const archiving = store.archiveAudit({ blobs: createMemoryBlobs(), keepMs }).catch(() => []);
+    const locks = (table: string, granted: boolean) =>
+      server.query(
+        "SELECT FROM pg_locks WHERE relation = $1::regclass AND granted = $2 AND mode ~ 'Exclusive'",
+        [`${schema}.${table}`, granted],
+      );
+    await expect
+      .poll(() => locks("audit_archived", false), { interval: 20, timeout: 30_000 })
+      .toHaveLength(1);
+    expect(await locks("audit", true)).toEqual([]);
+    await blocker.query("COMMIT");
+    await archiving;
+    await blocker.end();
   });
 
   it("is one process's work at a time", async () => {

@@ -171,16 +171,24 @@ async function drop(
 ): Promise<number> {
   await client.query("BEGIN");
   await client.query(`SET LOCAL lock_timeout TO ${LOCK_MS}`);
-  await client.query("LOCK TABLE ONLY audit IN ACCESS EXCLUSIVE MODE");
+  await client.query(`LOCK TABLE ${table} IN SHARE MODE`);
   const { rows } = await client.query<{ units: number }>(`SELECT count(*) AS units FROM ${table}`);
   if (rows[0]?.units !== units)
     throw new SallyportError(failure("E3914", { message: `${table} was written to while it was archived.` }));
-  for (const { tenant, strand, sequence, hash } of last)
-    await client.query(
-      `INSERT INTO audit_archived VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant_id, strand)
-        DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, archive = excluded.archive`,
-      [encodeText(tenant), strand, sequence, hash, name],
-    );
+  await client.query(
+    `INSERT INTO audit_archived SELECT *, $5 FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::text[])
+      ON CONFLICT (tenant_id, strand)
+      DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, archive = excluded.archive`,
+    [
+      last.map(({ tenant }) => encodeText(tenant)),
+      last.map(({ strand }) => strand),
+      last.map(({ sequence }) => sequence),
+      last.map(({ hash }) => hash),
+      name,
+    ],
+  );
+  // Every commit waits from here on, so this comes last.
+  await client.query("LOCK TABLE ONLY audit IN ACCESS EXCLUSIVE MODE");
   await client.query(`DROP TABLE ${table}`);
   await client.query("COMMIT");
   return units;

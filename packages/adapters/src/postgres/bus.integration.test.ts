@@ -52,6 +52,24 @@ describe.skipIf(reason !== undefined)(`PostgreSQL${reason ? ` (${reason})` : ""}
     };
   });
 
+  it("is heard by the processes on the same schema only", async () => {
+    await using bus = openPostgresBus({ connectionString: url(), schema: "one" });
+    await using same = openPostgresBus({ connectionString: url(), schema: "one" });
+    await using other = openPostgresBus({ connectionString: url() });
+    const [heard, strange] = [new Set<unknown>(), new Set<unknown>()];
+    same.subscribe("policy:updates", ({ n }) => void heard.add(n));
+    other.subscribe("policy:updates", ({ n }) => void strange.add(n));
+    await untilHeard(strange);
+    await vi.waitFor(
+      () => {
+        bus.publish("policy:updates", { n: 2 });
+        expect([...heard]).toContain(2);
+      },
+      { timeout: 30_000 },
+    );
+    expect([...strange]).not.toContain(2);
+  });
+
   it("tells on every channel that something may have changed, once it is connected again", async () => {
     await using bus = openPostgresBus({ connectionString: url() });
     const heard = new Set<string>();

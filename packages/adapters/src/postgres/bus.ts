@@ -8,14 +8,16 @@ import { type Client, loadDriver, reasonOf } from "./driver.ts";
 export interface PostgresBusOptions {
   /** `postgres://…`; its password is never told. */
   connectionString: string;
+  /** The schema of the store: processes on another one hear nothing of these. Default: `sallyport`. */
+  schema?: string;
   /** Told once for each time the connection is lost or cannot be had. */
   onProblem?: (reason: string) => void;
 }
 
 export interface PostgresBus extends Bus, AsyncDisposable {}
 
-/** The one channel of `NOTIFY`. */
-const NOTIFICATIONS = "sallyport";
+/** Channels of `NOTIFY` belong to the whole database: each store uses the one that is called like its schema. */
+const DEFAULT_SCHEMA = "sallyport";
 /** A notification of PostgreSQL holds 8,000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_900;
 /** Messages that wait for a connection; the oldest go first, because a lost one costs only time. */
@@ -109,7 +111,7 @@ class NotificationLink {
   }
 
   async #connect(): Promise<Client | undefined> {
-    const { connectionString, onProblem } = this.#options;
+    const { connectionString, schema = DEFAULT_SCHEMA, onProblem } = this.#options;
     let client: Client | undefined;
     try {
       const { Client } = await loadDriver();
@@ -123,7 +125,7 @@ class NotificationLink {
       client.on("error", () => undefined);
       client.on("notification", ({ payload }) => this.#hear(payload));
       await client.connect();
-      await client.query(`LISTEN ${NOTIFICATIONS}`);
+      await client.query(`LISTEN ${client.escapeIdentifier(schema)}`);
       return client;
     } catch (error) {
       onProblem?.(reasonOf(error));
@@ -159,7 +161,7 @@ class NotificationLink {
       this.#waiting = [];
       try {
         await client.query("SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload", [
-          NOTIFICATIONS,
+          this.#options.schema ?? DEFAULT_SCHEMA,
           payloads,
         ]);
       } catch (error) {

@@ -2,7 +2,7 @@ import type { CommitResult, Conflict } from "@sallyport/engine/ports";
 import { type Database, pause } from "./database.ts";
 import type { PoolClient } from "./driver.ts";
 import type { EncodedUnit } from "./encode-unit.ts";
-import { failedBy, fateOf, lost, unanswered } from "./failures.ts";
+import { failedBy, fateOf, isLockTimeout, lost, unanswered } from "./failures.ts";
 import { decodeJson, encodeJson } from "./text.ts";
 
 /** More in one transaction makes each unit wait longer and saves hardly anything. */
@@ -13,15 +13,26 @@ const MAX_WAITING = 16_384;
 const MAX_WAITING_CHARS = 256 * 1024 * 1024;
 /** How often a unit is tried that meets other transactions. */
 const MAX_MEETINGS = 12;
+/** A unit whose batch has waited for a row as long as it may waits only so long when it is sent alone. */
+const SHORT_WAIT_MS = 100;
 
 /** As `commit_units` gives it: `applied` with the link, or the name of the conflict with its particulars. */
 type Outcome = [kind: string, ...particulars: unknown[]];
+
+/** That the connection fails, while some units are delivered. */
+interface Outage {
+  /** Absent while there is none. */
+  giveUpAt?: number | undefined;
+  error?: unknown;
+}
 
 interface Waiting {
   unit: EncodedUnit;
   /** A connection was lost while the server may have had it. */
   isInDoubt: boolean;
   meetings: number;
+  /** Its batch waited for a row and got none. */
+  hasWaited: boolean;
   resolve(outcome: Outcome): void;
   reject(error: Error): void;
 }
@@ -69,7 +80,7 @@ export class Committer {
     if (this.#waiting.length >= MAX_WAITING || this.#waitingChars + chars > MAX_WAITING_CHARS)
       return Promise.reject(lost("Too many units wait to be written.", "Send less at a time."));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ unit, isInDoubt: false, meetings: 0, resolve, reject });
+      this.#waiting.push({ unit, isInDoubt: false, meetings: 0, hasWaited: false, resolve, reject });
       this.#waitingChars += chars;
       this.#running ??= this.#run();
     });
@@ -93,17 +104,24 @@ export class Committer {
     return batch;
   }
 
-  /** Answers every unit of the batch, in order. Never rejects. */
-  async #deliver(batch: Waiting[]): Promise<void> {
-    const giveUpAt = performance.now() + this.#patienceMs;
+  /** Answers every unit of the batch, in order. Units that are sent one by one share the patience. Never rejects. */
+  async #deliver(batch: Waiting[], outage: Outage = {}): Promise<void> {
     let left = batch;
     for (let tries = 0; left.length > 0; tries += 1) {
+      if (outage.giveUpAt !== undefined && performance.now() > outage.giveUpAt)
+        return rejectAll(left, outage.error);
       const error = await this.#send(left);
-      if (!error) return;
+      if (!error) {
+        outage.giveUpAt = undefined;
+        return;
+      }
       const fate = fateOf(error);
       if (fate === "failed" || fate === "retry") {
         if (left.length > 1) {
-          for (const one of left) await this.#deliver([one]);
+          for (const one of left) {
+            one.hasWaited = isLockTimeout(error);
+            await this.#deliver([one], outage);
+          }
           return;
         }
         const [alone] = left;
@@ -111,7 +129,8 @@ export class Committer {
         alone.meetings += 1;
       } else {
         left = fate === "lost" ? withIds(left, error) : left;
-        if (performance.now() > giveUpAt) return rejectAll(left, error);
+        outage.error = error;
+        outage.giveUpAt ??= performance.now() + this.#patienceMs;
       }
       await pause(tries);
     }
@@ -180,7 +199,8 @@ function batchText(batch: readonly Waiting[]): string {
     grants: named(batch.flatMap(({ unit }) => unit.grants)),
   };
   const units = batch.map(({ unit }) => unit.text).join();
-  return `{"locks":${encodeJson(JSON.stringify(locks))},"units":[${units}]}`;
+  const wait = batch.some(({ hasWaited }) => hasWaited) ? `"waitMs":${SHORT_WAIT_MS},` : "";
+  return `{${wait}"locks":${encodeJson(JSON.stringify(locks))},"units":[${units}]}`;
 }
 
 /** One row needs no order. */

@@ -44,6 +44,11 @@ export function fateOf(error: unknown): Fate {
   return isAnswer ? "failed" : "lost";
 }
 
+/** Another transaction held a row for too long. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === "55P03";
+}
+
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === "string" ? code : "";

@@ -48,7 +48,11 @@ export async function migrate(database: Database, options: MigrationOptions): Pr
     const found = await versionOf(client, schema);
     if (found.version >= migrations.length) return requireKnown(found, migrations.length);
     await client.query("BEGIN");
-    await client.query("SELECT pg_advisory_xact_lock(hashtext('sallyport-migrate'), hashtext($1))", [schema]);
+    // A step takes as long as it takes, and so does waiting for another process that is at it.
+    await client.query("SET LOCAL lock_timeout TO 0; SET LOCAL statement_timeout TO 0");
+    await client.query(
+      unbounded("SELECT pg_advisory_xact_lock(hashtext('sallyport-migrate'), hashtext($1))", [schema]),
+    );
     await stepsFrom(client, { schema, migrations });
     await client.query("COMMIT");
   } catch (error) {
@@ -64,7 +68,6 @@ async function stepsFrom(
   client: PoolClient,
   { schema, migrations }: Required<MigrationOptions>,
 ): Promise<void> {
-  await client.query("SET LOCAL lock_timeout TO 0; SET LOCAL statement_timeout TO 0");
   // Another process may have done all of it while this one waited.
   const found = await versionOf(client, schema);
   if (found.version === 0) {
@@ -75,9 +78,16 @@ async function stepsFrom(
   }
   for (let version = found.version + 1; version <= migrations.length; version += 1) {
     const { sql, oldestProgram } = migrations[version - 1] ?? { sql: "", oldestProgram: version };
-    await client.query(sql);
+    await client.query(unbounded(sql));
     await client.query("INSERT INTO schema_versions VALUES ($1, $2)", [version, oldestProgram]);
   }
+}
+
+/** The longest that a timer of Node can wait: the driver's own time limit, too, is not for migrations. */
+const UNBOUNDED_MS = 2 ** 31 - 1;
+
+function unbounded(text: string, values: string[] = []) {
+  return { text, query_timeout: UNBOUNDED_MS, ...(values.length > 0 && { values }) };
 }
 
 async function versionOf(client: PoolClient, schema: string): Promise<Found> {

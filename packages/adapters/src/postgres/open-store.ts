@@ -70,6 +70,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     await database.reach();
     await migrate(database, { schema });
+    // After a long pause, or from an old backup, there is none for this month.
+    await database.rows("SELECT make_audit_partitions()");
     const notice = await ensureVectors(database, schema);
     if (notice !== undefined) options.onNotice?.(notice);
   } catch (error) {

@@ -150,6 +150,45 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     expect(await store.commit(unitOf({ id: "stuck", close }))).toMatchObject({ ok: true });
   });
 
+  it("holds up nobody else for long when many units wait for one row", async () => {
+    const store = await server.open("hot", { lockTimeoutMs: 1_000 });
+    await store.commit(unitOf({ tenant: "stuck", audit: "{}" }));
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query("BEGIN");
+    await blocker.query("SELECT FROM hot.audit_heads WHERE tenant_id = 'stuck' FOR UPDATE");
+    const began = performance.now();
+    const stuck = crowd(30, () => store.commit(unitOf({ tenant: "stuck", audit: "{}" })).catch(failureOf));
+    await sleep(50);
+    expect(await store.commit(unitOf({ tenant: "free", audit: "{}" }))).toMatchObject({ ok: true });
+    // One after the other, each of them would have waited for a second.
+    expect(performance.now() - began).toBeLessThan(20_000);
+    for (const failure of await Promise.all(stuck)) expect(failure).toMatchObject({ code: "E3914" });
+    await blocker.end();
+  });
+
+  it("gives up on all units of a batch at once when the server goes away while they are sent one by one", async () => {
+    await using proxy = await AnswerLosingProxy.start(server.service.port);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
+    const store = await openPostgresStore({
+      connectionString,
+      schema: "split",
+      patienceMs: 500,
+      lockTimeoutMs: 300,
+    });
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query("BEGIN; LOCK TABLE split.audit_heads IN ACCESS EXCLUSIVE MODE");
+    const began = performance.now();
+    const commits = crowd(30, (n) => store.commit(unitOf({ id: `u${n}`, audit: "{}" })).catch(failureOf));
+    await sleep(600);
+    await proxy[Symbol.asyncDispose]();
+    for (const failure of await Promise.all(commits)) expect(failure).toMatchObject({ code: "E3914" });
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await blocker.end();
+    await store.close();
+  });
+
   it("does not use a server that takes no writes, and goes on once it takes them [D-8]", async () => {
     const store = await server.open("standby", { patienceMs: 200 });
     const readOnly = async (isOn: boolean) => {

@@ -13,8 +13,10 @@ import {
 import { SallyportError } from "@sallyport/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
-import { migrate } from "../sqlite/migrations.ts";
+import { migrate as migrateSqlite } from "../sqlite/migrations.ts";
+import { Database } from "./database.ts";
 import { TestServer } from "./fixtures/server.ts";
+import { migrate } from "./migrations.ts";
 
 const reason = reasonToSkip("postgres");
 
@@ -60,7 +62,7 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
       `SELECT column_name FROM information_schema.columns WHERE table_schema = 'seed' AND table_name = '${table}'`,
     );
     const database = new DatabaseSync(":memory:");
-    migrate(database);
+    migrateSqlite(database);
     const columns = database.prepare("SELECT name FROM pragma_table_info(?)").all(table);
     database.close();
     expect(columns.map(({ name }) => name).toSorted()).toEqual(
@@ -120,6 +122,47 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
       "SELECT inhrelid FROM pg_inherits WHERE inhparent = 'months.audit'::regclass",
     );
     expect(partitions).toHaveLength(4);
+  });
+
+  it("has a month again after a long pause, with what was written meanwhile", async () => {
+    const store = await server.open("pause");
+    const months = async () => {
+      const rows = await server.query(
+        "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'pause.audit'::regclass",
+      );
+      return rows.map(({ name }) => String(name)).filter((name) => name !== "pause.audit_other");
+    };
+    await server.query(`DROP TABLE ${(await months()).join()}`);
+    await server.open("pause");
+    expect(await months()).toHaveLength(3);
+    await server.query(`DROP TABLE ${(await months()).join()}`);
+    await applied(store, opening(sampleCall()));
+    await server.query("SET search_path TO pause; SELECT tidy(1, 1, 1)");
+    expect(await months()).toHaveLength(3);
+    expect(await server.query("SELECT FROM ONLY pause.audit_other")).toEqual([]);
+    expect(await store.audit.read("acme", { strand: 0, after: 0, limit: 9 })).toHaveLength(1);
+    await applied(store, opening(sampleCall()));
+  });
+
+  it("waits for a migration of another process, and takes as long as a migration takes", async () => {
+    const limits = { statementTimeoutMs: 100, lockTimeoutMs: 100 };
+    const made = { schema: "slow", migrations: [{ sql: "SELECT pg_sleep(7)", oldestProgram: 1 }] };
+    const connection = { connectionString: server.url(), schema: "slow", poolSize: 2 };
+    const times = { connectTimeoutMs: 5_000, patienceMs: 0 };
+    const databases = await Promise.all(
+      crowd(2, () => Database.create({ ...connection, ...limits, ...times })),
+    );
+    await Promise.all(databases.map((database) => migrate(database, made)));
+    expect(await server.query("SELECT version FROM slow.schema_versions")).toEqual([{ version: 1 }]);
+    await Promise.all(databases.map((database) => database.close(async () => undefined)));
+  });
+
+  it("may have the name of a word of SQL", async () => {
+    for (const schema of ["user", "default"]) {
+      const store = await server.open(schema);
+      await applied(store, opening(sampleCall()));
+      expect(await server.query(`SELECT FROM "${schema}".calls`)).toHaveLength(1);
+    }
   });
 
   it("finds the calls of a batch by their keys, however many were closed since the last vacuum", async () => {

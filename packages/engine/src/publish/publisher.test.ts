@@ -201,6 +201,27 @@ describe("a publisher", () => {
     await Promise.all([publisher.stop(), vi.advanceTimersByTimeAsync(1_000)]);
   });
 
+  it("ends although other processes write all the time, when it stops and when it closes", async () => {
+    const sink = new Received();
+    let stopped: Promise<void> | undefined;
+    // Each send leaves more to send.
+    const busy = {
+      send: async (events: readonly OutgoingEvent[]) => {
+        await sink.send(events);
+        if (sink.tries === 3) stopped = publisher.stop();
+        if (sink.tries < 1_000) await told(store, `${sink.tries}`);
+      },
+    };
+    await told(store, "first");
+    const publisher = new EventPublisher(store.outbox, publishing(busy));
+    publisher.start();
+    await vi.advanceTimersByTimeAsync(2_000);
+    await stopped;
+    expect(sink.tries).toBe(3);
+    await publisher.close();
+    expect(sink.tries).toBe(4);
+  });
+
   it("shares a sink with another one: each event once, tenants in order, all of them when one ends [L3-EVT-1]", async () => {
     const [one, two] = [new Received(), new Received()];
     const publishers = [one, two].map(

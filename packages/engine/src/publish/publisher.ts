@@ -15,21 +15,25 @@ export interface Publication {
 /**
  * Sends what waits for the sink in the partitions of this instance, oldest first. A batch leaves the outbox only after
  * the sink has it, so none is lost and some may be sent twice. Resolves with the number of events sent; rejects when the
- * sink or the store does, and what is not sent then waits on.
+ * sink or the store does, and what is not sent then waits on. Others may write all the time: `isEnough` is asked after
+ * each send, with the number of batches so far.
  */
 export async function publishPending(
   outbox: OutboxReader,
   { name, sink, instance }: Publication,
+  isEnough: (batches: number) => boolean = () => false,
 ): Promise<number> {
   let sent = 0;
-  for (;;) {
+  for (let taken = 0; !isEnough(taken); ) {
     const batches = await outbox.pending({ sink: name, instance, limit: BATCHES });
-    if (batches.length === 0) return sent;
+    if (batches.length === 0) break;
     const events = batches.flatMap(outgoing);
     await sink.send(events);
     await outbox.delivered({ sink: name, ids: batches.map(({ id }) => id) });
     sent += events.length;
+    taken += batches.length;
   }
+  return sent;
 }
 
 function outgoing({ tenant, events }: PendingBatch): OutgoingEvent[] {
@@ -114,16 +118,22 @@ export class EventPublisher {
   }
 
   /**
-   * Stops, publishes the rest unless it is told not to, and lets go of the sink. Rejects when something could not be
-   * sent.
+   * Stops, publishes what waits by then unless it is told not to, and lets go of the sink. Rejects when something could
+   * not be sent.
    */
   async close({ sendsRest = true }: { sendsRest?: boolean } = {}): Promise<void> {
     await this.stop();
     try {
-      if (sendsRest) await publishPending(this.#outbox, this.#publication);
+      if (sendsRest) await this.#publishRest();
     } finally {
       await this.#publication.sink.close?.();
     }
+  }
+
+  async #publishRest(): Promise<void> {
+    const backlog = (await this.#outbox.backlogs()).find(({ sink }) => sink === this.name);
+    const waiting = backlog?.batches ?? 0;
+    await publishPending(this.#outbox, this.#publication, (batches) => batches >= waiting);
   }
 
   #scheduleHinted(): void {
@@ -146,7 +156,7 @@ export class EventPublisher {
       // At the start, so that a sink that cannot work is told before there is anything to send.
       if (!this.#isChecked) await this.#publication.sink.check?.();
       this.#isChecked = true;
-      await publishPending(this.#outbox, this.#publication);
+      await publishPending(this.#outbox, this.#publication, () => !this.#isActive);
       this.#failures = 0;
       this.#tell(undefined);
     } catch (error) {

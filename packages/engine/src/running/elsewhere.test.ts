@@ -202,6 +202,56 @@ describe("news of a call in another process", () => {
   });
 });
 
+describe("what another process says of a call", () => {
+  it("is passed over where it is no news, as of another version or a stranger", async () => {
+    const tool = gated("external");
+    const { here, there, bus } = await pair("told", tool);
+    const strange: JsonObject[] = [{ news: [null, 5, {}] }, { news: 7 }, { running: 1, news: "x" }];
+    bus.subscribe("calls:updates", ({ ask, owner = "stranger", after }) => {
+      if (ask === undefined || after === undefined) return;
+      const said = strange.shift();
+      if (said) bus.publish("calls:updates", { told: ask, from: owner, after, ...said });
+    });
+    const answer = here.call("gated", {}, { callId: "c" });
+    await expect.poll(() => tool.begun.length).toBe(1);
+    const own = await here.engine.watch("c");
+    for (let tries = 0; tries < 3; tries += 1) {
+      const mirrored = await there.engine.watch("c");
+      await mirrored?.next(mirrored.last, AbortSignal.timeout(50));
+    }
+    const mirrored = await there.engine.watch("c");
+    tool.finish();
+    await answer;
+    while (mirrored && !mirrored.ended) await mirrored.next(mirrored.last, new AbortController().signal);
+    expect(mirrored?.after(0).map(bytesOf)).toEqual(own?.after(0).map(bytesOf));
+  });
+
+  it("fits into a message in every script", async () => {
+    const gate = Promise.withResolvers<void>();
+    const run: FixtureTool["run"] = async (_input, context) => {
+      for (let percent = 0; percent < 60; percent += 1) context.progress(percent, "漢".repeat(200));
+      await gate.promise;
+      return "done";
+    };
+    const { here, there, bus } = await pair("told", {
+      id: "gated",
+      run,
+      conduct: { sideEffects: "external" },
+    });
+    const sizes: number[] = [];
+    bus.subscribe("calls:updates", (message) => void sizes.push(Buffer.byteLength(JSON.stringify(message))));
+    const caller = { tenant: "acme", agent: "agent" };
+    const { callId } = await here.engine.accept({ tool: "gated", input: {}, caller });
+    const own = await here.engine.watch(callId);
+    await expect.poll(() => own?.last).toBeGreaterThan(60);
+    await there.engine.watch(callId);
+    // PostgreSQL takes 8,000 bytes, with the names of sender and channel.
+    expect(Math.max(...sizes)).toBeLessThan(7_800);
+    gate.resolve();
+    await expect.poll(() => own?.ended).toBe(true);
+  });
+});
+
 describe("a call whose process is silent", () => {
   it.each([
     ["external", "E3909"],

@@ -24,7 +24,7 @@ const NEWS_MS = 2 * HOLD_MS;
 /** So many questions in a row that nobody answers make a feed useless. */
 const MOST_SILENCES = 2;
 /** A message of PostgreSQL holds 8,000 bytes. An item of output is within them, in base64. */
-const MOST_CHARS = 6_500;
+const MOST_BYTES = 6_500;
 const PHASE_CHARS = 200;
 /** Of so many calls that others have asked for, the end is told to them. */
 const MOST_ASKED = 10_000;
@@ -90,7 +90,7 @@ export class CallsElsewhere {
       if (from === owner) return;
       if (typeof ask === "string") void this.#answer(ask, message);
       if (typeof told === "string")
-        for (const listener of [...(this.#listeners.get(told) ?? [])]) listener(message as unknown as Told);
+        for (const listener of [...(this.#listeners.get(told) ?? [])]) listener(readTold(message));
     });
   }
 
@@ -207,6 +207,13 @@ export class CallsElsewhere {
   }
 }
 
+/** Whoever can connect can speak on the bus, and a newer version may say more: what is no news is passed over. */
+function readTold({ news, ...message }: JsonObject): Told {
+  const isNews = (item: unknown): item is SentNews => typeof Object(item).number === "number";
+  const read = news === undefined ? {} : { news: Array.isArray(news) ? news.filter(isNews) : null };
+  return { ...message, ...read } as unknown as Told;
+}
+
 function isAnswerTo({ after, cancel }: Wish, told: Told): boolean {
   // The answer to another question may begin later and leave a gap, or have nothing new.
   if (after !== undefined) return told.news !== undefined && told.after === after;
@@ -226,11 +233,11 @@ function describe(running: NonNullable<ReturnType<Parts["inFlight"]["get"]>>): J
 /** As many as go into one message, oldest first. */
 function sent(news: readonly NumberedNews[]): JsonObject[] {
   const items: JsonObject[] = [];
-  let chars = 0;
+  let bytes = 0;
   for (const item of news) {
     const one = encode(item);
-    chars += JSON.stringify(one).length;
-    if (items.length > 0 && chars > MOST_CHARS) break;
+    bytes += Buffer.byteLength(JSON.stringify(one));
+    if (items.length > 0 && bytes > MOST_BYTES) break;
     items.push(one);
   }
   return items;

@@ -57,7 +57,12 @@ async function openShared(
     const { openPostgresBus } = await import("@sallyport/adapters/postgres");
     const connectionString = addressOf(config, postgres);
     const store = await openPostgres(config, postgres);
-    const bus = openPostgresBus({ connectionString, ...(onBusProblem && { onProblem: onBusProblem }) });
+    const { schema } = postgres;
+    const bus = openPostgresBus({
+      connectionString,
+      schema,
+      ...(onBusProblem && { onProblem: onBusProblem }),
+    });
     const close = async () => {
       await bus[Symbol.asyncDispose]();
       await store.close();

@@ -5,7 +5,8 @@
  * gives one row: ["applied"], ["applied", strand, sequence, hash], or why it was refused, with the name of the conflict.
  * The rows a check has read stay locked until the commit, so nothing comes between. Whatever another transaction writes
  * first all the same (a key, an id) ends the batch with an error, and its sender tries again. Shared rows are locked in
- * one order for the whole batch, so that batches of different processes seldom deadlock.
+ * one order for the whole batch, so that batches of different processes seldom deadlock. A batch with `waitMs` waits
+ * no longer for a row.
  *
  * A unit's id is looked up before it is checked, once more before it is refused, and written at its end. A copy of the
  * unit that another connection still works on either commits first and is found, or fails on the id.
@@ -54,13 +55,27 @@ CREATE FUNCTION make_audit_partitions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   month timestamptz;
   name text;
+  span text;
 BEGIN
   FOR ahead IN 0..2 LOOP
     month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => ahead);
     name := 'audit_' || to_char(month, 'YYYY_MM');
     CONTINUE WHEN to_regclass(name) IS NOT NULL;
-    EXECUTE format('CREATE TABLE %I PARTITION OF audit FOR VALUES FROM (%L) TO (%L)', name,
-      to_char(month, 'YYYY-MM-01 00:00:00+00'), to_char(month + interval '1 month', 'YYYY-MM-01 00:00:00+00'));
+    span := format('FOR VALUES FROM (%L) TO (%L)', to_char(month, 'YYYY-MM-01 00:00:00+00'),
+      to_char(month + interval '1 month', 'YYYY-MM-01 00:00:00+00'));
+    BEGIN
+      EXECUTE format('CREATE TABLE %I PARTITION OF audit %s', name, span);
+    EXCEPTION
+      -- Another process makes it at this moment.
+      WHEN duplicate_table OR unique_violation THEN CONTINUE;
+      -- Nobody was there to make it in time, so that something of this month is in audit_other.
+      WHEN check_violation THEN
+        LOCK TABLE audit IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('CREATE TABLE %I (LIKE audit INCLUDING DEFAULTS)', name);
+        EXECUTE format('WITH moved AS (DELETE FROM audit_other WHERE to_char(written_at AT TIME ZONE ''UTC'', ''YYYY_MM'') = %L
+          RETURNING *) INSERT INTO %I SELECT * FROM moved', to_char(month, 'YYYY_MM'), name);
+        EXECUTE format('ALTER TABLE audit ATTACH PARTITION %I %s', name, span);
+    END;
   END LOOP;
 END $$;
 
@@ -146,6 +161,7 @@ DECLARE
   counted_ids text[] := '{}';
   counted_at double precision[] := '{}';
 BEGIN
+  IF batch ? 'waitMs' THEN PERFORM set_config('lock_timeout', batch ->> 'waitMs', true); END IF;
   PERFORM lock_shared(batch -> 'locks');
   FOR u IN SELECT * FROM jsonb_array_elements(batch -> 'units') LOOP
     outcome := NULL;

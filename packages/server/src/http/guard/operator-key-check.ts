@@ -8,6 +8,8 @@ const REFILL_MS = 6_000;
 const ADDRESSES = 4_096;
 /** Of an IPv6 address; the first half is the network. */
 const GROUPS = 8;
+/** A count is kept longer than it says: the store forgets it by its own clock, which may be ahead of that of a process. */
+const KEPT_LONGER_MS = 3_600_000;
 /** When other processes count wrong keys of the same address at once, so often; then the key is refused as one too many. */
 const TRIES = 5;
 
@@ -65,7 +67,7 @@ export class OperatorKeyCheck {
       const isCounted = await this.#counters.put(
         source,
         { forgottenAt: next },
-        { expect: found?.revision ?? 0, expiresAt: next },
+        { expect: found?.revision ?? 0, expiresAt: next + KEPT_LONGER_MS },
       );
       if (isCounted) {
         this.#note(source, next);

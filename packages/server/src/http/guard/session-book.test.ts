@@ -49,6 +49,15 @@ describe("sessions", () => {
 });
 
 describe("wrong operator keys", () => {
+  it("are counted also where the clock of the store is ahead", async () => {
+    const store = createMemoryStore({ clock: { now: () => Date.now() + 60_000 } });
+    const check = new OperatorKeyCheck(`spo_${"k".repeat(43)}`, store);
+    const codes = [];
+    for (let tries = 0; tries < 15; tries += 1)
+      codes.push((await check.check("spo_wrong", "10.0.0.1"))?.code);
+    expect(codes).toContain("E3941");
+  });
+
   it("are counted by all processes on the store together", async () => {
     const store = createMemoryStore();
     const key = `spo_${"k".repeat(43)}`;
