@@ -10,6 +10,7 @@ import { configCommand } from "./commands/config.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
 import { conversationsCommand } from "./commands/conversations.ts";
 import { demoCommand } from "./commands/demo.ts";
+import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { domainCommand } from "./commands/domain.ts";
 import { eventsCommand } from "./commands/events.ts";
@@ -68,6 +69,7 @@ function program(io: Io, finish: (code: number) => void): Command {
     initCommand,
     serveCommand,
     gatewayCommand,
+    devCommand,
     domainCommand,
     callCommand,
     runCommand,

@@ -17,8 +17,8 @@ import { probedWorker } from "./tool-manifest.ts";
 /** Reads the domain package of a configuration; undefined where it names none, E3919 with every fault of it. */
 export function readConfiguredDomain({ domain, place }: LoadedConfig): DomainPackage | Failure | undefined {
   if (domain === undefined) return undefined;
-  const { DOMAIN_ID: expectedId } = place.environment ?? processEnvironment();
-  return readDomainPackage(domain, { expectedId });
+  const { DOMAIN_ID: expectedId, WORKER_ADDRESSES: addresses } = place.environment ?? processEnvironment();
+  return readDomainPackage(domain, { expectedId, addresses });
 }
 
 /** The same for whoever cannot go on without it: throws the failure. */

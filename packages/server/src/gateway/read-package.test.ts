@@ -184,6 +184,19 @@ describe("a domain package", () => {
     expect(faults()).toEqual([expect.stringMatching(told)]);
   });
 
+  it("has its workers where WORKER_ADDRESSES says, checked like the manifest's own addresses", () => {
+    folder.manifest(tool(""));
+    const read = (addresses: string) => readDomainPackage(folder.path, { addresses });
+    expect(read('{"http://worker:8080":"http://127.0.0.1:99"}')).toMatchObject({
+      tools: [{ transport: { baseUrl: "http://127.0.0.1:99" } }],
+    });
+    expect(read('{"http://worker:8080":"nowhere"}')).toMatchObject({
+      issues: [{ path: expect.stringMatching(/^manifest.yaml:9/) }],
+    });
+    for (const text of ["x", "[]", '{"http://worker:8080":1}'])
+      expect(read(text)).toMatchObject({ code: "E3919", issues: [{ path: "WORKER_ADDRESSES" }] });
+  });
+
   it("is refused where there is none [AX-PKG-1]", () => {
     const read = readDomainPackage(join(folder.path, "nowhere"));
     expect(read).toMatchObject({ code: "E3919", issues: [{ reason: expect.stringContaining("ENOENT") }] });

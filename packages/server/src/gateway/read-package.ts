@@ -18,8 +18,10 @@ import {
   failure,
   type Issue,
   isJsonObject,
+  type JsonObject,
   type JsonSchema,
   nearestName,
+  parseJsonObject,
   type ToolManifest,
 } from "@sallyport/protocol";
 import { type PackageFile, PackageFiles } from "./package-files.ts";
@@ -43,15 +45,17 @@ export interface DomainPackage {
 interface ReadOptions {
   /** What the environment says the domain is (DOMAIN_ID); anything when undefined. */
   expectedId?: string | undefined;
+  /** Other addresses for workers (WORKER_ADDRESSES), as JSON: `{"BASE_URL OF THE MANIFEST": "ADDRESS"}`. */
+  addresses?: string | undefined;
 }
 
 /**
  * Reads a domain package (AX-PKG-1). Every fault is told at once, each with file, line and column, in one E3919; there is no
  * such thing as a part of a package.
  */
-export function readDomainPackage(folder: string, { expectedId }: ReadOptions = {}): DomainPackage | Failure {
+export function readDomainPackage(folder: string, options: ReadOptions = {}): DomainPackage | Failure {
   try {
-    const reading = new Reading(new PackageFiles(folder), expectedId);
+    const reading = new Reading(new PackageFiles(folder), options);
     const found = reading.read();
     return found && reading.issues.length === 0 ? found : wrongPackage(folder, reading.issues);
   } catch (error) {
@@ -91,17 +95,19 @@ class Reading {
   readonly issues: Issue[] = [];
   readonly #files: PackageFiles;
   readonly #expectedId: string | undefined;
+  readonly #addresses: JsonObject;
   readonly #schemas = createSchemaCompiler();
 
-  constructor(files: PackageFiles, expectedId: string | undefined) {
+  constructor(files: PackageFiles, { expectedId, addresses }: ReadOptions) {
     this.#files = files;
     this.#expectedId = expectedId;
+    this.#addresses = this.#readAddresses(addresses);
   }
 
   read(): DomainPackage | undefined {
     const manifestFile = this.#open(MANIFEST);
     const policiesFile = this.#open(POLICIES);
-    const manifest = manifestFile && this.#judge(manifestFile, domainManifestField, manifestFile.yaml.value);
+    const manifest = manifestFile && this.#judgeManifest(manifestFile);
     const written =
       policiesFile && this.#judge(policiesFile, domainPoliciesField, policiesFile.yaml.value ?? {});
     if (!manifest || !manifestFile) return undefined;
@@ -116,6 +122,28 @@ class Reading {
     const { domain_id: id, version } = manifest;
     const usable = tools.filter((tool) => tool !== undefined);
     return { folder: this.#files.folder, id, version, tools: usable, policies };
+  }
+
+  #judgeManifest(file: PackageFile): DomainManifest | undefined {
+    const manifest = this.#judge(file, domainManifestField, file.yaml.value);
+    return manifest && { ...manifest, tools: manifest.tools.map((tool) => this.#moved(tool)) };
+  }
+
+  /** The tool with the address that its worker has here. */
+  #moved(tool: DomainManifestTool): DomainManifestTool {
+    if (tool.kind !== "service_worker") return tool;
+    const address = this.#addresses[tool.transport.base_url];
+    return typeof address === "string"
+      ? { ...tool, transport: { ...tool.transport, base_url: address } }
+      : tool;
+  }
+
+  #readAddresses(text = "{}"): JsonObject {
+    const read = parseJsonObject(text);
+    if (read && Object.values(read).every((address) => typeof address === "string")) return read;
+    const suggestion = 'Write {"http://tool-firecrawl:8080": "http://127.0.0.1:8080"}.';
+    this.issues.push({ path: "WORKER_ADDRESSES", reason: "is no JSON object of addresses", suggestion });
+    return {};
   }
 
   #open(name: string): PackageFile | undefined {
