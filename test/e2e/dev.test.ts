@@ -1,8 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { stripVTControlCharacters } from "node:util";
-import { type Client, createClient } from "@sallyport/client";
+import { fileURLToPath } from "node:url";
+import { promisify, stripVTControlCharacters } from "node:util";
+import { type Client, createClient, type Result } from "@sallyport/client";
 import { createToolSearch } from "@sallyport/client/search";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DevReport } from "../../packages/server/src/dev/run-dev.ts";
@@ -79,6 +80,11 @@ function isAlive(pid: number): boolean {
   }
 }
 
+function succeeded<T>(result: Result<T>): T {
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
+
 const change = (from: string | RegExp, to: string) =>
   write("manifest.yaml", readFileSync(join(domain, "manifest.yaml"), "utf8").replace(from, to));
 
@@ -95,13 +101,16 @@ describe("sallyport dev", () => {
     const client = createClient({ url });
     expect(await client.domain()).toEqual({ ok: true, value: { domain_id: "counting", version: "0.1" } });
     const ids = THERE.map((language) => `count-${language}`);
-    expect((await client.tools()).value?.tools.map(({ tool_id }) => tool_id)).toEqual(ids);
+    expect(succeeded(await client.tools()).tools.map(({ tool_id }) => tool_id)).toEqual(ids);
 
     const search = createToolSearch({ client });
+    const found = async (query: string) => {
+      const [best] = succeeded(await search.search(query)).tools;
+      if (!best) throw new Error(`nothing was found by ${query}`);
+      return best;
+    };
     for (const language of THERE) {
-      const found = await search.search(`count words ${LANGUAGES[language].title}`);
-      const best = found.ok && found.value.tools[0];
-      if (!best) throw new Error(JSON.stringify(found));
+      const best = await found(`count words ${LANGUAGES[language].title}`);
       expect(best.tool.tool_id).toBe(`count-${language}`);
       expect(await search.run(best, { text: "two words" })).toMatchObject({
         value: { output: { words: 2 } },
@@ -121,8 +130,7 @@ describe("sallyport dev", () => {
       expect(checked).toMatchObject({ exitCode: 0, passed: checked.total });
     }
 
-    const [before] = (await search.search("TypeScript")).value?.tools ?? [];
-    if (!before) throw new Error("it was not found");
+    const before = await found("TypeScript");
     change('"0.1"', '"0.2"');
     await swapped(client, "0.2");
     expect(await search.run(before, { text: "still here" })).toMatchObject({
@@ -153,6 +161,18 @@ describe("sallyport dev", () => {
     expect(await done).toMatchObject({ code: 0 });
     expect([gateway, ...processes].filter(({ pid }) => pid === undefined || isAlive(pid))).toEqual([]);
     expect(ran.stderr).not.toContain("\u001b");
+  });
+
+  it("runs the example domain, with a call to try that succeeds [AX-FC-1]", async () => {
+    domain = fileURLToPath(new URL("../../domains/example_domain", import.meta.url));
+    const { curl, processes } = await opened(startDev());
+    expect(processes.map(({ name }) => name)).toEqual(["firecrawl-api", "tool-firecrawl"]);
+    const { stdout } = await promisify(execFile)("bash", ["-c", curl ?? ""]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: true,
+      tool_id: "firecrawl.crawl",
+      output: { stats: { pages: 1 } },
+    });
   });
 
   const TOOL = `  - { tool_id: a, kind: service_worker, transport: { type: http, base_url: "http://a:8080" } }\n`;
