@@ -57,6 +57,9 @@ function spread(latencies: Float64Array, ms: number): Omit<Reading, "name"> {
 
 /** The middle of several rounds, so that one busy moment of the machine does not decide. */
 export function median(readings: readonly Reading[], of: keyof Omit<Reading, "name">): number {
-  const sorted = readings.map((reading) => reading[of]).toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+  return middle(readings.map((reading) => reading[of]));
+}
+
+export function middle(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

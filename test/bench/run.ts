@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { printAuthorise } from "./authorise.ts";
 import { benchFleet } from "./fleet/bench-fleet.ts";
+import { benchGateway, printGateway } from "./gateway/bench-gateway.ts";
 import { benchHttp, printHttp } from "./http/bench-http.ts";
 import { benchTurn, printTurn } from "./loop/bench-turn.ts";
 import { printLp1 } from "./lp1/bench-lp1.ts";
@@ -30,6 +31,7 @@ const SECTIONS: Record<string, () => unknown> = {
   paths: () => shown(benchPathSandbox(ROUNDS), printPathSandbox),
   turns: () => shown(benchTurn(ROUNDS), printTurn),
   worker: () => shown(benchColdWorker(ROUNDS), printColdWorker),
+  gateway: () => shown(benchGateway(ROUNDS), printGateway),
   fleet: () => benchFleet(),
 };
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MANY_CALLERS, median, type Reading } from "../measure.ts";
+import { MANY_CALLERS, median, middle, type Reading } from "../measure.ts";
 import type { HttpContender } from "./contender.ts";
 import { type LoadReading, load } from "./load.ts";
 import { echoContender, mcpContender } from "./references.ts";
@@ -48,7 +48,11 @@ interface Readings {
   many: LoadReading[];
 }
 
-async function race(contenders: readonly HttpContender[], rounds: number): Promise<Map<string, Readings>> {
+/** What each gives with one caller and with many; they take turns in every round. */
+export async function race(
+  contenders: readonly HttpContender[],
+  rounds: number,
+): Promise<Map<string, Readings>> {
   const readings = new Map(contenders.map(({ name }) => [name, { one: [], many: [] } as Readings]));
   for (const contender of contenders)
     await load(contender, { connections: MANY_CALLERS, requests: WARM_REQUESTS });
@@ -77,10 +81,6 @@ function rowsOf([echo, mcp, ...houses]: HttpContender[], readings: Map<string, R
     addedP50Us: p50(contender) - p50(echo),
     cpuUs: middle(of(contender).many.map(({ cpuUs }) => cpuUs)),
   }));
-}
-
-function middle(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 /** As a table for people. */
