@@ -83,6 +83,17 @@ describe("the gateway's own configuration", () => {
   });
 });
 
+describe("sallyport dev", () => {
+  it("starts the workers of the compose file, under the same names", () => {
+    const { processes } = parse(readFileSync(join(DOMAIN, "dev.yaml"), "utf8"));
+    const workers = Object.entries<{ base_url?: string }>(processes).filter(([, one]) => one.base_url);
+    const services = Object.keys(compose.services).filter((name) => name !== "gateway");
+    expect(workers.map(([name, one]) => [name, one.base_url])).toEqual(
+      services.map((name) => [name, `http://${name}:8080`]),
+    );
+  });
+});
+
 describe("domains/example_domain", () => {
   const manifest = parse(readFileSync(join(DOMAIN, "manifest.yaml"), "utf8"));
   const [tool] = manifest.tools;
