@@ -129,6 +129,7 @@ describe("a gateway whose worker", () => {
     const before = descriptors();
     const sent = worker.received.length;
     worker.mostAtOnce = 0;
+    worker.behave = (res, request) => setTimeout(() => echo(res, request), 5);
     const texts = Array.from({ length: 1_000 }, (_, index) => String(index));
     const answers = await Promise.all(texts.map((text) => run({ text })));
     const good = answers.flatMap((answer, index) => (answer.ok ? [{ ...answer, text: texts[index] }] : []));

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { processEnvironment } from "../config/environment.ts";
 import { type DomainPackage, readDomainPackage } from "../gateway/read-package.ts";
+import type { StartReport } from "../serve/start-report.ts";
 import { listenForSignals } from "../serve/stop-signal.ts";
 import { hasTerminal } from "../serve/terminal.ts";
 import { addressOf, type PlannedProcess, planProcesses } from "./dev-file.ts";
@@ -109,7 +110,7 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
     one.baseUrl === undefined ? [] : [[one.baseUrl, addressOf(one)] as const],
   );
   let said = "";
-  const report = Promise.withResolvers<{ url: string; curl: string | null; domain: DevReport["domain"] }>();
+  const report = Promise.withResolvers<Pick<StartReport, "url" | "curl" | "warnings">>();
   const gateway = new LocalProcess({
     command: [
       ...([process.execPath, script, "gateway", "--domain", domain.folder, "--json"] as const),
@@ -130,12 +131,13 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
   running.gateway = gateway;
   const opened = await Promise.race([report.promise, gateway.ended]);
   if (typeof opened === "string") throw cannotRun(GATEWAY, opened, said);
-  const { url, curl } = opened;
+  const { url, curl, warnings } = opened;
+  for (const { message } of warnings) tell(GATEWAY, message);
   const processes = planned.map((one) => ({
     ...{ name: one.name, url: addressOf(one), pid: running.workers.get(one.name)?.id },
     baseUrl: one.baseUrl ?? null,
   }));
-  onOpen({ url, curl, domain: opened.domain, gateway: { pid: gateway.id }, processes });
+  onOpen({ url, curl, domain: { id: domain.id, version: domain.version }, gateway: { pid: gateway.id }, processes });
   return gateway;
 }
 
