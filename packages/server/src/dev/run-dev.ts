@@ -137,7 +137,13 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
     ...{ name: one.name, url: addressOf(one), pid: running.workers.get(one.name)?.id },
     baseUrl: one.baseUrl ?? null,
   }));
-  onOpen({ url, curl, domain: { id: domain.id, version: domain.version }, gateway: { pid: gateway.id }, processes });
+  onOpen({
+    url,
+    curl,
+    domain: { id: domain.id, version: domain.version },
+    gateway: { pid: gateway.id },
+    processes,
+  });
   return gateway;
 }
 
