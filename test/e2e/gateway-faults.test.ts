@@ -31,8 +31,8 @@ beforeAll(async () => {
   strange = await new TlsUpstream([{ dns: "localhost" }]).start();
   const { baseUrl } = worker;
   const patient = (id: string, at: string) =>
-    echoTool(at, { id }).replace("timeout_sec: 5", "timeout_sec: 120");
-  const late = echoTool(baseUrl, { id: "demo.late" }).replace("timeout_sec: 5", "timeout_sec: 1");
+    echoTool(at, { id }).replace(/timeout_sec: \d+/, "timeout_sec: 120");
+  const late = echoTool(baseUrl, { id: "demo.late" }).replace(/timeout_sec: \d+/, "timeout_sec: 1");
   domain = new DomainFolder().write("policies.yaml", POLICIES);
   domain.manifest(
     patient("demo.echo", baseUrl) + late + patient("demo.tls", `https://localhost:${strange.port}`),
