@@ -12,8 +12,15 @@ function told(code: string): { level: string; msg: string } {
 }
 
 describe("what went wrong inside", () => {
-  it.each(["E3102", "E3103", "E3108", "E3907"])("is a warning when a tool failed (%s) [R1-4.4]", (code) => {
-    expect(told(code)).toEqual({ level: "warn", msg: "A tool failed" });
+  it.each(["E3102", "E3103", "E3108", "E3907", "E3962", "E3963", "E3964"])(
+    "is a warning when a tool failed (%s) [R1-4.4]",
+    (code) => {
+      expect(told(code)).toEqual({ level: "warn", msg: "A tool failed" });
+    },
+  );
+
+  it("is a plain note when a worker says itself that it failed [AX-ENV-1]", () => {
+    expect(told("E3961")).toEqual({ level: "info", msg: "A worker reported a failure" });
   });
 
   it("is an error when the server failed, and no trouble when somebody cancelled [R1-4.4]", () => {
