@@ -154,6 +154,7 @@ describe("a call", () => {
     ["with __proto__", JSON.parse('{"a":{"__proto__":{"admin":true}}}'), "E3510"],
     ["with a lone surrogate", { a: ["\ud800"] }, "E3510"],
     ["with a lone surrogate in a name", { "\udc00": 1 }, "E3510"],
+    ["with a number that JSON cannot write", JSON.parse('{"a":[-1e999]}'), "E3510"],
   ])(
     "whose result is %s is rolled back, and its key answers the same again [R1-6.2] [R1-5.3]",
     async (_, output, code) => {

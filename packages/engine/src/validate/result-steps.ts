@@ -69,8 +69,9 @@ export function checkSteps(
 }
 
 /**
- * Refuses a result that cannot be kept and sent as inputs can: nested deeper, or with `__proto__` or a lone surrogate.
- * No list of steps can leave it out, and it runs before the result is written as text, because that recurses.
+ * Refuses a result that cannot be kept and sent as inputs can: nested deeper, or with `__proto__`, a lone surrogate or a
+ * number such as 1e999, which a parser takes and JSON cannot write. No list of steps can leave it out, and it runs before
+ * the result is written as text, because that recurses.
  */
 export function unfitResult(result: JsonValue, maxDepth: number): Failure | undefined {
   if (isFit(result, maxDepth)) return undefined;
@@ -81,6 +82,8 @@ export function unfitResult(result: JsonValue, maxDepth: number): Failure | unde
       const here = depth === 0 ? "" : pointTo(at, key.toWellFormed());
       if (key === "__proto__" || !key.isWellFormed()) return notPlain(here, "is a name that is not allowed");
       if (typeof value === "string" && !value.isWellFormed()) return notPlain(here, "holds a lone surrogate");
+      if (typeof value === "number" && !Number.isFinite(value))
+        return notPlain(here, "is a number too large to be held");
       if (typeof value !== "object" || value === null) continue;
       if (depth >= maxDepth) {
         const message = `The result is nested deeper than ${maxDepth} levels.`;
@@ -94,6 +97,7 @@ export function unfitResult(result: JsonValue, maxDepth: number): Failure | unde
 
 function isFit(value: JsonValue, depth: number): boolean {
   if (typeof value === "string") return value.isWellFormed();
+  if (typeof value === "number") return Number.isFinite(value);
   if (typeof value !== "object" || value === null) return true;
   if (depth === 0) return false;
   for (const [name, member] of Object.entries(value)) {
