@@ -49,4 +49,4 @@ export { forDecision, redact, redactLog, redactText } from "./redact/redact.ts";
 export { visible } from "./redact/summary.ts";
 export { decodeManifest, isDefinedTool, lifecycleAt, traitsOf } from "./registry/index.ts";
 export { timerMs } from "./timeouts.ts";
-export { createSchemaCompiler } from "./validate/index.ts";
+export { createSchemaCompiler, unfitResult } from "./validate/index.ts";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { cleanText } from "@sallyport/engine/host";
+import { cleanText, unfitResult } from "@sallyport/engine/host";
 import type { Job, RunFault, RunResult } from "@sallyport/engine/ports";
 import {
   decode,
@@ -118,6 +118,7 @@ export function failedWith(failed: Failure): Outcome {
 
 /** Kept with the call, so that a worker's details are bounded. */
 const MOST_DETAILS = 32 * 1024;
+const DEEPEST_DETAILS = 32;
 
 /** The worker's own word stands in `details.worker`, as it said it. */
 function reported({ code, message, retryable, details }: WorkerError): Failure {
@@ -126,7 +127,20 @@ function reported({ code, message, retryable, details }: WorkerError): Failure {
   return failure("E3961", { retryable, details: { worker }, ...(said !== "" && { message: said }) });
 }
 
+/** What no result could be is left out: whoever reads the record need not expect it. */
 function boundedDetails(details: JsonObject): JsonObject {
+  const unfit = unfitResult(details, DEEPEST_DETAILS);
+  if (unfit) return { left_out: unfit.message };
   const bytes = Buffer.byteLength(JSON.stringify(details));
   return bytes > MOST_DETAILS ? { left_out_bytes: bytes } : details;
+}
+
+/** The bytes of an output as JSON; 0 for one that is nested too deep to be written, which the engine refuses. */
+export function outputBytes(output: JsonValue): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(output));
+  } catch (error) {
+    if (error instanceof RangeError) return 0;
+    throw error;
+  }
 }

@@ -112,6 +112,25 @@ describe("a call of a service worker", () => {
     expect(failureOf(cut).details).toMatchObject({ worker: { details: { left_out_bytes: 40_011 } } });
   });
 
+  it("leaves out details that no result could be, however deep an answer is", async () => {
+    const deep = "[".repeat(20_000) + "]".repeat(20_000);
+    const sending: (rest: string) => Behave = (rest) => (res, request) => {
+      const meta = JSON.stringify(answerTo(request).meta);
+      res.writeHead(200, { "content-type": "application/json" }).end(`{"meta":${meta},${rest}}`);
+    };
+    const failing = (details: string) =>
+      sending(`"ok":false,"error":{"code":"INTERNAL","message":"m","retryable":false,"details":${details}}`);
+    for (const details of [`{"a":${deep}}`, '{"__proto__":{}}', '{"a":"\\ud800"}', '{"a":[1e999]}']) {
+      const { code, details: told } = failureOf(await run(failing(details)));
+      expect({ code, told }, details.slice(0, 20)).toMatchObject({
+        ...{ code: "E3961", told: { worker: { details: { left_out: expect.any(String) } } } },
+      });
+    }
+    // Larger than allowed and too deep to be written: the engine refuses it.
+    const output = sending(`"ok":true,"output":${deep}`);
+    expect(await run(output, { maxOutputBytes: 30_000 })).toMatchObject({ ok: true });
+  });
+
   it("takes an output of the size that is allowed, and none above", async () => {
     expect(await run(succeed("x".repeat(998)), { maxOutputBytes: 1_000 })).toMatchObject({ ok: true });
     const tooLarge = { ok: false, fault: { kind: "output_too_large", bytes: 1_001 } };

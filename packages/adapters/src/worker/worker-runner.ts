@@ -12,6 +12,7 @@ import {
   NO_OBJECT,
   noWorker,
   type Outcome,
+  outputBytes,
   readAnswer,
   traceHeaders,
   withoutUsage,
@@ -153,7 +154,7 @@ interface Judged {
 function readWhole(whole: Whole, { maxOutputBytes }: Job, asked: Asked): Judged {
   const outcome = unfitHeaders(whole, asked) ?? readAnswer(whole.body, asked);
   if (!outcome.ok || whole.body.length <= maxOutputBytes) return { outcome, isSound: isSound(outcome) };
-  const bytes = Buffer.byteLength(JSON.stringify(outcome.output));
+  const bytes = outputBytes(outcome.output);
   if (bytes <= maxOutputBytes) return { outcome, isSound: true };
   return { outcome: { ok: false, fault: { kind: "output_too_large", bytes } }, isSound: true };
 }
