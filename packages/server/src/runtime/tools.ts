@@ -8,9 +8,14 @@ import { configuredModules, type ModuleRunner } from "../tools/configured-module
 import { loadModule } from "../tools/load-module.ts";
 import { ScriptModules } from "../tools/script-modules.ts";
 
-/** What a version must pass to be registered. */
-export function registryRulesOf({ limits, schemas }: LoadedConfig): NonNullable<EngineOptions["registry"]> {
-  return { maxVersions: limits.versionsPerTool, requireQuality: schemas.requireQuality };
+/** What a version must pass to be registered. A gateway has one version at a time, and may go back to any. */
+export function registryRulesOf({
+  limits,
+  schemas,
+  domain,
+}: LoadedConfig): NonNullable<EngineOptions["registry"]> {
+  const maxVersions = domain === undefined ? limits.versionsPerTool : Number.MAX_SAFE_INTEGER;
+  return { maxVersions, requireQuality: schemas.requireQuality };
 }
 
 /**
