@@ -14,6 +14,8 @@ import {
 interface Described extends Implementation {
   readonly domainId: string;
   readonly egressAllowlist: readonly string[];
+  /** A swap of the domain drops no call that waits for its turn. */
+  readonly outlivesVersion: true;
 }
 
 /** A tool of a service: where its requests are posted. */
@@ -88,7 +90,12 @@ function operationIssues({ operations }: ToolManifest): Issue[] {
 
 function describedBy({ source, egressAllowlist = [] }: ToolManifest) {
   const domainId = source.metadata?.domain_id;
-  return { domainId: typeof domainId === "string" ? domainId : DEFAULT_DOMAIN, egressAllowlist };
+  const outlivesVersion = true as const;
+  return {
+    domainId: typeof domainId === "string" ? domainId : DEFAULT_DOMAIN,
+    egressAllowlist,
+    outlivesVersion,
+  };
 }
 
 function unfit({ id }: ToolManifest, issues: Issue[]): Failure {

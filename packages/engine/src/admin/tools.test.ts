@@ -146,6 +146,20 @@ describe("an exchange of code", () => {
     expect(await call("tool", {})).toMatchObject({ error: { code: "E3920" } });
     await engine.close();
   });
+
+  it("lets a waiting call whose tool needs no loaded code finish, unless the tool has gone", async () => {
+    const whole: Implementation = { ...one, outlivesVersion: true };
+    for (const [load, ending] of [
+      [next.load, { result: "one", version: "1.0.0" }],
+      [[], { error: { code: "E3920" } }],
+    ] as const) {
+      const before = async () => void (await engine.tools.exchange({ ...next, load: [...load] }));
+      const { engine, call } = await fixtureEngine({ hooks: [{ name: "late", before }] });
+      await engine.tools.register(manifest("tool"), { implementation: whole });
+      expect(await call("tool", {})).toMatchObject(ending);
+      await engine.close();
+    }
+  });
 });
 
 function structuredCopy(implementation: Implementation): Implementation {

@@ -1,10 +1,11 @@
-import { type Failure, failure, type JsonObject, type JsonValue } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import type { GuardedHost } from "../execute/index.ts";
 import { cancelled, classify, escapeOf, isJsonObjectText, refused } from "../execute/index.ts";
 import type { PreviewedRun, Progress } from "../journal/progress.ts";
 import type { Implementation, Job, Runner, RunResult, SandboxReport } from "../ports/runner.ts";
 import { redactText } from "../redact/redact.ts";
+import type { ResolvedTool } from "../registry/index.ts";
 import { type GuardedJob, jobOf, runnerOf, sandboxFacts } from "./job.ts";
 import { type Ending, type Intended, type Ran, rollBack } from "./steps.ts";
 
@@ -16,13 +17,24 @@ export function execute(at: Intended, context: EngineContext): Next {
   // Cancelled while the intent was written: nothing of it has started, and nothing will.
   if (attempt.signal.aborted) return rollBack(at, attempt.violation ?? cancelled(attempt.signal));
   if (at.progress.held) return committingHeld(at, at.progress.held);
-  // A version may have gone while the call waited to run; calls that run already finish.
   const { id, version } = tool.manifest;
-  if (!tool.implementation || !context.registry.version(id, version)?.implementation)
+  if (!tool.implementation || !isStillThere(tool, context))
     return rollBack(at, failure("E3920", { message: `${id} ${version} is not loaded any more.` }));
   attempt.ran = true;
   const run = runTool(at, tool.implementation, context);
   return run instanceof Promise ? run.then((ended) => after(ended, at)) : after(run, at);
+}
+
+/** A version may have gone while the call waited to run; calls that run already finish. */
+function isStillThere(
+  { manifest, implementation }: ResolvedTool,
+  { registry, clock }: EngineContext,
+): boolean {
+  const { id, version } = manifest;
+  if (registry.version(id, version)?.implementation) return true;
+  if (!implementation?.outlivesVersion) return false;
+  const instead = registry.resolve({ tool: id, now: clock.now() });
+  return !isFailure(instead) && instead.implementation !== undefined;
 }
 
 function after({ error, output, text, progress }: ToolRun, at: Intended): Next {

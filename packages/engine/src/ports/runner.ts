@@ -96,6 +96,8 @@ export interface Implementation {
   readonly kind: string;
   /** The tool's own line about a call, by operation, for whoever approves it. */
   readonly summaries?: Readonly<Record<string, (input: JsonValue) => string>>;
+  /** No code of the tool is loaded to run it: a call that waits still runs once a newer version is loaded instead. */
+  readonly outlivesVersion?: true;
   readonly [detail: string]: unknown;
 }
 
