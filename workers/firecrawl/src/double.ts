@@ -22,6 +22,7 @@ const MISBEHAVIOURS: Readonly<Record<string, Answer>> = {
   unauthorized: json(401, { success: false, error: "Unauthorized: Invalid token" }),
   limited: json(429, { success: false, error: "Rate limit exceeded" }),
   "not-found": json(404, { success: false }),
+  hostile: json(200, { success: true, data: { markdown: "[a](".repeat(100_000) + "[".repeat(1_000_000) } }),
   broken: json(500, { success: false }),
   elsewhere: (response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
   cut: (response) => {

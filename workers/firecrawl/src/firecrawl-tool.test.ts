@@ -80,6 +80,16 @@ describe("the Firecrawl worker", () => {
     });
   });
 
+  it("makes text of a page that was written to take long, and goes on at once", async () => {
+    const { output } = await run({ url: "https://example.com/hostile", formats: ["text"] });
+    expect(output).toMatchObject({ stats: { pages: 1 } });
+  });
+
+  it("asks an API that is below a path", async () => {
+    await run({ url: ITEM.url }, { baseUrl: `${double.url}/below/` });
+    expect(double.asked.at(-1)).toMatchObject({ path: "/below/v1/scrape" });
+  });
+
   it.each([
     [{ max_pages: 4 }, 4],
     [{}, 5],

@@ -150,10 +150,13 @@ function contentOf({ markdown, html }: JsonObject, format: Format): string | und
   return format === "text" ? plainText(content) : content;
 }
 
-/** Markdown without its marks. */
+/** A link or an image, its address with one level of brackets. No bracket within its text: looking for its end stays short. */
+const LINK = /!?\[([^[\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)/g;
+
+/** Markdown without its marks, in time that grows with its length alone: whoever wrote a page may mean harm. */
 function plainText(markdown: string): string {
   return markdown
-    .replaceAll(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, "$1")
+    .replaceAll(LINK, "$1")
     .replaceAll(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+/gm, "")
     .replaceAll(/\*\*|__|`+/g, "");
 }

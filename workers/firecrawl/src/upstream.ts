@@ -55,7 +55,7 @@ export class Upstream {
   /** Redirects are not followed: the key is for this host only. */
   #fetch(method: string, path: string, signal: AbortSignal, body?: JsonObject): Promise<Response> {
     const { baseUrl, key, headers } = this.#options;
-    return fetch(new URL(path, baseUrl), {
+    return fetch(`${baseUrl.replace(/\/+$/, "")}${path}`, {
       method,
       redirect: "manual",
       signal,
