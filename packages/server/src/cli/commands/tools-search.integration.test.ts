@@ -67,6 +67,14 @@ describe("sallyport tools search", () => {
     expect(refused.out + refused.err).not.toContain("secret-of-the-caller");
   });
 
+  it("keeps no catalogue of a token: the next caller may have to see other tools", async () => {
+    vi.stubEnv("SALLYPORT_TOKEN", "token-of-somebody-else");
+    expect((await search("")).out).toContain("firecrawl.crawl");
+    vi.stubEnv("SALLYPORT_TOKEN", undefined);
+    gateway.tools = [tool("public.one")];
+    expect((await search("")).out).not.toContain("firecrawl.crawl");
+  });
+
   it.each([
     [["--gateway", "http://127.0.0.1:1"], 1, "ECONNREFUSED|cannot be reached"],
     [["--gateway", "https://me:word@host"], 2, "E3921"],

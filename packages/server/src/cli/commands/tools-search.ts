@@ -30,9 +30,11 @@ export function searchCommand(io: Io): Command {
     .option("--json", "print one JSON document instead of text")
     .action(async (query: string, flags: SearchFlags) => {
       const output = new Output(io, flags.json === true);
+      const token = await readToken(flags.token, io);
       const search = createToolSearch({
-        client: clientOf(flags.gateway, await readToken(flags.token, io)),
-        cache: createDiskCache({ folder: cacheFolder() }),
+        client: clientOf(flags.gateway, token),
+        // What a token may know of is for its caller alone; the next one may have another token.
+        ...(token === undefined && { cache: createDiskCache({ folder: cacheFolder() }) }),
         onCacheError: (error) => output.note(visible(`! The catalogue is not kept: ${String(error)}`)),
       });
       const found = await search.search(query, { limit: flags.limit });
