@@ -197,6 +197,13 @@ describe("a domain package", () => {
       expect(read(text)).toMatchObject({ code: "E3919", issues: [{ path: "WORKER_ADDRESSES" }] });
   });
 
+  it("is given up after a thousand faults: to find the place of each takes as long as its file", () => {
+    const lines = Array.from({ length: 40_000 }, (_, index) => `    x${index}: 1`);
+    folder.write("policies.yaml", `concurrency:\n  per_tool_max_inflight:\n${lines.join("\n")}\n`);
+    const read = readDomainPackage(folder.path);
+    expect(read).toMatchObject({ message: expect.stringContaining("in 1000 or more places") });
+  });
+
   it("is refused where there is none [AX-PKG-1]", () => {
     const read = readDomainPackage(join(folder.path, "nowhere"));
     expect(read).toMatchObject({ code: "E3919", issues: [{ reason: expect.stringContaining("ENOENT") }] });

@@ -30,6 +30,8 @@ import { toolManifestOf } from "./tool-manifest.ts";
 const MANIFEST = "manifest.yaml";
 const POLICIES = "policies.yaml";
 const MAX_ISSUES = 50;
+/** Finding a place takes as long as the file is: a package full of mistakes is not looked through to its end. */
+const MOST_FOUND = 1_000;
 
 /** A domain package without a fault. */
 export interface DomainPackage {
@@ -65,7 +67,8 @@ export function readDomainPackage(folder: string, options: ReadOptions = {}): Do
 }
 
 function wrongPackage(folder: string, issues: readonly Issue[]): Failure {
-  const places = issues.length === 1 ? "one place" : `${issues.length} places`;
+  const count = issues.length < MOST_FOUND ? `${issues.length}` : `${MOST_FOUND} or more`;
+  const places = issues.length === 1 ? "one place" : `${count} places`;
   return failure("E3919", {
     message: `The domain package ${folder} is wrong in ${places}.`,
     advice: "Correct each place; `sallyport domain check` looks at the package without starting anything.",
@@ -166,6 +169,7 @@ class Reading {
   }
 
   #say(file: PackageFile, path: Path, { reason, suggestion }: Said): void {
+    if (this.issues.length >= MOST_FOUND) return;
     const { line, column } = file.yaml.find(path);
     this.issues.push({ path: `${file.name}:${line}:${column}`, reason, ...(suggestion && { suggestion }) });
   }
