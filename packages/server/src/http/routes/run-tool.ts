@@ -217,8 +217,10 @@ function verdictOf(error: Failure): Verdict {
   if (ax === "NOT_FOUND" || code === "E3014" || code === "E3920")
     return { status: 404, code: "NOT_FOUND", retryable: false };
   if (failureClass === "TimeoutError") return { status: http, code: "TIMEOUT", retryable: true };
-  // What a worker gave back is not what its output schema promises: as if it had broken the envelope.
-  if (code.startsWith("E35")) return { status: 502, code: "INTERNAL", retryable: false };
+  // What a worker gave back is not what its output schema promises, or too much: as if it had broken the envelope.
+  if (code.startsWith("E35") || code === "E3102") return { status: 502, code: "INTERNAL", retryable: false };
+  // A job that was ended by a signal.
+  if (code === "E3107") return { status: 502, code: "UPSTREAM_ERROR", retryable };
   if (ax === "UPSTREAM_ERROR") return { status: http === 500 ? 502 : http, code: ax, retryable };
   return { status: http, code: ax, retryable };
 }
