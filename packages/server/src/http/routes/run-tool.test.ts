@@ -1,9 +1,20 @@
-import { type ErrorCode, failure } from "@sallyport/protocol";
+import { completePolicies, type ErrorCode, failure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import type { Principal } from "../principal.ts";
+import { agent, OPERATOR, refused } from "./fixtures/ask.ts";
 import { plainEngine } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
+import type { RouteContext } from "./parts.ts";
 
 const open = opening();
+
+/** What begins with mail.read is all that an agent may know of. */
+const NARROW: Partial<RouteContext> = {
+  callers: "token",
+  authority: {
+    accessRefusal: ({ tool }) => (tool.startsWith("mail.read") ? undefined : failure("E3209")),
+  },
+};
 
 describe("POST /v1/tools/{tool_id}:run", () => {
   it.each<[ErrorCode, number, string]>([
@@ -28,4 +39,15 @@ describe("POST /v1/tools/{tool_id}:run", () => {
       expect([reply.status, reply.json.error]).toMatchObject([status, { code: word, details: { code } }]);
     },
   );
+
+  it("names no tool of the domain that the asker may not know of", async () => {
+    const { parts, ask } = await open([{ id: "mail.reap" }, { id: "mail.read" }], { parts: NARROW });
+    const tools = parts.engine.tools.definitions();
+    const domain = { id: "d", version: "1", folder: "/", policies: completePolicies({}), tools };
+    parts.gateway = { domain, tool: () => undefined, health: () => () => undefined, workers: () => [] };
+    const near = (principal: Principal) =>
+      refused(ask("runTool", { params: { tool_id: "mail.readp" }, body: { input: {} }, principal }));
+    expect(await near(OPERATOR)).toMatchObject({ details: { nearest: ["mail.read", "mail.reap"] } });
+    expect(await near(agent("bob"))).toMatchObject({ code: "E3001", details: { nearest: ["mail.read"] } });
+  });
 });

@@ -101,7 +101,7 @@ async function run(
   const tool = params.tool_id;
   const own = gateway?.tool(tool);
   if (gateway && !own)
-    throw new SallyportError(hiddenToolError(tool, principal, parts) ?? strangeTool(tool, gateway));
+    throw new SallyportError(hiddenToolError(tool, principal, parts) ?? strangeTool(tool, asked, parts));
   const order = { tool, input: body.input, caller: {}, ...(own && versionOf(own, parts)) };
   const answer = await parts.engine.call(callRequestOf(order, asked, parts));
   if (gateway?.domain.policies.logsInput)
@@ -120,10 +120,16 @@ function versionOf({ id, version }: ToolManifest, { engine }: RouteContext): { v
   return !isFailure(usual) && usual.manifest.version === version ? {} : { version };
 }
 
-function strangeTool(tool: string, { domain }: NonNullable<RouteContext["gateway"]>): Failure {
+/** Names the near ones among those that the asker may know of. */
+function strangeTool(
+  tool: string,
+  { principal }: Pick<RouteRequest, "principal">,
+  parts: RouteContext,
+): Failure {
+  const ids = parts.gateway?.domain.tools.map(({ id }) => id) ?? [];
   return unknownTool(
     tool,
-    domain.tools.map(({ id }) => id),
+    ids.filter((id) => hiddenToolError(id, principal, parts) === undefined),
   );
 }
 
