@@ -26,7 +26,9 @@ const limits = z
     outputBytes: positive
       .default(1024 * 1024)
       .describe("Largest result of a tool that sets no limit itself."),
-    versionsPerTool: positive.default(5).describe("Versions of a tool that are kept. Of the tools of a domain all are."),
+    versionsPerTool: positive
+      .default(5)
+      .describe("Versions of a tool that are kept. Of the tools of a domain all are."),
     threads: positive.default(32).describe("Worker threads at most."),
   })
   .prefault({})
