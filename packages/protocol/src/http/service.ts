@@ -39,13 +39,16 @@ export const readinessResponseField = named(
       record({
         domain_id: anyText,
         version: anyText,
-        workers: listOf(
-          record({
-            worker: described(anyText, "Its base address."),
-            tools: listOf(anyText),
-            health: oneOf(WORKER_HEALTH),
-            problem: absentOr(anyText, "Why it is not up."),
-          }),
+        workers: described(
+          listOf(
+            record({
+              worker: described(anyText, "Its base address."),
+              tools: listOf(anyText),
+              health: oneOf(WORKER_HEALTH),
+              problem: absentOr(anyText, "Why it is not up."),
+            }),
+          ),
+          "Told to operators, and to everybody where callers need no token.",
         ),
       }),
       "Of a gateway: what it serves. A worker that is down does not make the gateway unready.",

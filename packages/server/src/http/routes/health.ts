@@ -7,6 +7,7 @@ import {
   readinessResponseField,
 } from "@sallyport/protocol";
 import { defineRoute, type Route } from "../route.ts";
+import { mayKnowAll } from "./call-request.ts";
 import type { ReadinessCheck, RouteContext } from "./parts.ts";
 
 /** How long a check may take before its silence counts as missing. */
@@ -33,7 +34,8 @@ function healthRoute({ version, store }: RouteContext): Route {
   });
 }
 
-function readyRoute({ checks, store, gateway }: RouteContext, checkMs: number): Route {
+function readyRoute(parts: RouteContext, checkMs: number): Route {
+  const { checks, store, gateway } = parts;
   return defineRoute({
     id: "getReadiness",
     method: "GET",
@@ -45,22 +47,27 @@ function readyRoute({ checks, store, gateway }: RouteContext, checkMs: number): 
       200: { description: "They can.", schema: readinessResponseField },
       503: { description: "They cannot; the checks say what is missing.", schema: readinessResponseField },
     },
-    handle: async () => {
+    handle: async ({ principal }) => {
       const findings = await Promise.all(checks.map((check) => examine(check, checkMs)));
       const isReady = findings.every(({ ok }) => ok);
       const body: ReadinessResponse = {
         status: isReady ? "ready" : "not_ready",
         store,
         checks: findings,
-        ...(gateway && { domain: domainView(gateway) }),
+        ...(gateway && { domain: domainView(gateway, mayKnowAll(principal, parts)) }),
       };
       return isReady ? { status: 200, body } : { status: 503, headers: { "retry-after": "5" }, body };
     },
   });
 }
 
-function domainView(gateway: NonNullable<RouteContext["gateway"]>): NonNullable<ReadinessResponse["domain"]> {
+/** Strangers do not learn where workers are, nor of tools that a token would hide from them. */
+function domainView(
+  gateway: NonNullable<RouteContext["gateway"]>,
+  tellsWorkers: boolean,
+): NonNullable<ReadinessResponse["domain"]> {
   const { id, version } = gateway.domain;
+  if (!tellsWorkers) return { domain_id: id, version, workers: [] };
   const workers = gateway.workers().map(({ baseUrl, tools, state, why }) => {
     return { worker: baseUrl, tools, health: state, ...defined({ problem: why }) };
   });

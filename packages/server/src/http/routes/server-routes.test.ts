@@ -1,5 +1,7 @@
+import { completePolicies } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { asking } from "./fixtures/ask.ts";
+import type { Principal } from "../principal.ts";
+import { asking, OPERATOR } from "./fixtures/ask.ts";
 import type { FixtureDoor } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
 import { healthRoutes } from "./health.ts";
@@ -49,6 +51,20 @@ describe("/healthz and /readyz", () => {
       { name: "tools", ok: true },
     ]);
   });
+});
+
+it("/readyz tells where workers are only to those who may know all", async () => {
+  const domain = { id: "d", version: "1", folder: "/", policies: completePolicies({}), tools: [] };
+  const workers = () => [{ baseUrl: "http://inside:8080", state: "up" as const, tools: ["a.tool"] }];
+  const gateway = { domain, tool: () => undefined, health: () => () => undefined, workers };
+  const told = async (callers: "open" | "token", principal?: Principal) => {
+    const { ask } = await open({ gateway, callers });
+    return (await ask("getReadiness", principal && { principal })).json.domain;
+  };
+  const all = { domain_id: "d", workers: [{ worker: "http://inside:8080", tools: ["a.tool"] }] };
+  expect(await told("open")).toMatchObject(all);
+  expect(await told("token", OPERATOR)).toMatchObject(all);
+  expect(await told("token")).toEqual({ domain_id: "d", version: "1", workers: [] });
 });
 
 describe("/metrics", () => {
