@@ -13,7 +13,7 @@ import {
   type UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown, encodeTimeline } from "../sqlite/answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "../store-rows/answer-text.ts";
 import { lost } from "./failures.ts";
 import { encodeJson } from "./text.ts";
 

@@ -6,7 +6,7 @@ import {
   type Store,
   type UnitOfWork,
 } from "@sallyport/engine/ports";
-import type { OutlineReader } from "../sqlite/call-outlines.ts";
+import type { OutlineReader } from "../store-rows/outlines.ts";
 import { auditArchiver } from "./archive.ts";
 import { callReader, queueReader } from "./calls.ts";
 import { Committer, resultOf } from "./committer.ts";

@@ -13,7 +13,7 @@ import type {
   UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown, encodeTimeline } from "./answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "../store-rows/answer-text.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";
 import type {

@@ -1,13 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Work, WorkKind } from "@sallyport/engine/ports";
+import { approvalOf, callbackOf, queuedCall, type Row } from "../store-rows/rows.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
 import type { ClaimJob, FleetJob, Outcome, RenewJob } from "./messages.ts";
-import { approvalOf } from "./read-approvals.ts";
-import { CALLBACK_COLUMNS, callbackOf } from "./read-callbacks.ts";
-import { placeOf, QUEUE_COLUMNS } from "./read-queue.ts";
-
-type Row = Record<string, SQLOutputValue>;
 
 /** How work of one kind is claimed: what nobody holds, in its order; how it is held; and what the claimer is given. */
 interface ClaimSql {
@@ -38,7 +34,8 @@ const CLAIMS: { [Kind in WorkKind]: ClaimSql } = {
     find: `SELECT position AS id FROM queue INDEXED BY queue_by_urgency WHERE ${isFree("claimed_by")}
       ORDER BY urgency DESC, queued_at, call_id LIMIT :limit`,
     take: "UPDATE queue SET claimed_by = :instance WHERE position = :id",
-    read: `SELECT ${QUEUE_COLUMNS} FROM queue WHERE position = :id`,
+    // The order stands last in the row and may be large.
+    read: "SELECT call_id, tenant_id, agent_did, tool_id, priority, queued_at FROM queue WHERE position = :id",
   },
   approved: approvalClaim(
     `state IN ('approved', 'edited') AND unattended = 1 AND expires_at > :now AND ${isFree("claimed_by")}`,
@@ -72,12 +69,12 @@ const CLAIMS: { [Kind in WorkKind]: ClaimSql } = {
     find: `SELECT position AS id FROM callbacks INDEXED BY callbacks_due
       WHERE state = 'due' AND due_at <= :now AND :others ORDER BY due_at, position LIMIT :limit`,
     take: "UPDATE callbacks SET attempts = attempts + 1, due_at = :until WHERE position = :id",
-    read: `SELECT ${CALLBACK_COLUMNS} FROM callbacks WHERE position = :id`,
+    read: "SELECT * FROM callbacks WHERE position = :id",
   },
 };
 
 const DECODE: { [Kind in WorkKind]: (row: Row) => Work[Kind] } = {
-  queued: placeOf,
+  queued: queuedCall,
   approved: approvalOf,
   expired_approval: approvalOf,
   reservation: approvalOf,
