@@ -13,6 +13,7 @@ import {
 } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
 import type { OutlineReader } from "../store-rows/outlines.ts";
+import { conflictOf } from "../store-rows/writes.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { FleetJob, Outcome } from "./messages.ts";
@@ -114,29 +115,13 @@ export class SqliteStore implements Store {
         return { ok: true, ...(outcome[1] > 0 && { link: linkOf(outcome) }) };
       case "idempotency":
         return { ok: false, conflict: { kind: "idempotency", existing: this.#existing(outcome[1]) } };
-      case "state":
-        return { ok: false, conflict: { kind: "state", keys: outcome[1] } };
-      case "approval":
-        return { ok: false, conflict: { kind: "approval", approvalId: outcome[1] } };
-      case "grant":
-        return { ok: false, conflict: { kind: "grant", grantId: outcome[1] } };
-      case "grant_spent": {
-        const [, grantId, freeAt] = outcome;
-        return { ok: false, conflict: { kind: "grant_spent", grantId, ...(freeAt !== null && { freeAt }) } };
-      }
-      case "callback":
-        return { ok: false, conflict: { kind: "callback", callId: outcome[1] } };
-      case "tool":
-        return { ok: false, conflict: { kind: "tool", tool: outcome[1], version: outcome[2] } };
-      case "record":
-        return { ok: false, conflict: { kind: "record", of: outcome[1], id: outcome[2] } };
       case "failed":
         throw new SallyportError(outcome[1]);
       case "lease":
       case "claimed":
         throw new Error(`a unit cannot be ${outcome[0]}`);
       default:
-        return { ok: false, conflict: { kind: outcome[0] } };
+        return { ok: false, conflict: conflictOf(outcome) };
     }
   }
 
