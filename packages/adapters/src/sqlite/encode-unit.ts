@@ -80,20 +80,14 @@ function useCells({ grantId, at, callId, ...limit }: GrantUse): GrantUseCells {
   return [grantId, at, callId ?? null, isLimited(limit) ? limit : null];
 }
 
-/** Roughly how many bytes a job takes while it waits. */
-export function jobBytes(job: UnitJob): number {
-  const [, , open, close, state, tools, audit, outbox, begin, permits, uses, enqueue, callbacks] = job;
-  let bytes = 512 + (audit?.length ?? 0) + (outbox?.[1].length ?? 0);
-  for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const cell of close ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const cell of begin ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const cell of enqueue ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const [grantId] of uses ?? []) bytes += grantId.length + 8;
-  for (const [key, value] of state?.writes ?? []) bytes += key.length + (value?.length ?? 0);
-  if (permits) bytes += permitBytes(permits);
-  if (callbacks) bytes += callbackBytes(callbacks);
-  for (const { id, body } of job[16]?.rows ?? []) bytes += id.length + (body?.length ?? 0) + 64;
-  return bytes + (tools?.length ?? 0) * 4096;
+/** Roughly how many bytes a job, or a part of one, takes while it waits. */
+export function jobBytes(part: unknown): number {
+  if (typeof part === "string") return part.length + 8;
+  if (typeof part !== "object" || part === null) return 8;
+  let bytes = 32;
+  if (Array.isArray(part)) for (const one of part) bytes += jobBytes(one);
+  else for (const name in part) bytes += jobBytes(Reflect.get(part, name));
+  return bytes;
 }
 
 function openedCall(call: CallRecord): OpenedCall {
@@ -183,15 +177,6 @@ function onOneLine(text: string): string {
   throw lost("An audit event holds a line break, so it is not canonical JSON.");
 }
 
-/** Roughly how many bytes they take while they wait. */
-function callbackBytes(rows: readonly CallbackRow[]): number {
-  let bytes = 0;
-  for (const { cells } of rows) {
-    for (const cell of cells) bytes += typeof cell === "string" ? cell.length : 8;
-  }
-  return bytes;
-}
-
 function callbackRow({ callback, expect }: CallbackWrite): CallbackRow {
   const { callId, tenant, url, state, attempts, dueAt, problem } = callback;
   return { expect: expect ?? null, cells: [callId, tenant, url, state, attempts, dueAt, problem ?? null] };
@@ -213,15 +198,6 @@ function encodePermits(unit: UnitOfWork): PermitJob | null {
     grants: (grants ?? []).map(grantRow),
     revocations: (revocations ?? []).map(revocationCells),
   };
-}
-
-/** Roughly how many bytes they take while they wait. */
-function permitBytes({ approvals, grants, revocations }: PermitJob): number {
-  let bytes = 64 * (approvals.length + grants.length + revocations.length);
-  for (const { record, order } of approvals) bytes += record.length + (order?.length ?? 0);
-  for (const { record } of grants) bytes += record.length;
-  for (const [jti, record] of revocations) bytes += jti.length + record.length;
-  return bytes;
 }
 
 function approvalRow({ record, expect, order, unattended }: ApprovalWrite): ApprovalRow {

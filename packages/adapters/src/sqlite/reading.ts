@@ -13,7 +13,11 @@ export type Sync<Port> = {
 export function preparedOnce(database: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
   return (sql) => {
-    const statement = statements.get(sql) ?? database.prepare(sql);
+    const known = statements.get(sql);
+    if (known) return known;
+    const statement = database.prepare(sql);
+    // Named parameters that a statement does not have are passed over.
+    statement.setAllowUnknownNamedParameters(true);
     statements.set(sql, statement);
     return statement;
   };

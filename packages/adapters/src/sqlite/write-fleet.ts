@@ -4,6 +4,7 @@ import type { Work, WorkKind } from "@sallyport/engine/ports";
 import { approvalOf, callbackOf, queuedCall, type Row } from "../store-rows/rows.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
 import type { ClaimJob, FleetJob, Outcome, RenewJob } from "./messages.ts";
+import { preparedOnce } from "./reading.ts";
 
 /** How work of one kind is claimed: what nobody holds, in its order; how it is held; and what the claimer is given. */
 interface ClaimSql {
@@ -102,12 +103,11 @@ const PUT_INSTANCE = `INSERT INTO instances (instance_id, slot, expires_at, star
  * so a piece of work has one winner.
  */
 export class FleetWriter {
-  readonly #database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #sql: (text: string) => StatementSync;
 
   /** Takes over from whoever wrote before: the folder's lock proves that those instances are gone. */
   constructor(database: DatabaseSync) {
-    this.#database = database;
+    this.#sql = preparedOnce(database);
     database.exec("DELETE FROM instances");
   }
 
@@ -154,15 +154,5 @@ export class FleetWriter {
         this.#sql(take).run({ id, instance, until: now + holdMs, run: randomUUID() });
         return DECODE[kind](this.#sql(read).get({ id }) ?? {});
       });
-  }
-
-  /** Prepared on first use. Parameters that a statement does not have are passed over. */
-  #sql(text: string): StatementSync {
-    const known = this.#statements.get(text);
-    if (known) return known;
-    const statement = this.#database.prepare(text);
-    statement.setAllowUnknownNamedParameters(true);
-    this.#statements.set(text, statement);
-    return statement;
   }
 }

@@ -1,17 +1,9 @@
-import type { CallFilter, CallPhase } from "@sallyport/engine/ports";
+import type { CallFilter, CallIdentity, CallPhase } from "@sallyport/engine/ports";
 import type { CallStatus } from "@sallyport/protocol";
 import type { Row } from "./rows.ts";
 
 /** A call as a list shows it: everything but what it was given and gave back, which can be large. */
-export interface CallOutline {
-  callId: string;
-  tenant: string;
-  agent: string;
-  user?: string;
-  session?: string;
-  tool: string;
-  version: string;
-  operation: string;
+export interface CallOutline extends CallIdentity {
   startedAt: number;
   phase: CallPhase;
   /** Once it has ended. */
