@@ -16,7 +16,7 @@ import type { OutlineReader } from "../store-rows/outlines.ts";
 import { conflictOf } from "../store-rows/writes.ts";
 import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
-import type { FleetJob, Outcome } from "./messages.ts";
+import type { Job, Outcome } from "./messages.ts";
 import type { SqliteStoreOptions } from "./options.ts";
 import { callbackReads, callReads, queueReads } from "./read-calls.ts";
 import { auditReads, instanceReads, recordReads, stateReads, toolReads } from "./read-documents.ts";
@@ -87,14 +87,14 @@ export class SqliteStore implements Store {
   }
 
   async commit(unit: UnitOfWork): Promise<CommitResult> {
-    const writer = this.#requireWriter();
-    const job = encodeUnit(unit, { at: this.#now(), retentionMs: this.#retentionMs });
-    return this.#result(await writer.submit(job, jobBytes(job)));
+    this.#requireWriter();
+    return this.#result(
+      await this.#submit(encodeUnit(unit, { at: this.#now(), retentionMs: this.#retentionMs })),
+    );
   }
 
   async probe(): Promise<void> {
-    const outcome = await this.#requireWriter().submit(["probe"], 64);
-    if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
+    await this.#submit(["probe"]);
   }
 
   close(): Promise<void> {
@@ -116,7 +116,6 @@ export class SqliteStore implements Store {
       case "idempotency":
         return { ok: false, conflict: { kind: "idempotency", existing: this.#existing(outcome[1]) } };
       case "failed":
-        throw new SallyportError(outcome[1]);
       case "lease":
       case "claimed":
         throw new Error(`a unit cannot be ${outcome[0]}`);
@@ -188,8 +187,8 @@ export class SqliteStore implements Store {
     };
   }
 
-  async #submit(job: FleetJob): Promise<Outcome> {
-    const outcome = await this.#requireWriter().submit(job, 64);
+  async #submit(job: Job): Promise<Outcome> {
+    const outcome = await this.#requireWriter().submit(job, jobBytes(job));
     if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
     return outcome;
   }
@@ -202,10 +201,7 @@ export class SqliteStore implements Store {
         this.#requireWriter();
         return await this.#read(() => reads.pending(order));
       },
-      delivered: async ({ sink, ids }) => {
-        const outcome = await this.#requireWriter().submit(["delivered", sink, ids], 64 + 24 * ids.length);
-        if (outcome[0] === "failed") throw new SallyportError(outcome[1]);
-      },
+      delivered: async ({ sink, ids }) => void (await this.#submit(["delivered", sink, ids])),
       backlogs: () => this.#read(() => reads.backlogs()),
     };
   }
