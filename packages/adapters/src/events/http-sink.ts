@@ -1,6 +1,6 @@
 import type { CloudEvent, EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
-import { parcels } from "./parcels.ts";
+import { inTurn, parcels } from "./parcels.ts";
 
 type SinkHeaders = Readonly<Record<string, string>>;
 
@@ -23,16 +23,10 @@ const BATCH = { most: 100, chars: 1024 * 1024 };
  * followed. After a rejection some events may have arrived; sending them again makes duplicates with the same id.
  */
 export function createHttpSink(options: HttpSinkOptions): EventSink {
-  let previous: Promise<unknown> = Promise.resolve();
-  const send = async (events: readonly OutgoingEvent[]): Promise<void> => {
-    for (const request of requestsFor(events, options.mode ?? "batched")) await post(request, options);
-  };
   return {
-    send(events) {
-      const turn = previous.then(() => send(events));
-      previous = turn.catch(() => undefined);
-      return turn;
-    },
+    send: inTurn(async (events) => {
+      for (const request of requestsFor(events, options.mode ?? "batched")) await post(request, options);
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import type { EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
+import { inTurn } from "./parcels.ts";
 
 const NEWLINE = 0x0a;
 
@@ -11,14 +12,7 @@ const NEWLINE = 0x0a;
  * processes can append to one file on a local disk: each send is one write.
  */
 export function createJsonlSink(path: string): EventSink {
-  let previous: Promise<void> = Promise.resolve();
-  return {
-    send(events) {
-      const turn = previous.then(() => append(path, events));
-      previous = turn.catch(() => undefined);
-      return turn;
-    },
-  };
+  return { send: inTurn((events) => append(path, events)) };
 }
 
 async function append(path: string, events: readonly OutgoingEvent[]): Promise<void> {

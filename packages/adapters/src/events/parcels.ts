@@ -22,3 +22,15 @@ export function* parcels(
   }
   if (parcel.length > 0) yield parcel;
 }
+
+/** The same, one call after the other: of two sends at once a failing one could end up behind the other. */
+export function inTurn(
+  send: (events: readonly OutgoingEvent[]) => Promise<void>,
+): (events: readonly OutgoingEvent[]) => Promise<void> {
+  let previous: Promise<unknown> = Promise.resolve();
+  return (events) => {
+    const turn = previous.then(() => send(events));
+    previous = turn.catch(() => undefined);
+    return turn;
+  };
+}

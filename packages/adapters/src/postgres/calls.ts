@@ -1,16 +1,8 @@
-import type {
-  CallFilter,
-  CallPhase,
-  CallReader,
-  CallRecord,
-  ClosedWith,
-  QueuedCall,
-  QueueReader,
-} from "@sallyport/engine/ports";
-import type { CallAnswer, CallStatus, Priority, Receipt, SideEffects } from "@sallyport/protocol";
-import { decodeAnswer, decodeTimeline } from "../sqlite/answer-text.ts";
-import { type OutlineReader, outlineOf } from "../sqlite/call-outlines.ts";
-import type { Database, Row, Value } from "./database.ts";
+import type { CallFilter, CallPhase, CallReader, CallRecord, QueueReader } from "@sallyport/engine/ports";
+import type { Priority, SideEffects } from "@sallyport/protocol";
+import { type OutlineReader, outlineOf } from "../store-rows/outlines.ts";
+import { closingOf, linkOf, type Row } from "../store-rows/rows.ts";
+import type { Database, Value } from "./database.ts";
 
 /** An answer is looked into only where it is an error, which is short. */
 const OUTLINE_COLUMNS = `call_id AS invocation_id, tenant_id, agent_did, session_id, tool_id, tool_version, started_at,
@@ -29,8 +21,7 @@ export function callReader(database: Database): CallReader & OutlineReader {
         key,
       ]),
     list: async (filter) => (await database.rows(...listQuery(filter, "*"))).map(recordOf),
-    outlines: async (filter) =>
-      (await database.rows(...listQuery(filter, OUTLINE_COLUMNS))).map((row) => outlineOf(row as never)),
+    outlines: async (filter) => (await database.rows(...listQuery(filter, OUTLINE_COLUMNS))).map(outlineOf),
   };
 }
 
@@ -42,18 +33,6 @@ export function queueReader(database: Database): QueueReader {
       return row && String(row.call_order);
     },
     size: async () => Number((await database.rows("SELECT count(*) AS size FROM queue"))[0]?.size ?? 0),
-  };
-}
-
-/** A row of `queue` as the port knows it. */
-export function queuedCall(row: Row): QueuedCall {
-  return {
-    callId: String(row.call_id),
-    tenant: String(row.tenant_id),
-    agent: String(row.agent_did),
-    tool: String(row.tool_id),
-    priority: String(row.priority) as Priority,
-    queuedAt: Number(row.queued_at),
   };
 }
 
@@ -110,32 +89,7 @@ export function recordOf(row: Row): CallRecord {
     phase: String(row.phase) as CallPhase,
     ...(typeof row.cancel_reason === "string" && { cancelReason: row.cancel_reason }),
   };
-  if (typeof row.answer === "string") record.closing = closingOf(row, row.answer, record);
+  const link = typeof row.hash === "string" ? linkOf(row) : undefined;
+  if (typeof row.answer === "string") record.closing = closingOf(row, record, link);
   return record;
-}
-
-function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
-  const { callId, tool, version, operation, startedAt } = call;
-  const closedAt = Number(row.completed_at);
-  const answer = decodeAnswer(kept, { callId, tool, version, operation, startedAt, completedAt: closedAt });
-  const outputHash = typeof row.output_hash === "string" ? { outputHash: row.output_hash } : {};
-  if (typeof row.hash === "string") answer.receipt = { ...receiptOf(row, call, answer), ...outputHash };
-  return {
-    status: String(row.status) as CallStatus,
-    closedAt,
-    ...outputHash,
-    answer,
-    ...(typeof row.timeline === "string" && { timeline: decodeTimeline(row.timeline) }),
-  };
-}
-
-function receiptOf(row: Row, { tenant, inputHash }: CallRecord, answer: CallAnswer): Receipt {
-  return {
-    tenant,
-    strand: Number(row.strand),
-    sequence: Number(row.sequence),
-    hash: String(row.hash),
-    inputHash,
-    ...(answer.effects && !answer.dryRun && { effectsHash: answer.effects.digest }),
-  };
 }

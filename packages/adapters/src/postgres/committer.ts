@@ -1,4 +1,5 @@
-import type { CommitResult, Conflict } from "@sallyport/engine/ports";
+import type { CommitResult } from "@sallyport/engine/ports";
+import { conflictOf, type Refusal } from "../store-rows/writes.ts";
 import { type Database, pause } from "./database.ts";
 import type { PoolClient } from "./driver.ts";
 import type { EncodedUnit } from "./encode-unit.ts";
@@ -216,27 +217,5 @@ export function resultOf([kind, ...said]: Outcome): CommitResult | { holder: str
     return { ok: true, link: { strand: Number(strand), sequence: Number(sequence), hash: String(hash) } };
   }
   if (kind === "idempotency") return { holder: String(said[0]) };
-  return { ok: false, conflict: conflictOf(kind as Exclude<Conflict["kind"], "idempotency">, said) };
-}
-
-function conflictOf(kind: Exclude<Conflict["kind"], "idempotency">, said: readonly unknown[]): Conflict {
-  const [first, second] = said;
-  switch (kind) {
-    case "approval":
-      return { kind, approvalId: String(first) };
-    case "grant":
-      return { kind, grantId: String(first) };
-    case "grant_spent":
-      return { kind, grantId: String(first), ...(typeof second === "number" && { freeAt: second }) };
-    case "callback":
-      return { kind, callId: String(first) };
-    case "tool":
-      return { kind, tool: String(first), version: String(second) };
-    case "record":
-      return { kind, of: String(first), id: String(second) };
-    case "state":
-      return { kind, keys: first as string[] };
-    default:
-      return { kind };
-  }
+  return { ok: false, conflict: conflictOf([kind, ...said] as Refusal) };
 }

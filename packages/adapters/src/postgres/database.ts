@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Row } from "../store-rows/rows.ts";
 import { type ClientBase, loadDriver, type Pool, type PoolClient } from "./driver.ts";
 import { failedBy, fateOf, lost } from "./failures.ts";
 import { decodeText, encodeText } from "./text.ts";
-
-/** A row as the driver gives it, text decoded and whole numbers as numbers. */
-export type Row = Record<string, unknown>;
 
 export type Value = string | number | boolean | null | readonly string[] | readonly number[];
 
@@ -64,7 +62,7 @@ export class Database {
     return new Database(pool, options.patienceMs);
   }
 
-  /** The rows of one statement. `onRepeat` is told before it is sent again. Rejects with E3914. */
+  /** The rows of one statement, text decoded and whole numbers as numbers. `onRepeat` is told before it is sent again. Rejects with E3914. */
   async rows(text: string, values: readonly Value[] = [], onRepeat?: () => void): Promise<Row[]> {
     const query = { name: this.#nameOf(text), text, values: values.map(encoded) };
     return this.#persist(async () => (await this.#pool.query<Row>(query)).rows, onRepeat);

@@ -1,18 +1,15 @@
 import {
   type AuditEntry,
-  type AuditLink,
   type AuditReader,
   type CallbackReader,
   type RecordReader,
   type StateReader,
   type StateSnapshot,
-  type StoredRecord,
   snapshotGone,
   type ToolReader,
-  type ToolRecord,
 } from "@sallyport/engine/ports";
-import { callbackOf } from "../sqlite/read-callbacks.ts";
-import type { Database, Row, Value } from "./database.ts";
+import { callbackOf, linkOf, storedRecord, toolOf } from "../store-rows/rows.ts";
+import type { Database, Value } from "./database.ts";
 import { changesOf } from "./permits.ts";
 
 /** Reads the audit record. */
@@ -47,10 +44,6 @@ export function auditReader(database: Database): AuditReader {
       return rows.map((row): AuditEntry => ({ ...linkOf(row), body: String(row.body) }));
     },
   };
-}
-
-function linkOf(row: Row): AuditLink {
-  return { strand: Number(row.strand), sequence: Number(row.sequence), hash: String(row.hash) };
 }
 
 const SCOPE = "state_scopes AS c WHERE c.tenant_id = $1 AND c.tool_id = $2";
@@ -111,18 +104,6 @@ export function toolReader(database: Database): ToolReader {
   return { changedSince: (cursor) => changesOf(database, { select: TOOLS, cursor, of: toolOf }) };
 }
 
-function toolOf(row: Row): ToolRecord {
-  return {
-    manifest: JSON.parse(String(row.manifest)),
-    manifestHash: String(row.manifest_hash),
-    registeredAt: Number(row.registered_at),
-    retirement: JSON.parse(String(row.retirement)),
-    ...(typeof row.module === "string" && { module: row.module }),
-    ...(typeof row.quarantine === "string" && { quarantine: JSON.parse(row.quarantine) }),
-    revision: Number(row.revision),
-  };
-}
-
 const LIVE_RECORDS =
   "SELECT * FROM records WHERE (expires_at IS NULL OR expires_at > now_ms()) AND kind = $1";
 
@@ -141,22 +122,12 @@ export function recordReader(database: Database): RecordReader {
   };
 }
 
-function storedRecord(row: Row): StoredRecord {
-  return {
-    kind: String(row.kind),
-    id: String(row.id),
-    body: String(row.body),
-    revision: Number(row.revision),
-    ...(typeof row.expires_at === "number" && { expiresAt: row.expires_at }),
-  };
-}
-
 /** Reads callbacks. */
 export function callbackReader(database: Database): CallbackReader {
   return {
     ofCall: async (callId: string) => {
       const [row] = await database.rows("SELECT * FROM callbacks WHERE call_id = $1", [callId]);
-      return row && callbackOf(row as never);
+      return row && callbackOf(row);
     },
   };
 }

@@ -8,12 +8,14 @@ import {
   type GrantWrite,
   partitionOf,
   type RecordWrite,
+  requireValidUnit,
   type StateWrites,
   type ToolWrite,
   type UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown, encodeTimeline } from "../sqlite/answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "../store-rows/answer-text.ts";
+import { isLimited, lastWrites } from "../store-rows/writes.ts";
 import { lost } from "./failures.ts";
 import { encodeJson } from "./text.ts";
 
@@ -31,10 +33,11 @@ export interface EncodedUnit {
  * something in it is not JSON, or is a mistake of its writer; nothing is written then.
  */
 export function encodeUnit(unit: UnitOfWork, keepStateMs: number): EncodedUnit {
+  requireValidUnit(unit);
   const limited = some(unit.grantUses?.filter(isLimited))?.map(limitedUse);
   const parts = {
     open: unit.open && openedCall(unit.open),
-    enqueue: enqueuedCall(unit),
+    enqueue: unit.enqueue && enqueuedCall(unit.enqueue),
     fence: unit.fence,
     begin: unit.begin && intentRow(unit.begin),
     rerun: unit.rerun,
@@ -147,33 +150,25 @@ function closedCall({ callId, phase, from, closing }: CallClosing) {
   };
 }
 
-/** Throws unless a call is opened as queued and given its place by the same unit: one without the other is a mistake. */
-function enqueuedCall({ open, enqueue }: UnitOfWork) {
-  const queued = open?.phase === "queued" ? open.callId : undefined;
-  if (enqueue === undefined) {
-    if (queued === undefined) return undefined;
-    throw new RangeError(`The unit opens the call ${queued} as queued and gives it no place in the queue.`);
-  }
-  const { callId, tenant, agent, tool, priority, queuedAt, order, claimedBy } = enqueue;
-  if (callId !== queued)
-    throw new RangeError(`The unit queues the call ${callId} and does not open it as queued.`);
+function enqueuedCall(place: NonNullable<UnitOfWork["enqueue"]>) {
   return {
-    call_id: callId,
-    tenant_id: tenant,
-    agent_did: agent,
-    tool_id: tool,
-    priority,
-    urgency: -PRIORITIES.indexOf(priority),
-    queued_at: queuedAt,
-    claimed_by: claimedBy,
-    call_order: order,
+    call_id: place.callId,
+    tenant_id: place.tenant,
+    agent_did: place.agent,
+    tool_id: place.tool,
+    priority: place.priority,
+    urgency: -PRIORITIES.indexOf(place.priority),
+    queued_at: place.queuedAt,
+    claimed_by: place.claimedBy,
+    call_order: place.order,
   };
 }
 
 function approvalRow({ record, expect, order, unattended = false }: ApprovalWrite) {
   const { standing } = record;
   return {
-    ...revised(record.approvalId, { revision: record.revision, expect }),
+    revision: record.revision,
+    expect,
     approval_id: record.approvalId,
     call_id: record.callId,
     tenant_id: record.tenant,
@@ -190,7 +185,8 @@ function approvalRow({ record, expect, order, unattended = false }: ApprovalWrit
 function grantRow({ record, expect }: GrantWrite) {
   const { grantId, revision, uses, lastUsedAt } = record;
   return {
-    ...revised(grantId, { revision, expect }),
+    revision,
+    expect,
     grant_id: grantId,
     uses,
     last_used_at: lastUsedAt,
@@ -198,34 +194,20 @@ function grantRow({ record, expect }: GrantWrite) {
   };
 }
 
-/** A revision that is not the one after what the write expects is a mistake of the writer, never a race. */
-function revised(id: string, { revision, expect }: { revision: number; expect: number | undefined }) {
-  if (revision === (expect ?? 0) + 1) return { revision, expect };
-  throw new RangeError(
-    `The write of ${id} on revision ${expect ?? "none"} calls itself revision ${revision}.`,
-  );
-}
-
-function isLimited({ maxUses, rates }: GrantUse): boolean {
-  return maxUses !== undefined || (rates?.length ?? 0) > 0;
-}
-
 function limitedUse({ grantId, at, callId, maxUses, rates = [] }: GrantUse) {
   return { grant_id: grantId, used_at: at, call_id: callId, max_uses: maxUses, rates };
 }
 
-/** Throws when it counts backwards: a mistake, never a race. */
 function callbackRow({ callback, expect }: CallbackWrite) {
   const { callId, tenant, url, state, attempts, dueAt, problem } = callback;
-  if (attempts < (expect ?? 0))
-    throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
   return { call_id: callId, tenant_id: tenant, url, state, attempts, due_at: dueAt, problem, expect };
 }
 
 function toolRow({ record, expect }: ToolWrite) {
   const { manifest, revision } = record;
   return {
-    ...revised(`${manifest.id} ${manifest.version}`, { revision, expect }),
+    revision,
+    expect,
     tool_id: manifest.id,
     version: manifest.version,
     manifest: JSON.stringify(manifest),
@@ -237,26 +219,18 @@ function toolRow({ record, expect }: ToolWrite) {
   };
 }
 
-/** Throws when a text is one that not every store can keep. */
 function recordRow({ kind, id, body, expiresAt, expect }: RecordWrite) {
-  for (const text of [kind, id, body ?? ""])
-    if (!text.isWellFormed() || text.includes("\0"))
-      throw new RangeError(`The record ${id} is not well-formed text without U+0000.`);
   return { kind, id, body, expires_at: expiresAt, expect };
 }
 
 function stateRow({ scope, callId, snapshotVersion, writes }: StateWrites, keepMs: number) {
-  const lastOfEach = new Map(writes.map(({ key, value }) => [key, value]));
-  const existed = new Set(writes.filter((write) => write.existed).map(({ key }) => key));
+  const { last, existed } = lastWrites(writes);
+  const had = new Set(existed);
   return {
     ...scope,
     callId,
     version: snapshotVersion,
     keepMs,
-    writes: [...lastOfEach].map(([key, value]) => [
-      key,
-      value === undefined ? null : JSON.stringify(value),
-      existed.has(key),
-    ]),
+    writes: last.map(([key, value]) => [key, value, had.has(key)]),
   };
 }

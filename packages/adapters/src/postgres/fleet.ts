@@ -2,16 +2,14 @@ import { randomUUID } from "node:crypto";
 import {
   CLAIM_MS,
   type ClaimOrder,
-  type InstanceRecord,
   type Instances,
   type Work,
   type WorkClaims,
   type WorkKind,
 } from "@sallyport/engine/ports";
-import { callbackOf } from "../sqlite/read-callbacks.ts";
-import { queuedCall, recordOf } from "./calls.ts";
-import type { Database, Row } from "./database.ts";
-import { approvalOf } from "./permits.ts";
+import { approvalOf, callbackOf, instanceOf, queuedCall, type Row } from "../store-rows/rows.ts";
+import { recordOf } from "./calls.ts";
+import type { Database } from "./database.ts";
 
 /** The processes that use the store, by its own clock. */
 export function instancesOf(database: Database): Instances {
@@ -30,16 +28,6 @@ export function instancesOf(database: Database): Instances {
       (await database.rows("SELECT * FROM instances WHERE expires_at > now_ms() ORDER BY slot")).map(
         instanceOf,
       ),
-  };
-}
-
-function instanceOf(row: Row): InstanceRecord {
-  return {
-    instance: String(row.instance),
-    slot: Number(row.slot),
-    expiresAt: Number(row.expires_at),
-    startedAt: Number(row.started_at),
-    about: JSON.parse(String(row.about)),
   };
 }
 
@@ -125,7 +113,7 @@ const KINDS: { [Name in WorkKind]: Kind<Work[Name]> } = {
       was AS (SELECT call_id, due_at FROM callbacks JOIN next USING (call_id))
       UPDATE callbacks AS c SET attempts = attempts + 1, due_at = now_ms() + $3 FROM was
       WHERE c.call_id = was.call_id RETURNING c.*, was.due_at AS was_due_at, $4::text AS claim`,
-    of: (row) => callbackOf(row as never),
+    of: callbackOf,
   },
 };
 

@@ -1,12 +1,9 @@
 import {
   type AuditArchiver,
-  type CommitResult,
   REMEMBERED_UNITS,
   STATE_RETENTION_MS,
   type Store,
-  type UnitOfWork,
 } from "@sallyport/engine/ports";
-import type { OutlineReader } from "../sqlite/call-outlines.ts";
 import { auditArchiver } from "./archive.ts";
 import { callReader, queueReader } from "./calls.ts";
 import { Committer, resultOf } from "./committer.ts";
@@ -78,79 +75,52 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await database.close(async () => undefined);
     throw error;
   }
-  return new PostgresStore(database, { patienceMs, stateRetentionMs });
+  return postgresStore(database, { patienceMs, stateRetentionMs });
 }
 
 /** `open` until `close` is called; from then on everything rejects with E3914, and what was under way is finished. */
-class PostgresStore implements Store, AuditArchiver {
-  readonly isShared = true;
-  readonly #database: Database;
-  readonly #committer: Committer;
-  readonly #stateRetentionMs: number;
-  readonly #tidying: NodeJS.Timeout;
-
-  readonly calls: Store["calls"] & OutlineReader;
-  readonly queue: Store["queue"];
-  readonly state: Store["state"];
-  readonly audit: Store["audit"];
-  readonly outbox: Store["outbox"];
-  readonly tools: Store["tools"];
-  readonly approvals: Store["approvals"];
-  readonly grants: Store["grants"];
-  readonly revocations: Store["revocations"];
-  readonly callbacks: Store["callbacks"];
-  readonly records: Store["records"];
-  readonly instances: Store["instances"];
-  readonly work: Store["work"];
-  readonly archiveAudit: AuditArchiver["archiveAudit"];
-
-  constructor(
-    database: Database,
-    { patienceMs, stateRetentionMs }: { patienceMs: number; stateRetentionMs: number },
-  ) {
-    this.#database = database;
-    this.#committer = new Committer(database, patienceMs);
-    this.#stateRetentionMs = stateRetentionMs;
-    this.calls = whileOpen(database, callReader(database));
-    this.queue = whileOpen(database, queueReader(database));
-    this.state = whileOpen(database, stateReader(database));
-    this.audit = whileOpen(database, auditReader(database));
-    this.outbox = whileOpen(database, outboxReader(database));
-    this.tools = whileOpen(database, toolReader(database));
-    this.approvals = whileOpen(database, approvalReader(database));
-    this.grants = whileOpen(database, grantReader(database));
-    this.revocations = whileOpen(database, revocationReader(database));
-    this.callbacks = whileOpen(database, callbackReader(database));
-    this.records = whileOpen(database, recordReader(database));
-    this.instances = whileOpen(database, instancesOf(database));
-    this.work = whileOpen(database, workClaims(database));
-    this.archiveAudit = whileOpen(database, auditArchiver(database)).archiveAudit;
-    // What could not be tidied now is tidied later, by whichever process comes first.
-    this.#tidying = setInterval(() => void this.#tidy().catch(() => undefined), TIDY_MS).unref();
-  }
-
-  async commit(unit: UnitOfWork): Promise<CommitResult> {
-    this.#database.requireOpen();
-    const result = resultOf(await this.#committer.submit(encodeUnit(unit, this.#stateRetentionMs)));
-    if ("ok" in result) return result;
-    const existing = await this.calls.get(result.holder);
-    if (existing) return { ok: false, conflict: { kind: "idempotency", existing } };
-    throw lost(`The call ${result.holder} that holds the idempotency key cannot be read.`);
-  }
-
-  async probe(): Promise<void> {
-    this.#database.requireOpen();
-    await this.#database.rows("UPDATE probe SET at = clock_timestamp()");
-  }
-
-  close(): Promise<void> {
-    clearInterval(this.#tidying);
-    return this.#database.close(() => this.#committer.drain());
-  }
-
-  async #tidy(): Promise<void> {
-    await this.#database.rows("SELECT tidy($1, $2, $3)", [this.#stateRetentionMs, REMEMBERED_UNITS, HOUR_MS]);
-  }
+function postgresStore(
+  database: Database,
+  { patienceMs, stateRetentionMs }: { patienceMs: number; stateRetentionMs: number },
+): Store & AuditArchiver {
+  const committer = new Committer(database, patienceMs);
+  const calls = whileOpen(database, callReader(database));
+  const tidy = () => database.rows("SELECT tidy($1, $2, $3)", [stateRetentionMs, REMEMBERED_UNITS, HOUR_MS]);
+  // What could not be tidied now is tidied later, by whichever process comes first.
+  const tidying = setInterval(() => void tidy().catch(() => undefined), TIDY_MS).unref();
+  return {
+    isShared: true,
+    calls,
+    queue: whileOpen(database, queueReader(database)),
+    state: whileOpen(database, stateReader(database)),
+    audit: whileOpen(database, auditReader(database)),
+    outbox: whileOpen(database, outboxReader(database)),
+    tools: whileOpen(database, toolReader(database)),
+    approvals: whileOpen(database, approvalReader(database)),
+    grants: whileOpen(database, grantReader(database)),
+    revocations: whileOpen(database, revocationReader(database)),
+    callbacks: whileOpen(database, callbackReader(database)),
+    records: whileOpen(database, recordReader(database)),
+    instances: whileOpen(database, instancesOf(database)),
+    work: whileOpen(database, workClaims(database)),
+    ...whileOpen(database, auditArchiver(database)),
+    async commit(unit) {
+      database.requireOpen();
+      const result = resultOf(await committer.submit(encodeUnit(unit, stateRetentionMs)));
+      if ("ok" in result) return result;
+      const existing = await calls.get(result.holder);
+      if (existing) return { ok: false, conflict: { kind: "idempotency", existing } };
+      throw lost(`The call ${result.holder} that holds the idempotency key cannot be read.`);
+    },
+    async probe() {
+      database.requireOpen();
+      await database.rows("UPDATE probe SET at = clock_timestamp()");
+    },
+    close() {
+      clearInterval(tidying);
+      return database.close(() => committer.drain());
+    },
+  };
 }
 
 /** The same methods, which reject once the store has been closed. */

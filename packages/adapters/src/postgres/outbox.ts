@@ -6,7 +6,8 @@ import {
   PENDING_CHARS,
   type PendingBatch,
 } from "@sallyport/engine/ports";
-import type { Database, Row } from "./database.ts";
+import type { Row } from "../store-rows/rows.ts";
+import type { Database } from "./database.ts";
 
 /** Events for the sinks; each partition of tenants is published by one live instance. */
 export function outboxReader(database: Database): OutboxReader {

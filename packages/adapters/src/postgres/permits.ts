@@ -1,14 +1,13 @@
 import type {
   ApprovalFilter,
   ApprovalReader,
-  ApprovalRecord,
   Changes,
   GrantReader,
-  GrantRecord,
   Revocation,
   RevocationReader,
 } from "@sallyport/engine/ports";
-import type { Database, Row, Value } from "./database.ts";
+import { approvalOf, grantOf, type Row } from "../store-rows/rows.ts";
+import type { Database, Value } from "./database.ts";
 
 /** Reads approvals, and apart from them the orders they are about. */
 export function approvalReader(database: Database): ApprovalReader {
@@ -41,10 +40,6 @@ function listQuery({ tenant, states, before, limit }: ApprovalFilter): [text: st
   ];
 }
 
-export function approvalOf(row: Row): ApprovalRecord {
-  return JSON.parse(String(row.record));
-}
-
 const GRANTS = `SELECT position, record, uses + coalesce(counted, 0) AS uses, greatest(last_used_at, counted_at) AS last_used_at
   FROM grants AS g, LATERAL (SELECT sum(c.uses)::bigint AS counted, max(c.last_used_at) AS counted_at
     FROM grant_counts AS c WHERE c.grant_id = g.grant_id) AS beside`;
@@ -55,14 +50,6 @@ export function grantReader(database: Database): GrantReader {
     get: async (grantId) => (await database.rows(`${GRANTS} WHERE grant_id = $1`, [grantId])).map(grantOf)[0],
     changedSince: (cursor) => changesOf(database, { select: GRANTS, cursor, of: grantOf }),
   };
-}
-
-function grantOf(row: Row): GrantRecord {
-  const record: GrantRecord = JSON.parse(String(row.record));
-  record.uses = Number(row.uses);
-  if (typeof row.last_used_at === "number") record.lastUsedAt = row.last_used_at;
-  else delete record.lastUsedAt;
-  return record;
 }
 
 /** Reads the revoked tokens. */

@@ -3,16 +3,7 @@ import { REMEMBERED_UNITS } from "@sallyport/engine/ports";
 import { encodeReceipt } from "./call-rows.ts";
 import { ChainHeads } from "./chain-heads.ts";
 import { failureOf } from "./failures.ts";
-import type {
-  CallbackRow,
-  GrantUse,
-  Job,
-  Outcome,
-  PermitJob,
-  ReturnedUse,
-  ToolRow,
-  UnitJob,
-} from "./messages.ts";
+import type { GrantUse, Job, Outcome, PermitJob, ReturnedUse, UnitJob } from "./messages.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import {
   beginConflict,
@@ -24,11 +15,19 @@ import {
   openConflict,
   writeCalls,
 } from "./write-calls.ts";
+import {
+  callbackConflict,
+  recordConflict,
+  stateConflicts,
+  toolConflict,
+  writeCallbacks,
+  writeRecords,
+  writeState,
+  writeTools,
+} from "./write-documents.ts";
 import { FleetWriter } from "./write-fleet.ts";
 import { OutboxWriter } from "./write-outbox.ts";
 import { permitConflict, writePermits } from "./write-permits.ts";
-import { recordConflict, writeRecords } from "./write-records.ts";
-import { stateConflicts, writeState } from "./write-state.ts";
 
 interface Counted {
   uses: number;
@@ -275,7 +274,7 @@ export class BatchWriter {
     if (returned) this.#counts.giveBack(returned);
     if (callbacks) writeCallbacks(this.#sql, callbacks);
     if (records) writeRecords(this.#sql, records);
-    if (tools) for (const tool of tools) this.#putTool(tool);
+    if (tools) writeTools(this.#sql, tools);
     if (entry) this.#heads.add(tenant, entry);
     if (outbox) this.#outbox.append(outbox);
     return entry ? ["applied", entry.sequence, entry.hash, entry.strand] : WITHOUT_LINK;
@@ -285,45 +284,4 @@ export class BatchWriter {
     if (permits.grants.length > 0) this.#counts.write();
     writePermits(this.#sql, permits);
   }
-
-  #putTool({ definition, version }: ToolRow): void {
-    this.#sql.putDefinition.run(...definition);
-    this.#sql.putVersion.run(...version);
-  }
-}
-
-/**
- * The first callback that was written to meanwhile, or is settled already; nothing has been written then. Each write is
- * taken to follow those before it.
- */
-function callbackConflict(sql: Statements, rows: readonly CallbackRow[]): Outcome | undefined {
-  const written = new Map<string, { attempts: number; state: string }>();
-  const stale = rows.find(({ expect, cells: [callId, , , state, attempts] }) => {
-    const known = written.get(callId) ?? sql.findCallback.get(callId);
-    if ((known?.attempts ?? null) !== expect || (known && known.state !== "due")) return true;
-    written.set(callId, { attempts, state });
-    return false;
-  });
-  return stale && ["callback", stale.cells[0]];
-}
-
-/** Writes what `callbackConflict` found nothing against, in the order it was given. A new one is due now at the latest. */
-function writeCallbacks(sql: Statements, rows: readonly CallbackRow[]): void {
-  for (const { expect, cells } of rows) {
-    if (expect === null) sql.insertCallback.run(...cells.with(5, Math.min(Number(cells[5]), Date.now())));
-    else sql.updateCallback.run(...cells);
-  }
-}
-
-/** The first version that was written to meanwhile; each write is taken to follow those before it. */
-function toolConflict(sql: Statements, rows: readonly ToolRow[]): Outcome | undefined {
-  const written = new Map<string, number>();
-  for (const { version: cells, revision, expect } of rows) {
-    const [tool, version] = cells;
-    const name = JSON.stringify([tool, version]);
-    if ((written.get(name) ?? sql.findVersion.get(tool, version)?.revision ?? null) !== expect)
-      return ["tool", tool, version];
-    written.set(name, revision);
-  }
-  return undefined;
 }

@@ -1,9 +1,5 @@
-import type { SQLOutputValue } from "node:sqlite";
-import type { AuditLink, CallIntent, CallPhase, CallRecord, ClosedWith } from "@sallyport/engine/ports";
-import type { CallAnswer, CallStatus, Receipt } from "@sallyport/protocol";
-import { decodeAnswer, decodeTimeline } from "./answer-text.ts";
-
-type Row = Record<string, SQLOutputValue>;
+import type { AuditLink, CallIntent, CallPhase, CallRecord } from "@sallyport/engine/ports";
+import { closingOf, type Row } from "../store-rows/rows.ts";
 
 /** The parts of an intent that no query asks for; kept as one JSON text, because each column costs time. */
 type Facts = Pick<
@@ -59,53 +55,26 @@ export function encodeReceipt(link: AuditLink): string {
 
 /** A journal row as the port knows it, the answer's receipt filled in. */
 export function recordOf(row: Row): CallRecord {
-  const facts: Facts = JSON.parse(text(row.facts));
+  const facts: Facts = JSON.parse(String(row.facts));
   const record: CallRecord = {
-    callId: text(row.invocation_id),
-    tenant: text(row.tenant_id),
-    agent: text(row.agent_did),
-    tool: text(row.tool_id),
-    version: text(row.tool_version),
+    callId: String(row.invocation_id),
+    tenant: String(row.tenant_id),
+    agent: String(row.agent_did),
+    tool: String(row.tool_id),
+    version: String(row.tool_version),
     ...facts,
-    input: text(row.parameters),
+    input: String(row.parameters),
     startedAt: Number(row.started_at),
-    phase: text(row.phase) as CallPhase,
+    phase: String(row.phase) as CallPhase,
   };
   if (typeof row.session_id === "string") record.session = row.session_id;
   if (typeof row.idempotency_key === "string") record.idempotencyKey = row.idempotency_key;
-  if (typeof row.answer === "string") record.closing = closingOf(row, row.answer, record);
+  if (typeof row.answer === "string") record.closing = closingOf(row, record, decodeReceipt(row.receipt));
   return record;
 }
 
-function closingOf(row: Row, kept: string, call: CallRecord): ClosedWith {
-  const { callId, tool, version, operation, startedAt } = call;
-  const closedAt = Number(row.completed_at);
-  const answer = decodeAnswer(kept, { callId, tool, version, operation, startedAt, completedAt: closedAt });
-  if (typeof row.receipt === "string") answer.receipt = receiptOf(row, row.receipt, { ...call, answer });
-  const closing: ClosedWith = { status: text(row.status) as CallStatus, closedAt, answer };
-  if (typeof row.output_hash === "string") closing.outputHash = row.output_hash;
-  if (typeof row.timeline === "string") closing.timeline = decodeTimeline(row.timeline);
-  return closing;
-}
-
-function receiptOf(
-  row: Row,
-  link: string,
-  { tenant, inputHash, answer }: CallRecord & { answer: CallAnswer },
-): Receipt {
-  const [sequence, hash = "", strand = 0] = link.split(" ");
-  const receipt: Receipt = {
-    tenant,
-    strand: Number(strand),
-    sequence: Number(sequence),
-    hash,
-    inputHash,
-  };
-  if (typeof row.output_hash === "string") receipt.outputHash = row.output_hash;
-  if (answer.effects && !answer.dryRun) receipt.effectsHash = answer.effects.digest;
-  return receipt;
-}
-
-function text(value: SQLOutputValue | undefined): string {
-  return String(value);
+function decodeReceipt(receipt: unknown): AuditLink | undefined {
+  if (typeof receipt !== "string") return undefined;
+  const [sequence, hash = "", strand = 0] = receipt.split(" ");
+  return { strand: Number(strand), sequence: Number(sequence), hash };
 }

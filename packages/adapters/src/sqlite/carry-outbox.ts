@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { CallIntent } from "@sallyport/engine/ports";
 import { callEvents } from "@sallyport/engine/publish";
-import { decodeAnswer } from "./answer-text.ts";
+import { decodeAnswer } from "../store-rows/answer-text.ts";
 import { encodeBatch, joinBatches } from "./outbox-text.ts";
 
 /** The one sink there was before sinks had names: the server's file. */

@@ -1,19 +1,21 @@
-import type {
-  ApprovalWrite,
-  CallbackWrite,
-  CallClosing,
-  CallIntent,
-  CallRecord,
-  GrantUse,
-  GrantWrite,
-  RecordWrite,
-  Revocation,
-  StateWrites,
-  ToolWrite,
-  UnitOfWork,
+import {
+  type ApprovalWrite,
+  type CallbackWrite,
+  type CallClosing,
+  type CallIntent,
+  type CallRecord,
+  type GrantUse,
+  type GrantWrite,
+  type RecordWrite,
+  type Revocation,
+  requireValidUnit,
+  type StateWrites,
+  type ToolWrite,
+  type UnitOfWork,
 } from "@sallyport/engine/ports";
 import { PRIORITIES } from "@sallyport/protocol";
-import { encodeAnswer, encodeKnown, encodeTimeline } from "./answer-text.ts";
+import { encodeAnswer, encodeKnown, encodeTimeline } from "../store-rows/answer-text.ts";
+import { isLimited, lastWrites } from "../store-rows/writes.ts";
 import { encodeFacts } from "./call-rows.ts";
 import { lost } from "./failures.ts";
 import type {
@@ -28,20 +30,19 @@ import type {
   PermitJob,
   QueuedCells,
   RecordRow,
-  Revised,
   RunJob,
   StateJob,
   ToolRow,
   UnitJob,
 } from "./messages.ts";
 import { encodeBatch, sinkList } from "./outbox-text.ts";
-import { wellFormedOrder } from "./well-formed-order.ts";
 
 /** When a unit is written, by the store's clock, and how long outdated state is kept. */
 export type WriteTime = Pick<StateJob, "at" | "retentionMs">;
 
 /** Flattens a unit for the writer thread. Throws when something in it is not JSON; nothing is written then. */
 export function encodeUnit(unit: UnitOfWork, { at, retentionMs }: WriteTime): UnitJob {
+  requireValidUnit(unit);
   return [
     "unit",
     unit.tenant,
@@ -54,8 +55,8 @@ export function encodeUnit(unit: UnitOfWork, { at, retentionMs }: WriteTime): Un
     unit.begin ? begunCall(unit.begin) : null,
     encodePermits(unit),
     unit.grantUses?.length ? unit.grantUses.map(useCells) : null,
-    encodeEnqueued(unit),
-    encodeCallbacks(unit.callbacks),
+    unit.enqueue ? placeCells(unit.enqueue) : null,
+    unit.callbacks?.length ? unit.callbacks.map(callbackRow) : null,
     unit.close?.from ?? null,
     unit.returnedUses?.length ? unit.returnedUses.map(({ grantId, callId }) => [grantId, callId]) : null,
     unit.id ?? null,
@@ -76,24 +77,17 @@ function encodeRun({ fence, rerun, cancel }: UnitOfWork): RunJob | null {
 }
 
 function useCells({ grantId, at, callId, ...limit }: GrantUse): GrantUseCells {
-  const isLimited = limit.maxUses !== undefined || (limit.rates?.length ?? 0) > 0;
-  return [grantId, at, callId ?? null, isLimited ? limit : null];
+  return [grantId, at, callId ?? null, isLimited(limit) ? limit : null];
 }
 
-/** Roughly how many bytes a job takes while it waits. */
-export function jobBytes(job: UnitJob): number {
-  const [, , open, close, state, tools, audit, outbox, begin, permits, uses, enqueue, callbacks] = job;
-  let bytes = 512 + (audit?.length ?? 0) + (outbox?.[1].length ?? 0);
-  for (const cell of open ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const cell of close ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const cell of begin ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const cell of enqueue ?? []) bytes += typeof cell === "string" ? cell.length : 8;
-  for (const [grantId] of uses ?? []) bytes += grantId.length + 8;
-  for (const [key, value] of state?.writes ?? []) bytes += key.length + (value?.length ?? 0);
-  if (permits) bytes += permitBytes(permits);
-  if (callbacks) bytes += callbackBytes(callbacks);
-  for (const { id, body } of job[16]?.rows ?? []) bytes += id.length + (body?.length ?? 0) + 64;
-  return bytes + (tools?.length ?? 0) * 4096;
+/** Roughly how many bytes a job, or a part of one, takes while it waits. */
+export function jobBytes(part: unknown): number {
+  if (typeof part === "string") return part.length + 8;
+  if (typeof part !== "object" || part === null) return 8;
+  let bytes = 32;
+  if (Array.isArray(part)) for (const one of part) bytes += jobBytes(one);
+  else for (const name in part) bytes += jobBytes(Reflect.get(part, name));
+  return bytes;
 }
 
 function openedCall(call: CallRecord): OpenedCall {
@@ -146,16 +140,10 @@ function closedCall({ callId, phase, closing }: CallClosing): ClosedCall {
 }
 
 function stateJob({ scope, callId, snapshotVersion, writes }: StateWrites): Omit<StateJob, keyof WriteTime> {
-  const lastOfEach = new Map<string, string | null>();
-  for (const { key, value } of writes) {
-    lastOfEach.set(key, value === undefined ? null : JSON.stringify(value));
-  }
-  const existed = writes.filter((write) => write.existed).map(({ key }) => key);
-  const { tenant, tool } = scope;
-  return { tenant, tool, callId, snapshotVersion, writes: [...lastOfEach], existed };
+  const { last, existed } = lastWrites(writes);
+  return { tenant: scope.tenant, tool: scope.tool, callId, snapshotVersion, writes: last, existed };
 }
 
-/** Throws when the version does not follow the revision it expects. */
 function toolRow({ record, expect }: ToolWrite): ToolRow {
   const { manifest, registeredAt, revision } = record;
   const { id, name, description, category, tags, version, source } = manifest;
@@ -173,7 +161,7 @@ function toolRow({ record, expect }: ToolWrite): ToolRow {
       revision,
     ],
     revision,
-    expect: revised(`${id} ${version}`, { revision, expect }).expect,
+    expect: expect ?? null,
   };
 }
 
@@ -189,41 +177,18 @@ function onOneLine(text: string): string {
   throw lost("An audit event holds a line break, so it is not canonical JSON.");
 }
 
-/** Flattens the callbacks of a unit; null when it has none. Throws when one counts backwards: a mistake, never a race. */
-function encodeCallbacks(writes: readonly CallbackWrite[] | undefined): CallbackRow[] | null {
-  return writes?.length ? writes.map(callbackRow) : null;
-}
-
-/** Roughly how many bytes they take while they wait. */
-function callbackBytes(rows: readonly CallbackRow[]): number {
-  let bytes = 0;
-  for (const { cells } of rows) {
-    for (const cell of cells) bytes += typeof cell === "string" ? cell.length : 8;
-  }
-  return bytes;
-}
-
 function callbackRow({ callback, expect }: CallbackWrite): CallbackRow {
   const { callId, tenant, url, state, attempts, dueAt, problem } = callback;
-  if (attempts < (expect ?? 0)) {
-    throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
-  }
   return { expect: expect ?? null, cells: [callId, tenant, url, state, attempts, dueAt, problem ?? null] };
 }
 
-/** Throws when a text is one that not every store can keep. */
 function recordRow({ kind, id, body, expiresAt, expect }: RecordWrite): RecordRow {
-  for (const text of [kind, id, body ?? ""]) {
-    if (!text.isWellFormed() || text.includes("\0")) {
-      throw new RangeError(`The record ${id} is not well-formed text without U+0000.`);
-    }
-  }
   return { kind, id, body, expiresAt: expiresAt ?? null, expect: expect ?? null };
 }
 
 /**
  * Flattens the approvals, grants and revocations of a unit; null when it has none. Throws when something in them is
- * not JSON, or does not follow the revision it expects.
+ * not JSON.
  */
 function encodePermits(unit: UnitOfWork): PermitJob | null {
   const { approvals, grants, revocations } = unit;
@@ -235,19 +200,12 @@ function encodePermits(unit: UnitOfWork): PermitJob | null {
   };
 }
 
-/** Roughly how many bytes they take while they wait. */
-function permitBytes({ approvals, grants, revocations }: PermitJob): number {
-  let bytes = 64 * (approvals.length + grants.length + revocations.length);
-  for (const { record, order } of approvals) bytes += record.length + (order?.length ?? 0);
-  for (const { record } of grants) bytes += record.length;
-  for (const [jti, record] of revocations) bytes += jti.length + record.length;
-  return bytes;
-}
-
 function approvalRow({ record, expect, order, unattended }: ApprovalWrite): ApprovalRow {
   const { approvalId, callId, tenant, standing, revision, createdAt, expiresAt } = record;
   return {
-    ...revised(approvalId, { revision, expect }),
+    id: approvalId,
+    revision,
+    expect: expect ?? null,
     state: standing.state,
     record: JSON.stringify(record),
     of: [callId, tenant, createdAt],
@@ -260,7 +218,9 @@ function approvalRow({ record, expect, order, unattended }: ApprovalWrite): Appr
 function grantRow({ record, expect }: GrantWrite): GrantRow {
   const { grantId, revision, uses, lastUsedAt } = record;
   return {
-    ...revised(grantId, { revision, expect }),
+    id: grantId,
+    revision,
+    expect: expect ?? null,
     record: JSON.stringify(record),
     counts: [uses, lastUsedAt ?? null],
   };
@@ -270,29 +230,14 @@ function revocationCells(revocation: Revocation): [jti: string, record: string] 
   return [JSON.stringify(revocation.jti), JSON.stringify(revocation)];
 }
 
-/** A revision that is not the one after what the write expects is a mistake of the writer, never a race. */
-function revised(id: string, write: { revision: number; expect: number | undefined }): Revised {
-  const { revision, expect } = write;
-  if (revision === (expect ?? 0) + 1) return { id, revision, expect: expect ?? null };
-  throw new RangeError(
-    `The write of ${id} on revision ${expect ?? "none"} calls itself revision ${revision}.`,
-  );
+function placeCells(place: NonNullable<UnitOfWork["enqueue"]>): QueuedCells {
+  const { callId, tenant, agent, tool, priority, queuedAt, claimedBy = null } = place;
+  const [order, urgency] = [wellFormedOrder(place.order), PRIORITIES.indexOf(priority)];
+  return [callId, tenant, agent, tool, priority, queuedAt, order, urgency, claimedBy];
 }
 
-/**
- * The place in the queue that a unit gives to the call it opens; null when it gives none. Throws unless a call is opened
- * as queued and given its place by the same unit: one without the other is a mistake of the writer.
- */
-function encodeEnqueued({ open, enqueue }: UnitOfWork): QueuedCells | null {
-  const queued = open?.phase === "queued" ? open.callId : undefined;
-  if (enqueue === undefined) {
-    if (queued === undefined) return null;
-    throw new RangeError(`The unit opens the call ${queued} as queued and gives it no place in the queue.`);
-  }
-  const { callId, tenant, agent, tool, priority, queuedAt, claimedBy } = enqueue;
-  if (callId === queued) {
-    const [order, urgency] = [wellFormedOrder(enqueue.order), PRIORITIES.indexOf(priority)];
-    return [callId, tenant, agent, tool, priority, queuedAt, order, urgency, claimedBy ?? null];
-  }
-  throw new RangeError(`The unit queues the call ${callId} and does not open it as queued.`);
+/** SQLite keeps UTF-8: an order it cannot hold would come back as another one than was meant, so it is refused. */
+function wellFormedOrder(order: string): string {
+  if (order.isWellFormed()) return order;
+  throw new RangeError("The order of a call is not well-formed text.");
 }

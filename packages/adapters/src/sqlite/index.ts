@@ -1,4 +1,4 @@
-export type { CallOutline, OutlinedEnd, OutlineReader } from "./call-outlines.ts";
+export type { CallOutline, OutlinedEnd, OutlineReader } from "../store-rows/outlines.ts";
 export { DATABASE_FILE } from "./folder.ts";
 export { lockFile } from "./folder-lock.ts";
 export { openSqliteStore } from "./open-store.ts";

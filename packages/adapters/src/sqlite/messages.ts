@@ -1,5 +1,6 @@
 import type { UseLimit, Work, WorkKind } from "@sallyport/engine/ports";
 import type { Failure } from "@sallyport/protocol";
+import type { Refusal } from "../store-rows/writes.ts";
 
 /**
  * What goes between the store and its writer thread. Tuples of text and numbers, because copying those between
@@ -193,18 +194,8 @@ export type Outcome =
   | [kind: "applied", sequence: number, hash: string, strand: number]
   | [kind: "lease", slot: number, expiresAt: number]
   | [kind: "claimed", pieces: Work[WorkKind][]]
-  | [kind: "fenced"]
-  | [kind: "duplicate_call"]
   | [kind: "idempotency", callId: string]
-  | [kind: "not_open"]
-  | [kind: "not_waiting"]
-  | [kind: "approval", approvalId: string]
-  | [kind: "grant", grantId: string]
-  | [kind: "grant_spent", grantId: string, freeAt: number | null]
-  | [kind: "callback", callId: string]
-  | [kind: "tool", tool: string, version: string]
-  | [kind: "record", of: string, id: string]
-  | [kind: "state", keys: string[]]
+  | Refusal
   | [kind: "failed", failure: Failure];
 
 export type ToWriter = { kind: "batch"; jobs: Job[] } | { kind: "close" };

@@ -1,80 +1,74 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { CallFilter, CallRecord } from "@sallyport/engine/ports";
-import { type CallOutline, OUTLINE_COLUMNS, outlineOf } from "./call-outlines.ts";
+import type { DatabaseSync } from "node:sqlite";
+import type { CallbackReader, CallFilter, CallReader, QueueReader } from "@sallyport/engine/ports";
+import { type OutlineReader, outlineOf } from "../store-rows/outlines.ts";
+import { callbackOf } from "../store-rows/rows.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
+import { preparedOnce, type Sync, whereClause } from "./reading.ts";
 
-const GET_CALL = `SELECT ${CALL_COLUMNS} FROM tool_invocations WHERE invocation_id = ?`;
+/** An answer stands last in its row and is looked into only where it is an error, which is short. */
+const OUTLINE_COLUMNS = `invocation_id, tenant_id, agent_did, session_id, tool_id, tool_version,
+  started_at, phase, status, completed_at, facts ->> '$.user' AS user_id, facts ->> '$.operation' AS operation,
+  CASE WHEN status <> 'success' THEN answer ->> '$.error.code' END AS error_code`;
 
-const GET_BY_KEY = `SELECT ${CALL_COLUMNS} FROM tool_invocations
-  WHERE tenant_id = ? AND agent_did = ? AND idempotency_key = ?`;
-
-/** Reads the journal, synchronously, on the connection it is given. */
-export class CallReads {
-  readonly #database: DatabaseSync;
-  readonly #get: StatementSync;
-  readonly #byKey: StatementSync;
-  /** One statement for each combination of filters, prepared on first use. */
-  readonly #lists = new Map<string, StatementSync>();
-
-  constructor(database: DatabaseSync) {
-    this.#database = database;
-    this.#get = database.prepare(GET_CALL);
-    this.#byKey = database.prepare(GET_BY_KEY);
-  }
-
-  get(callId: string): CallRecord | undefined {
-    const row = this.#get.get(callId);
-    return row && recordOf(row);
-  }
-
-  byKey({ tenant, agent, key }: { tenant: string; agent: string; key: string }): CallRecord | undefined {
-    const row = this.#byKey.get(tenant, agent, key);
-    return row && recordOf(row);
-  }
-
-  list(filter: CallFilter): CallRecord[] {
-    return this.#rows(filter, CALL_COLUMNS).map(recordOf);
-  }
-
-  /** The same calls, without what they were given and gave back. */
-  outlines(filter: CallFilter): CallOutline[] {
-    return this.#rows(filter, OUTLINE_COLUMNS).map(outlineOf);
-  }
-
-  #rows(filter: CallFilter, columns: string): Record<string, SQLOutputValue>[] {
+/** Reads the journal. */
+export function callReads(database: DatabaseSync): Sync<CallReader & OutlineReader> {
+  const calls = `SELECT ${CALL_COLUMNS} FROM tool_invocations`;
+  const one = database.prepare(`${calls} WHERE invocation_id = ?`);
+  const ofKey = database.prepare(`${calls} WHERE tenant_id = ? AND agent_did = ? AND idempotency_key = ?`);
+  const prepared = preparedOnce(database);
+  const rows = (filter: CallFilter, columns: string) => {
     const { sql, values } = listQuery(filter, columns);
-    const statement = this.#lists.get(sql) ?? this.#database.prepare(sql);
-    this.#lists.set(sql, statement);
-    return statement.all(...values);
-  }
+    return prepared(sql).all(...values);
+  };
+  return {
+    get: (callId) => one.all(callId).map(recordOf)[0],
+    byIdempotencyKey: ({ tenant, agent, key }) => ofKey.all(tenant, agent, key).map(recordOf)[0],
+    list: (filter) => rows(filter, CALL_COLUMNS).map(recordOf),
+    outlines: (filter) => rows(filter, OUTLINE_COLUMNS).map(outlineOf),
+  };
 }
 
-function listQuery(filter: CallFilter, columns: string): { sql: string; values: SQLInputValue[] } {
-  const { before } = filter;
+/** Reads the orders of accepted calls, and how many there are. */
+export function queueReads(database: DatabaseSync): Sync<QueueReader> {
+  const orderOf = database.prepare(`SELECT call_order FROM queue
+    WHERE position = (SELECT position FROM tool_invocations WHERE invocation_id = ?)`);
+  const size = database.prepare("SELECT count(*) AS size FROM queue");
+  return {
+    order: (callId) => {
+      const order = orderOf.get(callId)?.call_order;
+      return typeof order === "string" ? order : undefined;
+    },
+    size: () => Number(size.get()?.size),
+  };
+}
+
+/** Reads callbacks. */
+export function callbackReads(database: DatabaseSync): Sync<CallbackReader> {
+  const one = database.prepare("SELECT * FROM callbacks WHERE call_id = ?");
+  return { ofCall: (callId) => one.all(callId).map(callbackOf)[0] };
+}
+
+function listQuery(filter: CallFilter, columns: string) {
+  const { before, phase, status } = filter;
   const one = (value: string | undefined) => (value === undefined ? undefined : [value]);
-  const conditions: [sql: string, values: SQLInputValue[] | undefined][] = [
+  const { where, values } = whereClause([
     ["tenant_id = ?", one(filter.tenant)],
     ["agent_did = ?", one(filter.agent)],
     ["tool_id = ?", one(filter.tool)],
-    ["phase = ?", one(filter.phase)],
-    ["status = ?", one(filter.status)],
+    ["phase = ?", one(phase)],
+    ["status = ?", one(status)],
     // The first term bounds the index, which holds the time alone.
     [
       "started_at <= ? AND (started_at < ? OR invocation_id < ?)",
       before && [before.at, before.at, before.id],
     ],
-  ];
-  const used = conditions.filter(([, values]) => values !== undefined);
-  const where = [...used.map(([sql]) => sql), ...partialIndexTerms(filter)].join(" AND ");
-  const sql = `SELECT ${columns} FROM tool_invocations ${indexFor(filter)}
-    ${where === "" ? "" : `WHERE ${where}`} ORDER BY started_at DESC, invocation_id DESC LIMIT ?`;
-  return { sql, values: [...used.flatMap(([, values]) => values ?? []), Math.max(0, filter.limit)] };
-}
-
-/** SQLite uses a partial index only when the query repeats the index's own condition. */
-function partialIndexTerms({ phase, status }: CallFilter): string[] {
-  if (isOpen(phase)) return ["phase <> 'closed'"];
-  return isRare(status) ? ["status <> 'success'"] : [];
+    // SQLite uses a partial index only when the query repeats the index's own condition.
+    ["phase <> 'closed'", isOpen(phase) ? [] : undefined],
+    ["status <> 'success'", isRare(status) && !isOpen(phase) ? [] : undefined],
+  ]);
+  const sql = `SELECT ${columns} FROM tool_invocations ${indexFor(filter)} ${where}
+    ORDER BY started_at DESC, invocation_id DESC LIMIT ?`;
+  return { sql, values: [...values, Math.max(0, filter.limit)] };
 }
 
 /** The index with the fewest rows to look at, named because SQLite has no statistics to choose by. */

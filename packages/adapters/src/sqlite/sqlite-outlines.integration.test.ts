@@ -4,7 +4,7 @@ import type { CallReader, Store } from "@sallyport/engine/ports";
 import { applied, opening, sampleCall, sampleIntent } from "@sallyport/engine/testing";
 import { failure } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import type { CallOutline, OutlineReader } from "./call-outlines.ts";
+import type { CallOutline, OutlineReader } from "../store-rows/outlines.ts";
 import { inFolder } from "./fixtures/run-process.ts";
 import { DATABASE_FILE, openSqliteStore } from "./index.ts";
 

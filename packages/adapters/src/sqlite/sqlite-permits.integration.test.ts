@@ -14,7 +14,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { inFolder } from "./fixtures/run-process.ts";
 import { DATABASE_FILE, openSqliteStore } from "./index.ts";
-import { ApprovalReads } from "./read-approvals.ts";
+import { approvalReads } from "./read-permits.ts";
 
 describe("a forgotten order", () => {
   it.each([
@@ -101,7 +101,7 @@ describe("lists of approvals", () => {
       await store.close();
       const database = new DatabaseSync(join(folder, DATABASE_FILE), { readOnly: true });
       const asked: string[] = [];
-      const reads = new ApprovalReads(spied(database, asked));
+      const reads = approvalReads(spied(database, asked));
       reads.list({ states: ["pending", "approved"], tenant: "acme", limit: 9 });
       reads.list({ tenant: "acme", limit: 9 });
       reads.list({ states: ["denied"], limit: 9 });

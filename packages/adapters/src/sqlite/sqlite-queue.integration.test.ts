@@ -18,7 +18,7 @@ import { encodeUnit } from "./encode-unit.ts";
 import { inFolder } from "./fixtures/run-process.ts";
 import { DATABASE_FILE, openSqliteStore } from "./index.ts";
 import { migrate } from "./migrations.ts";
-import { CallReads } from "./read-calls.ts";
+import { callReads } from "./read-calls.ts";
 
 describe("the order of a call that has left the queue", () => {
   it.each([
@@ -121,7 +121,7 @@ describe("lists of calls", () => {
       return asked.map((sql) => plan(database, sql));
     };
     const listed = (filter: Omit<CallFilter, "limit">) =>
-      planOf((spy) => new CallReads(spy).list({ ...filter, limit: 9 }))[0];
+      planOf((spy) => callReads(spy).list({ ...filter, limit: 9 }))[0];
     const ofAgent = `SEARCH tool_invocations USING INDEX invocations_by_tenant (tenant_id=?)${SORTS_TIES}`;
     expect(listed({})).toBe(`SCAN tool_invocations USING INDEX invocations_by_time${SORTS_TIES}`);
     expect(listed({ tenant: "acme" })).toBe(ofAgent);

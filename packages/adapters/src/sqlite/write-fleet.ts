@@ -1,13 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Work, WorkKind } from "@sallyport/engine/ports";
+import { approvalOf, callbackOf, queuedCall, type Row } from "../store-rows/rows.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
 import type { ClaimJob, FleetJob, Outcome, RenewJob } from "./messages.ts";
-import { approvalOf } from "./read-approvals.ts";
-import { CALLBACK_COLUMNS, callbackOf } from "./read-callbacks.ts";
-import { placeOf, QUEUE_COLUMNS } from "./read-queue.ts";
-
-type Row = Record<string, SQLOutputValue>;
+import { preparedOnce } from "./reading.ts";
 
 /** How work of one kind is claimed: what nobody holds, in its order; how it is held; and what the claimer is given. */
 interface ClaimSql {
@@ -38,7 +35,8 @@ const CLAIMS: { [Kind in WorkKind]: ClaimSql } = {
     find: `SELECT position AS id FROM queue INDEXED BY queue_by_urgency WHERE ${isFree("claimed_by")}
       ORDER BY urgency DESC, queued_at, call_id LIMIT :limit`,
     take: "UPDATE queue SET claimed_by = :instance WHERE position = :id",
-    read: `SELECT ${QUEUE_COLUMNS} FROM queue WHERE position = :id`,
+    // The order stands last in the row and may be large.
+    read: "SELECT call_id, tenant_id, agent_did, tool_id, priority, queued_at FROM queue WHERE position = :id",
   },
   approved: approvalClaim(
     `state IN ('approved', 'edited') AND unattended = 1 AND expires_at > :now AND ${isFree("claimed_by")}`,
@@ -72,12 +70,12 @@ const CLAIMS: { [Kind in WorkKind]: ClaimSql } = {
     find: `SELECT position AS id FROM callbacks INDEXED BY callbacks_due
       WHERE state = 'due' AND due_at <= :now AND :others ORDER BY due_at, position LIMIT :limit`,
     take: "UPDATE callbacks SET attempts = attempts + 1, due_at = :until WHERE position = :id",
-    read: `SELECT ${CALLBACK_COLUMNS} FROM callbacks WHERE position = :id`,
+    read: "SELECT * FROM callbacks WHERE position = :id",
   },
 };
 
 const DECODE: { [Kind in WorkKind]: (row: Row) => Work[Kind] } = {
-  queued: placeOf,
+  queued: queuedCall,
   approved: approvalOf,
   expired_approval: approvalOf,
   reservation: approvalOf,
@@ -105,12 +103,11 @@ const PUT_INSTANCE = `INSERT INTO instances (instance_id, slot, expires_at, star
  * so a piece of work has one winner.
  */
 export class FleetWriter {
-  readonly #database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #sql: (text: string) => StatementSync;
 
   /** Takes over from whoever wrote before: the folder's lock proves that those instances are gone. */
   constructor(database: DatabaseSync) {
-    this.#database = database;
+    this.#sql = preparedOnce(database);
     database.exec("DELETE FROM instances");
   }
 
@@ -157,15 +154,5 @@ export class FleetWriter {
         this.#sql(take).run({ id, instance, until: now + holdMs, run: randomUUID() });
         return DECODE[kind](this.#sql(read).get({ id }) ?? {});
       });
-  }
-
-  /** Prepared on first use. Parameters that a statement does not have are passed over. */
-  #sql(text: string): StatementSync {
-    const known = this.#statements.get(text);
-    if (known) return known;
-    const statement = this.#database.prepare(text);
-    statement.setAllowUnknownNamedParameters(true);
-    this.#statements.set(text, statement);
-    return statement;
   }
 }

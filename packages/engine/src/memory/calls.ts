@@ -79,7 +79,6 @@ export class MemoryCalls {
 
   conflict(unit: UnitOfWork): Conflict | undefined {
     const { fence, open, begin, rerun, close, cancel } = unit;
-    requireQueuedTogether(unit);
     return (
       (fence && this.#fenceConflict(fence)) ??
       (open && this.#openConflict(open)) ??
@@ -267,15 +266,6 @@ type IdempotencyKey = Pick<CallIntent, "tenant" | "agent" | "idempotencyKey">;
 
 function nameOf({ tenant, agent, idempotencyKey }: IdempotencyKey): string {
   return idempotencyKey === undefined ? "" : JSON.stringify([tenant, agent, idempotencyKey]);
-}
-
-/** Throws unless a call is opened as queued and given its place by the same unit: one without the other is a mistake. */
-function requireQueuedTogether({ open, enqueue }: UnitOfWork): void {
-  const queued = open?.phase === "queued" ? open.callId : undefined;
-  if (queued === enqueue?.callId) return;
-  if (enqueue === undefined)
-    throw new RangeError(`The unit opens the call ${queued} as queued and gives it no place in the queue.`);
-  throw new RangeError(`The unit queues the call ${enqueue.callId} and does not open it as queued.`);
 }
 
 function matches(filter: Omit<CallFilter, "before" | "limit">): (call: KeptCall) => boolean {

@@ -6,10 +6,7 @@ import type { Conflict, UnitOfWork } from "../ports/store.ts";
 import { type Claimer, newestFirst } from "./calls.ts";
 import { ChangeLog } from "./change-log.ts";
 
-/**
- * The first id whose write was made on an older revision; each write is taken to follow those before it. Throws when a
- * revision is not the one after what its write expects: a mistake of the writer, never a race.
- */
+/** The first id whose write was made on an older revision; each write is taken to follow those before it. */
 export function firstStale<Written extends { revision: number }>(
   writes: readonly { record: Written; expect?: number }[],
   idOf: (record: Written) => string,
@@ -18,10 +15,6 @@ export function firstStale<Written extends { revision: number }>(
   const written = new Map<string, number>();
   for (const { record, expect } of writes) {
     const id = idOf(record);
-    if (record.revision !== (expect ?? 0) + 1) {
-      const write = `The write of ${id} on revision ${expect ?? "none"}`;
-      throw new RangeError(`${write} calls itself revision ${record.revision}.`);
-    }
     if ((written.get(id) ?? stored.get(id)?.record.revision) !== expect) return id;
     written.set(id, record.revision);
   }

@@ -22,12 +22,11 @@ export class MemoryRecords {
     },
   };
 
-  /** Each write is taken to follow those before it. Throws when a text is one that not every store can keep. */
+  /** Each write is taken to follow those before it. */
   conflict({ records = [] }: UnitOfWork): Conflict | undefined {
     const written = new Map<string, number>();
     for (const write of records) {
       const { kind, id, body, expect } = write;
-      for (const text of [kind, id, body ?? ""]) requirePlain(text, id);
       const name = JSON.stringify([kind, id]);
       const revision = written.get(name) ?? this.#live(kind, id)?.revision ?? 0;
       if (expect !== undefined && expect !== revision) return { kind: "record", of: kind, id };
@@ -61,9 +60,4 @@ export class MemoryRecords {
     const ofKind = this.#kinds.get(kind);
     for (const id of ofKind?.keys() ?? []) if (!this.#live(kind, id)) ofKind?.delete(id);
   }
-}
-
-function requirePlain(text: string, id: string): void {
-  if (!text.isWellFormed() || text.includes("\0"))
-    throw new RangeError(`The record ${id} is not well-formed text without U+0000.`);
 }

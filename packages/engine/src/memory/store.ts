@@ -12,6 +12,7 @@ import {
   type CommitResult,
   type Conflict,
   REMEMBERED_UNITS,
+  requireValidUnit,
   type Store,
   type UnitOfWork,
 } from "../ports/store.ts";
@@ -114,6 +115,7 @@ interface Part {
 }
 
 function applyUnit(unit: UnitOfWork, parts: readonly Part[], audit: MemoryAudit): CommitResult {
+  requireValidUnit(unit);
   const copy = copyOf(unit);
   for (const part of parts) {
     const conflict = part.conflict?.(copy);
@@ -148,13 +150,11 @@ class MemoryCallbacks implements Part {
     this.#now = now;
   }
 
-  /** Each write is taken to follow those before it. Throws when one counts backwards: a mistake, never a race. */
+  /** Each write is taken to follow those before it. */
   conflict({ callbacks = [] }: UnitOfWork): Conflict | undefined {
     const written = new Map<string, Callback>();
     for (const { callback, expect } of callbacks) {
-      const { callId, attempts } = callback;
-      if (attempts < (expect ?? 0))
-        throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
+      const { callId } = callback;
       const known = written.get(callId) ?? this.#callbacks.get(callId);
       if (known?.attempts !== expect || (known && known.state !== "due")) return { kind: "callback", callId };
       written.set(callId, callback);

@@ -162,3 +162,40 @@ export interface AuditReader {
   /** The entries of one strand in sequence order, after the given sequence, at most `limit`. */
   read(tenant: string, page: { strand: number; after: number; limit: number }): Promise<AuditEntry[]>;
 }
+
+/**
+ * For implementers of a store: throws a RangeError for a unit that no store may apply, before anything is written. What it
+ * finds is a mistake of the writer, never a race.
+ */
+export function requireValidUnit(unit: UnitOfWork): void {
+  requireQueuedTogether(unit);
+  for (const { record, expect } of unit.approvals ?? []) requireNext(record.approvalId, record, expect);
+  for (const { record, expect } of unit.grants ?? []) requireNext(record.grantId, record, expect);
+  for (const { record, expect } of unit.tools ?? [])
+    requireNext(`${record.manifest.id} ${record.manifest.version}`, record, expect);
+  for (const { callback, expect = 0 } of unit.callbacks ?? []) {
+    const { callId, attempts } = callback;
+    if (attempts < expect)
+      throw new RangeError(`The callback of ${callId} counts ${attempts} attempts after ${expect}.`);
+  }
+  for (const { kind, id, body } of unit.records ?? [])
+    for (const text of [kind, id, body ?? ""])
+      if (!text.isWellFormed() || text.includes("\0"))
+        throw new RangeError(`The record ${id} is not well-formed text without U+0000.`);
+}
+
+/** A call is opened as queued and given its place by the same unit, or neither. */
+function requireQueuedTogether({ open, enqueue }: UnitOfWork): void {
+  const queued = open?.phase === "queued" ? open.callId : undefined;
+  if (queued === enqueue?.callId) return;
+  if (enqueue === undefined)
+    throw new RangeError(`The unit opens the call ${queued} as queued and gives it no place in the queue.`);
+  throw new RangeError(`The unit queues the call ${enqueue.callId} and does not open it as queued.`);
+}
+
+/** The revision that is written follows the one the write expects. */
+function requireNext(id: string, { revision }: { revision: number }, expect: number | undefined): void {
+  if (revision === (expect ?? 0) + 1) return;
+  const write = `The write of ${id} on revision ${expect ?? "none"}`;
+  throw new RangeError(`${write} calls itself revision ${revision}.`);
+}

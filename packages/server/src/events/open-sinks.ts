@@ -2,13 +2,11 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createHttpSink, createJsonlSink, createKafkaSink } from "@sallyport/adapters/events";
 import type { EventSink } from "@sallyport/engine/ports";
-import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { readSecret } from "../runtime/configured-secrets.ts";
+import { requireSecret, type SecretReference } from "../runtime/configured-secrets.ts";
 
 type ConfiguredSink = Exclude<LoadedConfig["events"], boolean>["sinks"][number];
 type TlsFiles = Exclude<NonNullable<ConfiguredSink["kafka"]>["tls"], boolean>;
-type SecretReference = Parameters<typeof readSecret>[0];
 
 /** The sink of `events: true`. */
 const FILE = "file";
@@ -32,7 +30,8 @@ export function sinkNames({ events }: Pick<LoadedConfig, "events">): string[] {
 }
 
 function openSink({ name, jsonl, http, kafka }: ConfiguredSink, { folder }: LoadedConfig): EventSink {
-  const secret = (reference: SecretReference) => requireSecret(reference, { folder, sink: name });
+  const secret = (reference: SecretReference) =>
+    requireSecret(reference, { folder, need: `the event sink "${name}" needs` });
   if (http) {
     const headers = () =>
       Object.fromEntries(
@@ -64,16 +63,4 @@ function tlsFiles({ ca, cert, key, servername }: TlsFiles, folder: string) {
     ...(key !== undefined && { key: read(key) }),
     ...(servername !== undefined && { servername }),
   };
-}
-
-/** E3301 when there is none; its text is never told. */
-function requireSecret(
-  reference: SecretReference,
-  { folder, sink }: { folder: string; sink: string },
-): string {
-  const value = readSecret(reference, folder);
-  if (value !== undefined && value !== "") return value;
-  const where = "env" in reference ? `The variable ${reference.env}` : `The file ${reference.file}`;
-  const message = `${where}, which the event sink "${sink}" needs, holds no secret.`;
-  throw new SallyportError(failure("E3301", { message }));
 }

@@ -1,7 +1,7 @@
 import type { Store } from "@sallyport/engine/ports";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { readSecret } from "../runtime/configured-secrets.ts";
+import { readSecret, secretPlace } from "../runtime/configured-secrets.ts";
 import { keyFolder, keyTrouble } from "./key-files.ts";
 import { type Sealing, sealingWith } from "./key-sealing.ts";
 import type { KeySharing } from "./shared-keys.ts";
@@ -20,8 +20,7 @@ export function keySharingOf(
 function sealingOf({ store, folder }: Pick<LoadedConfig, "store" | "folder">): Sealing | Failure | undefined {
   const { keyEncryption } = store;
   if (!keyEncryption) return undefined;
-  const isVariable = "env" in keyEncryption;
-  const source = isVariable ? `The variable ${keyEncryption.env}` : `The file ${keyEncryption.file}`;
+  const source = secretPlace(keyEncryption);
   const text = readSecret(keyEncryption, folder);
   return text === undefined
     ? keyTrouble(`${source}, which store.keyEncryption names, is not set.`)

@@ -5,10 +5,9 @@ import { openFolderBlobs, openS3Blobs } from "@sallyport/adapters/blobs";
 import type { Blobs } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { readSecret } from "./configured-secrets.ts";
+import { requireSecret, type SecretReference } from "./configured-secrets.ts";
 
 type BlobSettings = Pick<LoadedConfig, "blobs" | "folder">;
-type SecretReference = Parameters<typeof readSecret>[0];
 
 /**
  * The configured place for large bodies; undefined when there is none. Nothing is made, read or connected before its
@@ -18,7 +17,7 @@ export function openBlobs({ blobs, folder }: BlobSettings): Blobs | undefined {
   if (blobs?.folder !== undefined) return openFolderBlobs({ folder: resolve(folder, blobs.folder) });
   if (!blobs?.s3) return undefined;
   const { accessKeyId, secretAccessKey, sessionToken, ...place } = blobs.s3;
-  const secret = (reference: SecretReference) => requiredSecret(reference, folder);
+  const secret = (reference: SecretReference) => requireSecret(reference, { folder, need: "blobs.s3 names" });
   return openS3Blobs({
     ...place,
     credentials: () => ({
@@ -50,12 +49,4 @@ export async function probeBlobs(blobs: Blobs): Promise<void> {
   } finally {
     await blobs.delete(name);
   }
-}
-
-function requiredSecret(reference: SecretReference, folder: string): string {
-  const secret = readSecret(reference, folder);
-  if (secret) return secret;
-  const where = "env" in reference ? `The variable ${reference.env}` : `The file ${reference.file}`;
-  const message = `${where}, which blobs.s3 names, is empty.`;
-  throw new SallyportError(failure("E3301", { message, advice: "Put the credential there." }));
 }

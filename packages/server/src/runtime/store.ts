@@ -7,7 +7,7 @@ import type { AuditArchiver, Bus, Store } from "@sallyport/engine/ports";
 import type { Conversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
-import { readSecret } from "./configured-secrets.ts";
+import { readSecret, secretPlace } from "./configured-secrets.ts";
 import { takeFolder } from "./own-folder.ts";
 
 /* The one place that knows which store a configuration means. */
@@ -75,24 +75,13 @@ async function openShared(
   }
 }
 
-/** Adapters of an earlier version have the bus only. */
-interface PostgresAdapter {
-  openPostgresStore?: (
-    options: Omit<PostgresSettings, "url" | "auditDays"> & { connectionString: string },
-  ) => Promise<Store & Partial<AuditArchiver>>;
-}
-
 async function openPostgres(
   config: Pick<LoadedConfig, "folder">,
   postgres: PostgresSettings,
-): Promise<Store & Partial<AuditArchiver>> {
+): Promise<Store & AuditArchiver> {
   const { url: _url, auditDays: _days, ...settings } = postgres;
-  const connectionString = addressOf(config, postgres);
-  const adapter: object = await import("@sallyport/adapters/postgres");
-  const { openPostgresStore } = adapter as PostgresAdapter;
-  if (openPostgresStore) return await openPostgresStore({ connectionString, ...settings });
-  const message = "The adapters that are installed cannot keep a store in PostgreSQL.";
-  throw new SallyportError(failure("E3914", { message, advice: "Update @sallyport/adapters." }));
+  const { openPostgresStore } = await import("@sallyport/adapters/postgres");
+  return await openPostgresStore({ connectionString: addressOf(config, postgres), ...settings });
 }
 
 /** E3301 when the variable or the file that is named does not hold an address; its text is never told. */
@@ -101,8 +90,7 @@ function addressOf({ folder }: Pick<LoadedConfig, "folder">, { url }: PostgresSe
   const address = readSecret(url, folder);
   const isAddress = address !== undefined && /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
   if (isAddress) return address;
-  const where = "env" in url ? `The variable ${url.env}` : `The file ${url.file}`;
-  const message = `${where}, which store.postgres.url names, holds no address of a PostgreSQL database.`;
+  const message = `${secretPlace(url)}, which store.postgres.url names, holds no address of a PostgreSQL database.`;
   const advice = "Put postgres://user:password@host/database there.";
   throw new SallyportError(failure("E3301", { message, advice }));
 }

@@ -1,4 +1,5 @@
 import { tenantId } from "@sallyport/engine/host";
+import type { ClosedWith } from "@sallyport/engine/ports";
 import { failedClosing, newCallId } from "@sallyport/engine/testing";
 import { describe, expect, it } from "vitest";
 import { CallbackRig } from "./fixtures/callback-rig.ts";
@@ -139,11 +140,17 @@ describe("a callback [L3-API-1] [L3P2-1]", () => {
   it("whose body cannot be written, or whose call is gone, is given up", async () => {
     await using receiver = await Receiver.start();
     await using rig = new CallbackRig();
-    rig.start({
-      body() {
+    const { calls, ...store } = rig.store;
+    const unwritable: object = Object.defineProperty({}, "answer", {
+      get: () => {
         throw new Error("no");
       },
     });
+    const get: typeof calls.get = async (callId) => {
+      const record = await calls.get(callId);
+      return record && { ...record, closing: unwritable as ClosedWith };
+    };
+    rig.start({ store: { ...store, calls: { ...calls, get } } });
     const callId = await rig.ended(receiver.url);
     const lost = {
       callId: "lost",

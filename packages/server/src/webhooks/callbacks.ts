@@ -1,7 +1,6 @@
 import type { WebhookSender } from "@sallyport/adapters/webhook";
-import type { Callback, CallRecord, Clock, Random, Store } from "@sallyport/engine/ports";
+import type { Callback, Clock, Random, Store } from "@sallyport/engine/ports";
 import { CALLBACK_WAITS_MS } from "./backoff.ts";
-import { callbackBody } from "./callback-body.ts";
 import { deliverCallback } from "./deliver-callback.ts";
 import { Rounds } from "./rounds.ts";
 import type { WebhookLog } from "./webhook-log.ts";
@@ -13,8 +12,6 @@ export interface CallbackOptions {
   sender: Pick<WebhookSender, "send" | "timeoutMs">;
   clock: Clock;
   log: WebhookLog;
-  /** JSON; undefined: there is nothing to tell. The ToolInvokeResponse when left out. */
-  body?: (record: CallRecord) => string | undefined;
   /** Why nothing is sent to that URL any more: what was accepted earlier may not be wanted now. */
   refuse?: (url: string) => string | undefined;
   /** Tries before it is given up. */
@@ -47,14 +44,14 @@ export function openCallbacks(options: CallbackOptions): Callbacks {
   const { store, instance, sender, clock, log, random = Math.random, waitsMs = CALLBACK_WAITS_MS } = options;
   const attempts = options.attempts ?? DEFAULT_ATTEMPTS;
   const holdMs = sender.timeoutMs + HOLD_SLACK_MS;
-  const room = { body: callbackBody, ...options, attempts, holdMs, backoff: { waitsMs, random } };
+  const context = { ...options, attempts, holdMs, backoff: { waitsMs, random } };
   const rounds = new Rounds<Callback>({
     ...DEFAULTS,
     ...options,
     clock,
     take: async (except) =>
       (await store.work.claim({ kind: "callback", instance, limit: 1, holdMs, except }))[0],
-    deliver: (callback, signal) => deliverCallback(callback, room, signal),
+    deliver: (callback, signal) => deliverCallback(callback, context, signal),
     onTrouble: (error) => log.warn({ err: error }, "callbacks cannot be read or written"),
   });
   rounds.kick();

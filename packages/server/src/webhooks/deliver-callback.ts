@@ -1,16 +1,16 @@
 import type { Delivery, WebhookSender } from "@sallyport/adapters/webhook";
 import { givenId, tenantId } from "@sallyport/engine/host";
 import type { Callback, CallRecord, Clock, Store } from "@sallyport/engine/ports";
+import { invokeResponse } from "@sallyport/protocol";
 import { type Backoff, waitAfter } from "./backoff.ts";
 import { hostOf, type WebhookLog } from "./webhook-log.ts";
 
 /** What a callback's delivery needs. */
-export interface CallbackRoom {
+interface DeliveryContext {
   store: Pick<Store, "commit" | "calls">;
   sender: Pick<WebhookSender, "send">;
   clock: Clock;
   log: WebhookLog;
-  body(record: CallRecord): string | undefined;
   refuse?: (url: string) => string | undefined;
   /** Tries before it is given up. */
   attempts: number;
@@ -25,16 +25,16 @@ export interface CallbackRoom {
  */
 export async function deliverCallback(
   taken: Callback,
-  room: CallbackRoom,
+  context: DeliveryContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, holdMs, log, store } = room;
+  const { clock, holdMs, log, store } = context;
   const elapsed = () => clock.elapsed?.() ?? clock.now();
   const begunAt = elapsed();
-  const delivery = await send(taken, room, signal);
+  const delivery = await send(taken, context, signal);
   // By the store's clock, which said when the claim ends: that of this process may be wrong.
   const now = taken.dueAt - holdMs + (elapsed() - begunAt);
-  const settled = outcome(taken, delivery, { room, now, stopped: signal.aborted });
+  const settled = outcome(taken, delivery, { context, now, stopped: signal.aborted });
   report(settled, log);
   // Refused when another process has taken it over meanwhile: theirs counts.
   await store.commit({ tenant: taken.tenant, callbacks: [{ callback: settled, expect: taken.attempts }] });
@@ -42,25 +42,29 @@ export async function deliverCallback(
 
 async function send(
   { callId, tenant, url }: Callback,
-  room: CallbackRoom,
+  context: DeliveryContext,
   signal: AbortSignal,
 ): Promise<Delivery> {
-  const refused = room.refuse?.(url);
+  const refused = context.refuse?.(url);
   if (refused !== undefined) return { ok: false, problem: `It is not sent: ${refused}.`, retryable: false };
-  const record = await room.store.calls.get(callId);
-  const body = record && bodyOf(record, room);
+  const record = await context.store.calls.get(callId);
+  const body = record && bodyOf(record, context);
   if (body === undefined) {
     const problem = record ? "What to send could not be written." : "The call is not on record any more.";
     return { ok: false, problem, retryable: false };
   }
-  return await room.sender.send({ id: webhookId(callId, tenant), url, body, signal });
+  return await context.sender.send({ id: webhookId(callId, tenant), url, body, signal });
 }
 
-function bodyOf(record: CallRecord, room: CallbackRoom): string | undefined {
+/**
+ * The ToolInvokeResponse that a caller who waited would have got, with the id it gave. Undefined before the end, and when
+ * it cannot be written.
+ */
+function bodyOf({ closing, callId }: CallRecord, context: DeliveryContext): string | undefined {
   try {
-    return room.body(record);
+    return closing && JSON.stringify(invokeResponse(closing.answer)).replaceAll(callId, givenId(callId));
   } catch (error) {
-    room.log.warn({ callId: record.callId, err: error }, "a callback's body could not be written");
+    context.log.warn({ callId, err: error }, "a callback's body could not be written");
     return undefined;
   }
 }
@@ -76,14 +80,14 @@ function webhookId(callId: string, tenant: string): string {
 function outcome(
   { problem: _, ...taken }: Callback,
   delivery: Delivery,
-  { room, now, stopped }: { room: CallbackRoom; now: number; stopped: boolean },
+  { context, now, stopped }: { context: DeliveryContext; now: number; stopped: boolean },
 ): Callback {
   if (delivery.ok) return { ...taken, state: "delivered" };
   const { problem, retryable, retryAfterMs } = delivery;
   // Cut off by the end of this process: the next one goes on at once.
   if (stopped && retryable) return { ...taken, problem, dueAt: now };
-  if (!retryable || taken.attempts >= room.attempts) return { ...taken, problem, state: "given_up" };
-  const dueAt = now + waitAfter(taken.attempts, room.backoff, retryAfterMs);
+  if (!retryable || taken.attempts >= context.attempts) return { ...taken, problem, state: "given_up" };
+  const dueAt = now + waitAfter(taken.attempts, context.backoff, retryAfterMs);
   return { ...taken, problem, dueAt };
 }
 

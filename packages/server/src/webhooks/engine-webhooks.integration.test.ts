@@ -13,9 +13,10 @@ import {
 import { mintApprovalToken, readApprovalToken, tenantId } from "@sallyport/engine/host";
 import { isFailure } from "@sallyport/protocol";
 import { expect, it } from "vitest";
+import { openApprovalNotices } from "./approval-notices.ts";
+import { openCallbacks } from "./callbacks.ts";
 import { LogLines } from "./fixtures/callback-rig.ts";
 import { Receiver, SECRET } from "./fixtures/receiver.ts";
-import { openApprovalNotices, openCallbacks } from "./index.ts";
 
 const WAIT = { timeout: 30_000, interval: 10 };
 const CALLER = { tenant: "acme", agent: "agent-7" };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { Rounds } from "./rounds.ts";
+import { Rounds, Slots } from "./rounds.ts";
 
 interface Item {
   name: string;
@@ -85,4 +85,12 @@ describe("rounds", () => {
     await expect.poll(() => post.told.length, { timeout: 50_000 }).toBe(700);
     expect(new Set(post.told).size).toBe(700);
   });
+});
+
+it("places are limited in all and for each origin, and come back", () => {
+  const slots = new Slots({ most: 3, perHost: 2 });
+  const [first] = ["https://a/1", "HTTPS://A:443/2", "https://b/x"].map((url) => slots.take(url));
+  expect([slots.isFull, slots.full]).toEqual([true, ["https://a/"]]);
+  first?.();
+  expect([slots.isFull, slots.full]).toEqual([false, []]);
 });

@@ -1,3 +1,5 @@
+import { revisionConflict } from "./revisions.ts";
+
 /** Callbacks, tool versions, records and transactional state: what a unit keeps beside calls and permits. */
 export const DOCUMENTS = `
 CREATE TABLE callbacks (
@@ -69,28 +71,7 @@ CREATE TABLE tools (
 );
 CREATE INDEX tools_changed ON tools (changed_in);
 CREATE INDEX idx_tool_version_version ON tools (version);
-
-CREATE FUNCTION tools_conflict(writes jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  w jsonb;
-  written jsonb := '{}';
-  name text;
-  newest bigint;
-BEGIN
-  FOR w IN SELECT * FROM jsonb_array_elements(writes) LOOP
-    name := jsonb_build_array(w -> 'tool_id', w -> 'version')::text;
-    newest := (written ->> name)::bigint;
-    IF newest IS NULL THEN
-      SELECT revision INTO newest FROM tools
-        WHERE tool_id = w ->> 'tool_id' AND version = w ->> 'version' FOR UPDATE;
-    END IF;
-    IF newest IS DISTINCT FROM (w ->> 'expect')::bigint THEN
-      RETURN jsonb_build_array('tool', w ->> 'tool_id', w ->> 'version');
-    END IF;
-    written := jsonb_set(written, ARRAY[name], w -> 'revision');
-  END LOOP;
-  RETURN NULL;
-END $$;
+${revisionConflict("tools", "tool", ["tool_id", "version"])}
 
 CREATE FUNCTION write_tools(writes jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

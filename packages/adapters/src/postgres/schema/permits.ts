@@ -1,3 +1,5 @@
+import { revisionConflict } from "./revisions.ts";
+
 /**
  * Approvals, grants and revoked tokens. A record is one JSON text; beside it stand the columns that checks, claims and
  * lists need. Every write of a row that caches follow notes its transaction, so that a reader can ask for what changed
@@ -30,25 +32,7 @@ CREATE INDEX approvals_by_tenant ON approvals (tenant_id, created_at, approval_i
 CREATE INDEX approvals_by_time ON approvals (created_at, approval_id);
 CREATE INDEX approvals_open ON approvals (state, expires_at)
   WHERE state IN ('pending', 'approved', 'edited', 'reserved');
-
-CREATE FUNCTION approvals_conflict(writes jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  w jsonb;
-  written jsonb := '{}';
-  newest bigint;
-BEGIN
-  FOR w IN SELECT * FROM jsonb_array_elements(writes) LOOP
-    newest := (written ->> (w ->> 'approval_id'))::bigint;
-    IF newest IS NULL THEN
-      SELECT revision INTO newest FROM approvals WHERE approval_id = w ->> 'approval_id' FOR UPDATE;
-    END IF;
-    IF newest IS DISTINCT FROM (w ->> 'expect')::bigint THEN
-      RETURN jsonb_build_array('approval', w ->> 'approval_id');
-    END IF;
-    written := jsonb_set(written, ARRAY[w ->> 'approval_id'], w -> 'revision');
-  END LOOP;
-  RETURN NULL;
-END $$;
+${revisionConflict("approvals", "approval", ["approval_id"])}
 
 CREATE FUNCTION write_approvals(writes jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -103,25 +87,7 @@ BEGIN
       WHERE grant_id = id AND c.uses IS NOT NULL;
   RETURN true;
 END $$;
-
-CREATE FUNCTION grants_conflict(writes jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  w jsonb;
-  written jsonb := '{}';
-  newest bigint;
-BEGIN
-  FOR w IN SELECT * FROM jsonb_array_elements(writes) LOOP
-    newest := (written ->> (w ->> 'grant_id'))::bigint;
-    IF newest IS NULL THEN
-      SELECT revision INTO newest FROM grants WHERE grant_id = w ->> 'grant_id' FOR UPDATE;
-    END IF;
-    IF newest IS DISTINCT FROM (w ->> 'expect')::bigint THEN
-      RETURN jsonb_build_array('grant', w ->> 'grant_id');
-    END IF;
-    written := jsonb_set(written, ARRAY[w ->> 'grant_id'], w -> 'revision');
-  END LOOP;
-  RETURN NULL;
-END $$;
+${revisionConflict("grants", "grant", ["grant_id"])}
 
 CREATE FUNCTION write_grants(writes jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

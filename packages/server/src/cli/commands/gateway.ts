@@ -3,12 +3,9 @@ import { failure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import type { Override } from "../../config/overrides.ts";
-import { serve } from "../../serve/serve.ts";
-import { createServerLog } from "../../serve/server-log.ts";
-import { startText } from "../../serve/start-text.ts";
-import { type Io, Output } from "../io.ts";
+import type { Io } from "../io.ts";
 import { type CommonOptions, withCommonOptions } from "../session.ts";
-import { type AddressOptions, addressFlags } from "./serve.ts";
+import { type AddressOptions, addressFlags, serveConfig } from "./serve.ts";
 
 interface GatewayOptions extends CommonOptions, AddressOptions {
   domain?: string;
@@ -40,13 +37,7 @@ export function gatewayCommand(io: Io, _finish: (code: number) => void): Command
     const flags = [...named, ...addressFlags(options)];
     const config = loadConfig({ file, stateDir, cwd: io.cwd, flags });
     if (config.domain === undefined) throw noDomain();
-    const output = new Output(io, json === true);
-    await serve({
-      config,
-      log: createServerLog({ log: config.log, stream: io.stderr }),
-      onOpen: (report) => output.result(report, () => startText(report, output)),
-      ...(io.signals && { signals: io.signals }),
-    });
+    await serveConfig(config, io, json);
   });
 }
 

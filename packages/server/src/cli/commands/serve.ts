@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { loadConfig } from "../../config/load.ts";
+import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import type { Override } from "../../config/overrides.ts";
 import { serve } from "../../serve/serve.ts";
 import { createServerLog } from "../../serve/server-log.ts";
@@ -35,14 +35,18 @@ export function serveCommand(io: Io, _finish: (code: number) => void): Command {
     .addHelpText("after", HELP);
   return withCommonOptions(command).action(async (options: ServeOptions) => {
     const { config: file, stateDir, json } = options;
-    const config = loadConfig({ file, stateDir, cwd: io.cwd, flags: addressFlags(options) });
-    const output = new Output(io, json === true);
-    await serve({
-      config,
-      log: createServerLog({ log: config.log, stream: io.stderr }),
-      onOpen: (report) => output.result(report, () => startText(report, output)),
-      ...(io.signals && { signals: io.signals }),
-    });
+    await serveConfig(loadConfig({ file, stateDir, cwd: io.cwd, flags: addressFlags(options) }), io, json);
+  });
+}
+
+/** Serves until it is told to stop, and says where on standard output. */
+export async function serveConfig(config: LoadedConfig, io: Io, json = false): Promise<void> {
+  const output = new Output(io, json);
+  await serve({
+    config,
+    log: createServerLog({ log: config.log, stream: io.stderr }),
+    onOpen: (report) => output.result(report, () => startText(report, output)),
+    ...(io.signals && { signals: io.signals }),
   });
 }
 

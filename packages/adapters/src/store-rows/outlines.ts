@@ -1,17 +1,9 @@
-import type { SQLOutputValue } from "node:sqlite";
-import type { CallFilter, CallPhase } from "@sallyport/engine/ports";
+import type { CallFilter, CallIdentity, CallPhase } from "@sallyport/engine/ports";
 import type { CallStatus } from "@sallyport/protocol";
+import type { Row } from "./rows.ts";
 
 /** A call as a list shows it: everything but what it was given and gave back, which can be large. */
-export interface CallOutline {
-  callId: string;
-  tenant: string;
-  agent: string;
-  user?: string;
-  session?: string;
-  tool: string;
-  version: string;
-  operation: string;
+export interface CallOutline extends CallIdentity {
   startedAt: number;
   phase: CallPhase;
   /** Once it has ended. */
@@ -31,13 +23,8 @@ export interface OutlineReader {
   outlines(filter: CallFilter): Promise<CallOutline[]>;
 }
 
-/** An answer stands last in its row and is looked into only where it is an error, which is short. */
-export const OUTLINE_COLUMNS = `invocation_id, tenant_id, agent_did, session_id, tool_id, tool_version,
-  started_at, phase, status, completed_at, facts ->> '$.user' AS user_id, facts ->> '$.operation' AS operation,
-  CASE WHEN status <> 'success' THEN answer ->> '$.error.code' END AS error_code`;
-
-/** A row of those columns. */
-export function outlineOf(row: Record<string, SQLOutputValue>): CallOutline {
+/** The outline in a row that has a column for each of its members. */
+export function outlineOf(row: Row): CallOutline {
   const outline: CallOutline = {
     callId: String(row.invocation_id),
     tenant: String(row.tenant_id),
@@ -54,7 +41,7 @@ export function outlineOf(row: Record<string, SQLOutputValue>): CallOutline {
   return outline;
 }
 
-function closingOf(row: Record<string, SQLOutputValue>, status: CallStatus): OutlinedEnd {
+function closingOf(row: Row, status: CallStatus): OutlinedEnd {
   const closing = { status, closedAt: Number(row.completed_at) };
   return typeof row.error_code === "string" ? { ...closing, errorCode: row.error_code } : closing;
 }
