@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import {
   accessSync,
   chownSync,
@@ -419,25 +420,27 @@ function output([command, ...args]: readonly [string, ...string[]]): string {
   return stdout;
 }
 
+/** Below the ports that the kernel gives to connections, so that a server that is restarted finds its port free. */
+const PORTS = { from: 20_000, to: 29_999 };
+
 /** A port whose successor is free too: Kafka needs two. */
 async function freePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries += 1) {
-    const [first, close] = await listenOn(0);
-    const [second, closeSecond] = await listenOn(first + 1).catch(() => [0, () => undefined] as const);
-    await Promise.all([close(), closeSecond()]);
-    if (second === first + 1) return first;
+    const wanted = randomInt(PORTS.from, PORTS.to);
+    const both = await Promise.allSettled([listenOn(wanted), listenOn(wanted + 1)]);
+    for (const one of both) if (one.status === "fulfilled") await one.value();
+    if (both.every(({ status }) => status === "fulfilled")) return wanted;
   }
   throw new Error("no two ports in a row are free");
 }
 
-async function listenOn(port: number): Promise<[port: number, close: () => Promise<void>]> {
+/** Resolves with how to let go of the port; rejects when it is taken. */
+async function listenOn(port: number): Promise<() => Promise<void>> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(port, "127.0.0.1", resolve);
   });
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("no port is free");
-  return [address.port, () => new Promise((resolve) => void server.close(() => resolve()))];
+  return () => new Promise((resolve) => void server.close(() => resolve()));
 }
 
 /** Fetches into a folder beside the cache first: what is in the cache is whole. */

@@ -39,6 +39,8 @@ export async function reading<Result>(
   read: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client({ connectionString });
+  // A database that is killed meanwhile: whatever is asked then rejects by itself.
+  client.on("error", () => undefined);
   await client.connect();
   try {
     await client.query(`SET search_path TO ${client.escapeIdentifier(schema)}, public`);
