@@ -16,7 +16,8 @@ function inPlaceOf(path: string, act: () => void): void {
   for (let tries = 1; ; tries += 1) {
     try {
       rmSync(path, { recursive: true, force: true });
-      return act();
+      act();
+      return;
     } catch (error) {
       if (tries >= 1_000) throw error;
     }
