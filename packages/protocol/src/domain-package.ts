@@ -137,7 +137,10 @@ export const domainPoliciesField = exactRecord({
   logging: absentOr(
     exactRecord({
       level: absentOr(oneOf(LOG_LEVELS), "Lowest level of the gateway's log, INFO when left out."),
-      include_request_body: absentOr(flag, "Log the input of each run, redacted; false when left out."),
+      include_request_body: absentOr(
+        flag,
+        "Log the input of each request to the run route, redacted; false when left out.",
+      ),
     }),
   ),
 });
