@@ -93,8 +93,10 @@ function build(): Problem | undefined {
   return problem;
 }
 
+const isInstall = process.argv.includes("--if-possible");
+if (isInstall) console.log(`npm scripts and npx use Node ${process.versions.node} here, from node_modules.`);
 const failed = build();
 if (failed) {
   console.log(`The sandbox launcher was not built: ${failed.problem}. To fix: ${failed.fix}`);
-  process.exitCode = failed.hopeless && process.argv.includes("--if-possible") ? 0 : 1;
+  process.exitCode = failed.hopeless && isInstall ? 0 : 1;
 }

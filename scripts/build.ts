@@ -50,6 +50,8 @@ function compile(folder: string): void {
       noEmit: false,
       allowImportingTsExtensions: false,
       declaration: true,
+      // The command begins in plain JavaScript, for Nodes that read no TypeScript.
+      allowJs: true,
       rootDir: ".",
       outDir: "dist",
       paths: declarations,

@@ -100,7 +100,7 @@ describe("sallyport call", () => {
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
   });
 
-  // A process takes its exit code from bin/sallyport.ts. Code 4 (interrupted while it waits) is in approvals.test.ts, 6 below.
+  // A process takes its exit code from bin/sallyport.js. Code 4 (interrupted while it waits) is in approvals.test.ts, 6 below.
   it.each([
     ["bad usage", ["cal"], 2],
     ["a tool that fails", ["call", "actor", "--operation", "fail", "{}"], 1],

@@ -80,7 +80,7 @@ async function gatewayOf(worker: string, { place, durability }: Kept): Promise<H
     ...{ domain: ".", durability, grants: [{ id: "adding", tools: ["bench.add"] }] },
     limits: { concurrentCalls: limit, concurrentCallsPerAgent: limit },
   });
-  const bin = fileURLToPath(new URL("../../../packages/server/bin/sallyport.ts", import.meta.url));
+  const bin = fileURLToPath(new URL("../../../packages/server/bin/sallyport.js", import.meta.url));
   const { report, pid, close } = await startServer<{ url: string }>(
     [bin, "gateway", "--port", "0", "--json"],
     {

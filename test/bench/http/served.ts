@@ -23,7 +23,7 @@ const run = promisify(execFile);
 /** `sallyport serve` as it is, with a token for every call, a rules file, the journal and the audit log. */
 export async function serverContender(options: ServerOptions): Promise<HttpContender> {
   const { name, folder, root = ROOT, execArgv = [] } = options;
-  const bin = join(root, "packages/server/bin/sallyport.ts");
+  const bin = join(root, "packages/server/bin/sallyport.js");
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "sallyport.yaml"), configuration(options));
   writeFileSync(join(folder, "policy.yaml"), POLICY);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../../../packages/server/bin/sallyport.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../../packages/server/bin/sallyport.js", import.meta.url));
 
 /** V8 collects late where there is much memory; bounded, it shows what is really held on to. */
 const NODE_OPTIONS = "--max-old-space-size=192";

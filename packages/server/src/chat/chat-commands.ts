@@ -1,6 +1,7 @@
 import type { CallRecord, ListPlace } from "@sallyport/engine/ports";
 import { loopVerdict, TOOLS_MODES } from "@sallyport/loop";
 import { type FileEffect, isFailure, nearestName } from "@sallyport/protocol";
+import { hint } from "../cli/invoked-as.ts";
 import { type ChatCommands, standingScopesFor } from "../tui/index.ts";
 import type { OpenChat } from "./open-chat.ts";
 
@@ -106,6 +107,8 @@ async function allowedBeforehand({ runtime, caller, conversation }: OpenChat): P
     if (grant.session !== undefined && grant.session !== conversation.id) return [];
     if (grant.expiresAt !== undefined && grant.expiresAt <= now) return [];
     const which = grant.arguments.length === 0 ? "any arguments" : "these arguments";
-    return [`allowed   ${grant.tool}: ${which} (take back: sallyport grants revoke ${grant.grantId})`];
+    return [
+      `allowed   ${grant.tool}: ${which} (take back: ${hint(`sallyport grants revoke ${grant.grantId}`)})`,
+    ];
   });
 }

@@ -4,6 +4,7 @@ import { failure, SallyportError } from "@sallyport/protocol";
 import { inConversations } from "../cli/commands/conversations-opened.ts";
 import { EXIT } from "../cli/exit-codes.ts";
 import { interrupted } from "../cli/interrupted.ts";
+import { hint } from "../cli/invoked-as.ts";
 import { type Io, table, visible } from "../cli/io.ts";
 import { type CommonOptions, Session } from "../cli/session.ts";
 import { processEnvironment } from "../config/environment.ts";
@@ -90,7 +91,7 @@ async function show(
       unicode: showsUnicode(environment),
     },
   });
-  io.stderr.write(`Go on with: sallyport chat --resume ${conversation.id}\n`);
+  io.stderr.write(hint(`Go on with: sallyport chat --resume ${conversation.id}\n`));
   return code;
 }
 

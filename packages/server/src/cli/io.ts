@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
+import { hint } from "./invoked-as.ts";
 
 /** Where a command reads and writes; the process's own streams, or a test's. */
 export interface Io {
@@ -44,9 +45,9 @@ export class Output {
     return new Promise((resolve) => this.#io.stdout.write(text, (error) => resolve(!error)));
   }
 
-  /** Something beside the result; never on stdout, so that pipes stay clean. */
+  /** A message to the person, with its commands as hints; never on stdout, so that pipes stay clean. */
   note(text: string): void {
-    this.#io.stderr.write(`${shownOn(this.#io.stderr, text)}\n`);
+    this.#io.stderr.write(`${shownOn(this.#io.stderr, hint(text))}\n`);
   }
 
   /** Always styled: only `result` and `note` know which stream the text goes to, and whether that one shows styles. */
@@ -61,9 +62,9 @@ function shownOn(stream: Writable, text: string): string {
   return showsStyles ? text : stripVTControlCharacters(text);
 }
 
-/** Rows in aligned columns; an empty table says so in words. */
+/** Rows in aligned columns; an empty table says so in words, which may be a hint. */
 export function table(rows: readonly (readonly string[])[], empty: string): string {
-  if (rows.length <= 1) return empty;
+  if (rows.length <= 1) return hint(empty);
   const cells = rows.map((row) => row.map((cell) => visible(cell).replaceAll(/\s+/g, " ")));
   return align(cells);
 }

@@ -1,14 +1,25 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { VERSION } from "../version.ts";
 import { runLine } from "./fixtures/run-line.ts";
 import { main } from "./main.ts";
 
-const SALLYPORT = fileURLToPath(new URL("../../bin/sallyport.ts", import.meta.url));
+const SALLYPORT = fileURLToPath(new URL("../../bin/sallyport.js", import.meta.url));
 
 let cwd: string;
 beforeEach(() => {
@@ -73,15 +84,46 @@ describe("a uid that the password file does not know", () => {
   });
 });
 
-describe("a Node that is too old", () => {
-  it("is told so in one line", () => {
-    const old = "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'22.20.0'})";
-    const ran = spawnSync(process.execPath, ["--import", old, SALLYPORT, "--version"], { encoding: "utf8" });
-    expect([ran.status, ran.stdout, ran.stderr]).toEqual([
-      70,
-      "",
-      "Sallyport needs Node 24 or newer; this is Node 22.20.0.\n",
-    ]);
+describe("a Node that is too old [X-17]", () => {
+  const OLD = "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'22.20.0'})";
+  const runOld = (bin: string, ...words: string[]) => {
+    const ran = spawnSync(process.execPath, ["--import", OLD, bin, ...words], { cwd, encoding: "utf8" });
+    return [ran.status, ran.stdout, ran.stderr];
+  };
+
+  it("runs the command with the newer one of the installation, exit code and all", () => {
+    expect(runOld(SALLYPORT, "--version")).toEqual([0, `${VERSION}\n`, ""]);
+    expect(runOld(SALLYPORT, "nothing")[0]).toBe(2);
+  });
+
+  it("is told so in one line where the installation has none, or an old one", () => {
+    cpSync(join(SALLYPORT, ".."), join(cwd, "bin"), { recursive: true });
+    writeFileSync(join(cwd, "package.json"), '{ "type": "module" }');
+    const said =
+      "Sallyport needs Node 24 or newer; this is Node 22.20.0. Add one where Sallyport is installed: npm install node@24\n";
+    expect(runOld(join(cwd, "bin/sallyport.js"))).toEqual([70, "", said]);
+    mkdirSync(join(cwd, "node_modules/node/bin"), { recursive: true });
+    writeFileSync(join(cwd, "node_modules/node/package.json"), '{ "version": "23.1.0" }');
+    expect(runOld(join(cwd, "bin/sallyport.js"))).toEqual([70, "", said]);
+    // One whose program npm was not allowed to fetch.
+    writeFileSync(join(cwd, "node_modules/node/package.json"), '{ "version": "24.1.0" }');
+    expect(runOld(join(cwd, "bin/sallyport.js"))).toEqual([70, "", said]);
+  });
+
+  it.each(["SIGTERM", "SIGHUP"] as const)("passes %s on to it, and ends as it does", async (signal) => {
+    writeFileSync(join(cwd, "package.json"), '{ "type": "module" }');
+    cpSync(join(SALLYPORT, "../newer-node.js"), join(cwd, "bin/newer-node.js"));
+    const body = `if (Number(process.versions.node.split(".")[0]) < 24) (await import("./newer-node.js")).runWithNode(24);
+      else { process.on("${signal}", () => { console.log("heard"); process.exit(9); }); console.log("on"); setInterval(() => {}, 1000); }`;
+    writeFileSync(join(cwd, "bin/sallyport.js"), body);
+    mkdirSync(join(cwd, "node_modules"));
+    symlinkSync(join(SALLYPORT, "../../../../node_modules/node"), join(cwd, "node_modules/node"));
+    const child = spawn(process.execPath, ["--import", OLD, "bin/sallyport.js"], { cwd, stdio: "pipe" });
+    const [first] = await once(child.stdout, "data");
+    expect(String(first)).toBe("on\n");
+    child.kill(signal);
+    const [[heard], [code]] = await Promise.all([once(child.stdout, "data"), once(child, "close")]);
+    expect([String(heard), code]).toEqual(["heard\n", 9]);
   });
 });
 

@@ -26,6 +26,7 @@ import { toolsCommand } from "./commands/tools.ts";
 import { undoCommand } from "./commands/undo.ts";
 import { workerCommand } from "./commands/worker.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
+import { hint } from "./invoked-as.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
 
@@ -107,8 +108,8 @@ function withManners(command: Command, io: Io): Command {
     .showHelpAfterError("(add --help for usage)")
     .configureHelp({ optionDescription })
     .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(text),
+      writeOut: (text) => void io.stdout.write(hint(text)),
+      writeErr: (text) => void io.stderr.write(hint(text)),
     });
   for (const child of command.commands) withManners(child, io);
   return command;

@@ -1,5 +1,6 @@
 import { type CallAnswer, type Failure, invokeResponse, type Receipt } from "@sallyport/protocol";
 import { lengthText } from "./duration-text.ts";
+import { hint } from "./invoked-as.ts";
 import { type Output, visible } from "./io.ts";
 
 /** The L3 response, with what Sallyport knows beyond it. */
@@ -88,6 +89,6 @@ export function failureText(error: Failure, output: Output): string {
     lines.push(`  ${visible(`${path || "/"} ${reason}${suggestion ? ` — ${suggestion}` : ""}`)}`);
   }
   lines.push(...lessons(error).map((line) => `  ${visible(line)}`));
-  lines.push(`  ${output.style("cyan", "→")} ${visible(error.advice)}`);
+  lines.push(`  ${output.style("cyan", "→")} ${hint(visible(error.advice))}`);
   return lines.join("\n");
 }

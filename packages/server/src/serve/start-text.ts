@@ -1,3 +1,4 @@
+import { hint } from "../cli/invoked-as.ts";
 import { type Output, visible } from "../cli/io.ts";
 import type { StartReport } from "./start-report.ts";
 
@@ -21,9 +22,10 @@ export function startText(report: StartReport, output: Output): string {
   ];
   const lines = facts.map(([name, value]) => `  ${name.padEnd(14)} ${visible(value)}`);
   const warnings = report.warnings.map(
-    ({ message, advice }) => `${output.style("yellow", "!")} ${visible(message)}\n    → ${visible(advice)}`,
+    ({ message, advice }) =>
+      `${output.style("yellow", "!")} ${visible(message)}\n    → ${hint(visible(advice))}`,
   );
-  const sample = [mint, curl].flatMap((line) => (line === null ? [] : [`  ${visible(line)}`]));
+  const sample = [mint, curl].flatMap((line) => (line === null ? [] : [`  ${hint(visible(line))}`]));
   return [
     output.style("bold", `Sallyport ${report.version} is open at ${url}`),
     ...lines,

@@ -14,6 +14,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import type { EngineAccess } from "../../desk/index.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
+import { hint } from "../invoked-as.ts";
 import { type Io, visible } from "../io.ts";
 import { madeGrant, tellGrant } from "../made-grant.ts";
 import { parseLength } from "../parse-length.ts";
@@ -224,7 +225,7 @@ function tell(session: Session, { record, approval, goesOn }: Told): number {
       : goesOn
         ? `The server runs it now; what comes of it: sallyport calls show ${record.callId}`
         : `It runs when it is asked for again: sallyport calls resume ${record.callId}`;
-  session.output.result(approval, () => visible(`Approved: ${record.summary}\n${next}`));
+  session.output.result(approval, () => visible(`Approved: ${record.summary}\n${hint(next)}`));
   return EXIT.success;
 }
 

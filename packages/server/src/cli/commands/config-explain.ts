@@ -6,6 +6,7 @@ import { expectedBy } from "../../config/expectation.ts";
 import { type ConfigReading, readConfig } from "../../config/load.ts";
 import { valueAt } from "../../config/overrides.ts";
 import { propertiesOf } from "../../config/schema-tree.ts";
+import { hint } from "../invoked-as.ts";
 import { type Io, Output, table, visible } from "../io.ts";
 import { type CommonOptions, withCommonOptions } from "../session.ts";
 import { originText, valueText } from "./config-values.ts";
@@ -113,7 +114,8 @@ function explanationText(explained: Explanation, output: Output): string {
 }
 
 function currentText({ current, configurationIsRight, keys }: Explanation): string | undefined {
-  if (!configurationIsRight) return "nobody can tell: the configuration is wrong (sallyport config check)";
+  if (!configurationIsRight)
+    return hint("nobody can tell: the configuration is wrong (sallyport config check)");
   if (!current || keys.length > 0) return undefined;
   return `${current.value === null ? "not set" : valueText(current.value)}, from ${current.from}`;
 }

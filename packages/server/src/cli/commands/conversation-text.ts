@@ -1,6 +1,7 @@
 import type { OpenBatch, ToolResultTurn, ToolUseTurn, Turn } from "@sallyport/loop";
 import { resultsByCall } from "../../results-by-call.ts";
 import { relativeText } from "../duration-text.ts";
+import { hint } from "../invoked-as.ts";
 import { type Output, visible } from "../io.ts";
 import { sizeText } from "../parse-size.ts";
 import type { ShownConversation } from "./conversation-document.ts";
@@ -43,7 +44,9 @@ function heading({ outline, batch, output }: ShownConversation, { now, style }: 
     `  last used   ${when(updatedAt)}`,
     `  messages    ${turns}`,
     ...(output.files > 0 ? [`  output      ${output.files} kept, ${sizeText(output.bytes)}`] : []),
-    ...(batch ? [`  open        ${openText(batch)}: sallyport chat --resume ${conversationId}`] : []),
+    ...(batch
+      ? [`  open        ${openText(batch)}: ${hint(`sallyport chat --resume ${conversationId}`)}`]
+      : []),
   ];
   return [style.style("bold", oneLine(conversationId)), ...lines.map(oneLine)];
 }

@@ -2,6 +2,7 @@ import type { CallAnswer } from "@sallyport/protocol";
 import { Command } from "commander";
 import { openRuntime } from "../../runtime/runtime.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
+import { hint } from "../invoked-as.ts";
 import type { Io } from "../io.ts";
 import { answerDocument, failureText, receiptPlace } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -20,12 +21,15 @@ const STAGES: Record<string, string> = {
 
 const NEXT = `
 Where to go next
-  npx sallyport call calculator --operation add '{"a":2,"b":3}'   your own call
-  npx sallyport call counter --operation increment '{"name":"n"}'  one with state: kill it at any moment, nothing is lost
-  npx sallyport calls list                                         the journal
-  npx sallyport audit verify                                       check the record
-  npx sallyport --help                                             everything else
-  README.md, docs/lifecycle.md                                     how it works`;
+  Your own call:
+    sallyport call calculator --operation add '{"a":2,"b":3}'
+  One with state (kill it at any moment, nothing is lost):
+    sallyport call counter --operation increment '{"name":"n"}'
+  The journal, the check of the record, and everything else:
+    sallyport calls list
+    sallyport audit verify
+    sallyport --help
+  How it works: README.md, docs/lifecycle.md`;
 
 /** `sallyport demo`: one good call and two that do not get through, each state as it is passed. */
 export function demoCommand(io: Io, finish: (code: number) => void): Command {
@@ -53,7 +57,7 @@ async function demo(session: Session): Promise<number> {
       answers.push(answer);
       if (!output.json) output.note(`\n${story(title, { operation, input }, answer, session)}`);
     }
-    output.result(answers.map(answerDocument), () => NEXT);
+    output.result(answers.map(answerDocument), () => hint(NEXT));
     const [first] = answers;
     return first ? exitCodeOfAnswer(first) : EXIT.internal;
   } finally {

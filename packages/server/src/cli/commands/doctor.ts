@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { diagnose, type Finding } from "../../doctor/diagnose.ts";
 import { EXIT } from "../exit-codes.ts";
+import { hint } from "../invoked-as.ts";
 import type { Io } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
@@ -22,5 +23,5 @@ const MARKS = { good: ["green", "✓"], note: ["yellow", "!"], problem: ["red", 
 
 function line({ verdict, what, detail, advice }: Finding, { output }: Session): string {
   const [color, mark] = MARKS[verdict];
-  return `${output.style(color, mark)} ${what}: ${detail}${advice ? `\n    → ${advice}` : ""}`;
+  return `${output.style(color, mark)} ${what}: ${detail}${advice ? `\n    → ${hint(advice)}` : ""}`;
 }

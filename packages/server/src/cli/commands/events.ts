@@ -3,6 +3,7 @@ import { isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { sinkNames } from "../../events/index.ts";
 import { lengthText } from "../duration-text.ts";
+import { hint } from "../invoked-as.ts";
 import { type Io, Output, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
@@ -44,7 +45,7 @@ function backlogTable(backlogs: readonly SinkBacklog[], now: number): string {
     sink,
     String(batches),
     oldestAt === undefined ? "–" : lengthText(Math.max(0, now - oldestAt)),
-    isConfigured ? "" : "not configured: drop it with `sallyport events drop`",
+    isConfigured ? "" : hint("not configured: drop it with `sallyport events drop`"),
   ]);
   return table([["SINK", "BATCHES", "OLDEST", ""], ...rows], "No sink is configured, and nothing waits.");
 }

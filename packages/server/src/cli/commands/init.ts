@@ -1,5 +1,6 @@
 import { relative, resolve } from "node:path";
 import { Command } from "commander";
+import { hint } from "../invoked-as.ts";
 import { type Io, Output, table, visible } from "../io.ts";
 import { type InitStep, initFolder } from "./init-steps.ts";
 import { EXAMPLE_TOOL } from "./init-tool.ts";
@@ -50,5 +51,5 @@ function initText(steps: readonly InitStep[], { path, cwd }: { path: string; cwd
       : []),
     "  $ sallyport config explain                 what else can be set",
   );
-  return visible(lines.join("\n"));
+  return visible(hint(lines.join("\n")));
 }

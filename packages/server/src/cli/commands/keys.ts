@@ -12,6 +12,7 @@ import {
   rotateKeys,
 } from "../../keys/index.ts";
 import { lengthText, relativeText } from "../duration-text.ts";
+import { hint } from "../invoked-as.ts";
 import { type Io, table, visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
@@ -49,7 +50,7 @@ function initCommand(io: Io): Command {
       visible(
         [
           `Made key ${made.kid} in ${folder}.`,
-          "It signs tokens from now on: sallyport token mint --help",
+          hint("It signs tokens from now on: sallyport token mint --help"),
           `Others check them with ${folder}/jwks.json, which is public; the rest is not.`,
         ].join("\n"),
       ),

@@ -12,6 +12,7 @@ import {
 } from "../../worker-kit/scaffold.ts";
 import { verifyWorker } from "../../worker-kit/verify-worker.ts";
 import { EXIT } from "../exit-codes.ts";
+import { hint } from "../invoked-as.ts";
 import { type Io, Output, table, visible } from "../io.ts";
 import { readInput } from "../read-input.ts";
 
@@ -71,7 +72,7 @@ function newText(name: string, language: Language, { files, linked }: Scaffolded
     `  $ cp -r ${name}/schemas DOMAIN/ && cat ${name}/manifest-entry.yaml >> DOMAIN/manifest.yaml`,
     "  $ sallyport domain check DOMAIN",
   ];
-  return visible(lines.join("\n"));
+  return visible(hint(lines.join("\n")));
 }
 
 interface VerifyOptions {

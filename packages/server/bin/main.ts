@@ -1,14 +1,5 @@
-#!/usr/bin/env node
-// Only what an old Node understands stands before this check; everything else is imported after it.
-const OLDEST_NODE = 24;
-if (Number(process.versions.node.split(".")[0]) < OLDEST_NODE) {
-  process.stderr.write(
-    `Sallyport needs Node ${OLDEST_NODE} or newer; this is Node ${process.versions.node}.\n`,
-  );
-  process.exit(70);
-}
-const { main } = await import("../src/cli/main.ts");
-const { containUncaught } = await import("../src/contain-uncaught.ts");
+import { main } from "../src/cli/main.ts";
+import { containUncaught } from "../src/contain-uncaught.ts";
 
 containUncaught();
 
