@@ -103,7 +103,7 @@ describe("a gateway whose worker", () => {
       expect(answer).toMatchObject({
         status,
         ok: false,
-        error: { code: word, retryable, details: { code } },
+        error: { code: word, retryable, details: {}, gateway: { code } },
       });
       expect(JSON.stringify(answer)).not.toContain(`${worker.port}`);
       expect(worker.received.slice(before).map(({ request }) => request.meta.tool_run_id)).toEqual([
@@ -120,7 +120,7 @@ describe("a gateway whose worker", () => {
   it("shows a certificate of an unknown authority is sent nothing [AX-RUN-1]", async () => {
     expect(await run({ tool: "demo.tls" })).toMatchObject({
       status: 502,
-      error: { code: "UPSTREAM_ERROR", retryable: true, details: { code: "E3963" } },
+      error: { code: "UPSTREAM_ERROR", retryable: true, gateway: { code: "E3963" } },
     });
     expect(strange.requests).toEqual([]);
   });

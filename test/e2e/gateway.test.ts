@@ -135,7 +135,7 @@ describe("a gateway without a configuration file", () => {
       ok,
       error?.code,
       error?.retryable,
-      error?.details.code,
+      error?.gateway?.code,
     ];
     const jsonType = { "content-type": "application/json" };
     const asked = {
@@ -147,6 +147,15 @@ describe("a gateway without a configuration file", () => {
       "is no JSON": await send(url, "demo.echo", { body: '{"input"', headers: jsonType }),
       "has no input": await send(url, "demo.echo", { body: "{}", headers: jsonType }),
       "has a list as input": await send(url, "demo.echo", { body: '{"input":[]}', headers: jsonType }),
+      "names its input twice": await send(url, "demo.echo", {
+        body: '{"input":{"text":"a"},"input":{"text":"b"}}',
+        headers: jsonType,
+      }),
+      "sets its own deadline": await send(url, "demo.echo", {
+        body: '{"input":{"text":"x"},"deadline_ms":1}',
+        headers: jsonType,
+      }),
+      "cannot be decoded": await run(url, "x", { tool: "%zz" }),
       "does not fit": await send(url, "demo.echo", { body: '{"input":{}}', headers: jsonType }),
       "is no JSON type": await send(url, "demo.echo", { body: "x" }),
       "is unknown": await run(url, "x", { tool: "demo.other" }),
@@ -154,7 +163,7 @@ describe("a gateway without a configuration file", () => {
       dies: await run(url, "die"),
     };
     expect(Object.fromEntries(Object.entries(asked).map(([name, answer]) => [name, short(answer)]))).toEqual({
-      fails: [200, false, "UPSTREAM_ERROR", false, undefined],
+      fails: [200, false, "UPSTREAM_ERROR", false, "E3961"],
       redirects: [502, false, "UPSTREAM_ERROR", false, "E3964"],
       breaks: [502, false, "INTERNAL", false, "E3962"],
       "gives back something else": [502, false, "INTERNAL", false, "E3501"],
@@ -162,6 +171,9 @@ describe("a gateway without a configuration file", () => {
       "is no JSON": [400, false, "VALIDATION_ERROR", false, "E3903"],
       "has no input": [400, false, "VALIDATION_ERROR", false, "E3903"],
       "has a list as input": [400, false, "VALIDATION_ERROR", false, "E3903"],
+      "names its input twice": [400, false, "VALIDATION_ERROR", false, "E3903"],
+      "sets its own deadline": [400, false, "VALIDATION_ERROR", false, "E3903"],
+      "cannot be decoded": [400, false, "VALIDATION_ERROR", false, "E3903"],
       "does not fit": [400, false, "VALIDATION_ERROR", false, "E3901"],
       "is no JSON type": [415, false, "VALIDATION_ERROR", false, "E3932"],
       "is unknown": [404, false, "NOT_FOUND", false, "E3001"],
@@ -236,13 +248,14 @@ describe("a gateway without a configuration file", () => {
     domain.manifest(echoTool(worker.url).replace("timeout_sec: 30", "timeout_sec: soon"));
     opened.child.kill("SIGHUP");
     expect(await logged(opened, /What was in force stays/)).toMatch(/manifest.yaml:10.*timeout_sec/);
-    domain.manifest(echoTool(worker.url).replace("timeout_sec: 30", "timeout_sec: 6"));
     const reload = async () => {
       const authorization = `Bearer ${readFileSync(operatorKeyFile, "utf8").trim()}`;
       return await (
         await fetch(`${url}/v1/config:reload`, { method: "POST", headers: { authorization } })
       ).json();
     };
+    expect(await reload()).toMatchObject({ code: "E3919", status: 422 });
+    domain.manifest(echoTool(worker.url).replace("timeout_sec: 30", "timeout_sec: 6"));
     expect(await reload()).toMatchObject({
       code: "E3011",
       advice: expect.stringContaining("Raise `version`"),
@@ -342,17 +355,17 @@ describe("a gateway with a configuration file", () => {
       status: 202,
       error: {
         code: "APPROVAL_PENDING",
-        details: {
+        gateway: {
           approval_url: expect.stringContaining("/v1/approvals/"),
           invocation_url: expect.any(String),
         },
       },
     });
     const authorization = `Bearer ${readFileSync(operatorKeyFile, "utf8").trim()}`;
-    const approve = `${pending.error?.details.approval_url}:approve`;
+    const approve = `${pending.error?.gateway?.approval_url}:approve`;
     const headers = { authorization, "content-type": "application/json" };
     expect((await fetch(approve, { method: "POST", headers, body: "{}" })).status).toBe(200);
-    const result = `${pending.error?.details.invocation_url}/result`;
+    const result = `${pending.error?.gateway?.invocation_url}/result`;
     await expect.poll(() => json(result)).toMatchObject({ status: "success", result: { said: "asked" } });
   });
 

@@ -1,4 +1,4 @@
-import { failure, type JsonValue } from "@sallyport/protocol";
+import { failure, type JsonValue, parseUnambiguousJson } from "@sallyport/protocol";
 import { type ClientError, unusable } from "./client-error.ts";
 
 /** The web's `fetch`, or something that behaves like it. */
@@ -119,16 +119,8 @@ function answerOf({ status, headers }: Response, text: string): HttpAnswer {
     status,
     contentType: (headers.get("content-type") ?? "no content type").slice(0, 100),
     retryAfterMs: retryAfter(headers.get("retry-after")),
-    body: parse(text),
+    body: parseUnambiguousJson(text),
   };
-}
-
-function parse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Seconds, or a date (RFC 9110). */

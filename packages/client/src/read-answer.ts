@@ -68,7 +68,7 @@ function notUnderstood(answer: HttpAnswer, method: Method, issues: Issue[]): Cli
 /** The error in the answer of a run; undefined when the run succeeded. */
 export function runError(run: RunResponse, answer: HttpAnswer): ClientError | undefined {
   const { ok, output, error, tool_run_id } = run;
-  if (error) return { ...fromEnvelope(error), callId: tool_run_id, ...placeOf(answer) };
+  if (error) return { ...fromRun(error), callId: tool_run_id, ...placeOf(answer) };
   return ok && output !== undefined ? undefined : contradiction(answer);
 }
 
@@ -93,6 +93,12 @@ interface EnvelopeError {
   message: string;
   retryable: boolean;
   details: JsonObject;
+}
+
+/** The worker's own details stand in `details.worker`, so that none of them passes for the gateway's. */
+function fromRun({ gateway, details: worker, ...error }: NonNullable<RunResponse["error"]>) {
+  const hasOwn = Object.keys(worker).length > 0;
+  return fromEnvelope({ ...error, details: { ...gateway, ...(hasOwn && { worker }) } });
 }
 
 function fromEnvelope({ code, message, retryable, details }: EnvelopeError) {

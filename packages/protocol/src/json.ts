@@ -17,6 +17,25 @@ export function parseJson(text: string): JsonValue | undefined {
   }
 }
 
+/** As `parseJson`; undefined also for a text that names a member twice, because readers differ in which one counts. */
+export function parseUnambiguousJson(text: string): JsonValue | undefined {
+  const value = parseJson(text);
+  return value === undefined || namesTwice(text, value) ? undefined : value;
+}
+
+/** Whether the text, of which this is the value, names a member of one object twice. */
+export function namesTwice(text: string, value: JsonValue): boolean {
+  let names = 0;
+  const open = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    const members = Object.values(next);
+    if (!Array.isArray(next)) names += members.length;
+    for (const member of members) if (typeof member === "object") open.push(member);
+  }
+  return names !== countNames(text);
+}
+
 /** The object a JSON text stands for; undefined for every other text. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   const value = parseJson(text);

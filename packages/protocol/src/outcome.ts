@@ -200,4 +200,6 @@ export interface Accepted {
   version: string;
   operation: string;
   acceptedAt: number;
+  /** The same call was accepted before: this time nothing new is on record. */
+  replayed?: true;
 }

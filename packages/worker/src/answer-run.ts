@@ -1,4 +1,4 @@
-import type { Issue, JsonValue } from "@sallyport/protocol";
+import { type Issue, type JsonValue, namesTwice, parseJson } from "@sallyport/protocol";
 import { type WorkerError, type WorkerRequest, workerRequestField } from "@sallyport/protocol/worker";
 import { ToolError } from "./tool-error.ts";
 import type { ToolContext, WorkerTool } from "./worker-tool.ts";
@@ -36,11 +36,10 @@ export async function answerRun(body: string | ToolError, setting: RunSetting): 
 }
 
 function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return new ToolError("VALIDATION_ERROR", "The body is not JSON.");
-  }
+  const value = parseJson(body);
+  if (value === undefined) return new ToolError("VALIDATION_ERROR", "The body is not JSON.");
+  if (!namesTwice(body, value)) return value;
+  return new ToolError("VALIDATION_ERROR", "The body names a member twice.");
 }
 
 /** The ids as far as they can be read, so that also a refusal can be matched with its request. */

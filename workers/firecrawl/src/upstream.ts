@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJson } from "@sallyport/protocol";
+import { isJsonObject, type JsonObject, parseUnambiguousJson } from "@sallyport/protocol";
 import { ToolError } from "@sallyport/worker";
 
 export interface UpstreamOptions {
@@ -85,7 +85,7 @@ async function textOf(response: Response): Promise<string> {
 }
 
 function readObject(text: string): JsonObject {
-  const value = parseJson(text);
+  const value = parseUnambiguousJson(text);
   if (isJsonObject(value)) return value;
   throw new ToolError("UPSTREAM_ERROR", "Firecrawl's answer is not JSON.", { retryable: true });
 }

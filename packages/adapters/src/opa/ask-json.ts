@@ -1,5 +1,5 @@
 import { timerMs } from "@sallyport/engine/host";
-import { failure, type JsonObject, type JsonValue, SallyportError } from "@sallyport/protocol";
+import { failure, type JsonObject, type JsonValue, namesTwice, SallyportError } from "@sallyport/protocol";
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
@@ -42,7 +42,10 @@ async function post(service: Service, question: JsonObject, signal: AbortSignal)
   const type = response.headers.get("content-type") ?? "nothing";
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new Error(`it answered ${type}, not JSON`);
-  return JSON.parse(await readBounded(response)) as JsonValue;
+  const text = await readBounded(response);
+  const answer: JsonValue = JSON.parse(text);
+  if (namesTwice(text, answer)) throw new Error("its answer names a member twice");
+  return answer;
 }
 
 async function readBounded(response: Response): Promise<string> {

@@ -9,6 +9,8 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  namesTwice,
+  parseJson,
   type WorkerError,
   type WorkerRequest,
   workerAnswerField,
@@ -80,12 +82,10 @@ export interface Asked {
 /** Reads the bytes of an answer. */
 export function readAnswer(body: Buffer, asked: Asked): Outcome {
   if (!isUtf8(body)) return broken(asked, "it is no UTF-8");
-  let value: JsonValue;
-  try {
-    value = JSON.parse(body.toString("utf8"));
-  } catch {
-    return broken(asked, "it is no JSON");
-  }
+  const text = body.toString("utf8");
+  const value = parseJson(text);
+  if (value === undefined) return broken(asked, "it is no JSON");
+  if (namesTwice(text, value)) return broken(asked, "it names a member twice");
   return judgeAnswer(value, asked);
 }
 

@@ -124,10 +124,13 @@ describe("an exchange of code", () => {
     await engine.tools.register(manifest("kept"), { implementation: one });
     const before = plan.seen.filter(({ method }) => method === "commit").length;
     const load = [...next.load, { manifest: manifest("kept"), implementation: one }];
-    expect(await engine.tools.exchange({ ...next, load })).toEqual([]);
+    const together = () => {
+      retired.push(`with ${engine.tools.definitions().find(({ id }) => id === "tool")?.version}`);
+    };
+    expect(await engine.tools.exchange({ ...next, load, together })).toEqual([]);
     expect(plan.seen.filter(({ method }) => method === "commit")).toHaveLength(before + 1);
     expect(await call("tool", {})).toMatchObject({ result: "other", version: "1.1.0" });
-    expect(retired).toEqual(["tool"]);
+    expect(retired).toEqual(["with 1.1.0", "tool"]);
     await engine.tools.exchange({
       load: [{ manifest: manifest("tool"), implementation: one }],
       unload: [{ id: "tool", version: "1.1.0" }],

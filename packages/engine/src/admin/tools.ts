@@ -33,6 +33,8 @@ interface CodeExchange {
   load: readonly { manifest: ToolManifest; implementation: Implementation }[];
   /** Versions whose code is gone; they stay registered. */
   unload: readonly { id: string; version: string }[];
+  /** Puts into force what belongs to this code: in the same step, before warm code ends. Must not throw. */
+  together?(): void;
 }
 
 /** Who lets a version out again, having looked at it. */
@@ -113,7 +115,7 @@ export class Tools {
    * Loads and unloads code, all at once and in one unit of work. Answers with every refusal; after one, and when the
    * store fails (E3914), nothing has changed. Warm code of what was replaced or unloaded ends; running calls finish.
    */
-  exchange({ load, unload }: CodeExchange): Promise<Failure[]> {
+  exchange({ load, unload, together }: CodeExchange): Promise<Failure[]> {
     const { registry, schemas } = this.#context;
     return this.#inTurn(async () => {
       const wrong: Failure[] = [];
@@ -139,6 +141,7 @@ export class Tools {
       }
       for (const record of written) registry.stored(record);
       for (const { id, version } of unload) registry.unload(id, version);
+      together?.();
       await this.#retire(outdated);
       return [];
     });

@@ -103,7 +103,7 @@ export async function pendingAnswerOf(
   const approval = await context.store.approvals.ofCall(callId);
   if (record?.phase !== "waiting" || !approval) return undefined;
   const progress = { ...progressOf(record), startedAt: call.startedAt };
-  return pendingAnswer(progress, { visits: [], completedAt: context.clock.now() }, approval);
+  return replayed(pendingAnswer(progress, { visits: [], completedAt: context.clock.now() }, approval));
 }
 
 /**

@@ -133,7 +133,8 @@ export class ConfiguredAuthority implements Authority {
     };
     if (policies.length === 0) return combine(request, found);
     const { callId: _callId, token: _token, verified: _verified, ...rest } = request;
-    const asked = { ...rest, userVerified: claims?.user !== undefined };
+    const { user } = request.caller;
+    const asked = { ...rest, userVerified: user !== undefined && claims?.user === user };
     const verdict = askAll(policies, asked, { timeoutMs: policyMs, ...(onProblem && { onProblem }) });
     if (!(verdict instanceof Promise)) return combine(request, { ...found, verdict });
     return verdict.then((late) => {

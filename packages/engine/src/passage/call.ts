@@ -104,11 +104,21 @@ export function proveCaller(call: Call, context: EngineContext): KnownCaller {
   // What waits was let in before; a door that shows everything vouches for whom it serves.
   const isVouchedFor = request.token === undefined && request.disclosure === "full" && !request.selfNamed;
   if (waits || isVouchedFor || !context.authority.prove)
-    return { chain: tenant, userVerified: waits?.verified?.user !== undefined };
+    return { chain: tenant, userVerified: isNamedBy(waits?.verified, named) };
   const proof = proofOf(call, context);
   if (proof?.tenant !== tenant) return { chain: proof?.tenant ?? SYSTEM_TENANT, userVerified: false };
   const { user } = proof;
-  return { chain: tenant, userVerified: user !== undefined, user: named === undefined ? user : undefined };
+  const isUserOfToken = named === undefined;
+  return {
+    chain: tenant,
+    userVerified: isNamedBy(proof, isUserOfToken ? user : named),
+    user: isUserOfToken ? user : undefined,
+  };
+}
+
+/** Whether it names just this user: a token for somebody else says nothing about the one that a request names. */
+function isNamedBy(proof: { user?: string } | undefined, user: string | undefined): boolean {
+  return user !== undefined && proof?.user === user;
 }
 
 function proofOf({ request, callId }: Call, context: EngineContext): Proof | undefined {

@@ -77,7 +77,7 @@ async function share(
   for (;;) {
     const shared = await withTimeout(answer, LOOK_AGAIN_MS);
     if (shared !== TIMED_OUT) {
-      if (isAccepted(shared)) return shared;
+      if (isAccepted(shared)) return { ...shared, replayed: true };
       if (shared.status === "cancelled" && (await isKeyFree(request, context)))
         return await answerOnce(call, context, perform);
       return replayed(copyOf(shared));
@@ -182,7 +182,9 @@ async function resumeExisting(
   // Another process has the answer of the person: it begins the call, or gives the answer back.
   if (isTaken) await sleep(LOOK_AGAIN_MS, undefined, { signal: controller.signal }).catch(() => undefined);
   const known = isTaken ? await fromJournal(call, digest, once) : undefined;
-  return known ?? (isFailure(end) ? await refuse(end, call, context) : end);
+  if (known) return known;
+  if (isFailure(end)) return await refuse(end, call, context);
+  return end.status === "pending_approval" ? replayed(end) : end;
 }
 
 async function isAnswered(callId: string, context: EngineContext): Promise<boolean> {
@@ -227,7 +229,7 @@ export function isAccepted(end: End): end is Accepted {
 /** What is said of a call that was accepted before, whoever asks for it again. */
 function acceptedOf({ callId, tool, version, operation, startedAt, phase }: CallRecord): Accepted {
   const status = phase === "queued" ? "pending" : "running";
-  return { status, callId, tool, version, operation, acceptedAt: startedAt };
+  return { status, callId, tool, version, operation, acceptedAt: startedAt, replayed: true };
 }
 
 /** The call is queued, or a process has it: then its answer or a verdict comes, and there is no second run. */

@@ -5,6 +5,7 @@ import {
   anyValue,
   count,
   described,
+  exactRecord,
   flag,
   type Infer,
   listOf,
@@ -85,7 +86,7 @@ export type DomainTools = Infer<typeof domainToolsField>;
 /** `POST /v1/tools/{tool_id}:run` (AX-RUN-1). */
 export const runRequestField = named(
   "RunRequest",
-  record({ input: described(anyObject, "The tool's input.") }),
+  exactRecord({ input: described(anyObject, "The tool's input.") }),
 );
 export type RunRequest = Infer<typeof runRequestField>;
 
@@ -95,7 +96,11 @@ const runErrorField = record({
   code: oneOf(GATEWAY_ERROR_CODES),
   message: anyText,
   retryable: flag,
-  details: described(anyObject, "`code`: the code of the error catalogue, where the gateway decided."),
+  details: described(anyObject, "The worker's own details; empty where it said none."),
+  gateway: absentOr(
+    anyObject,
+    "What the gateway says of it: `code` of the error catalogue, `advice`, `issues`, and links of a run that waits.",
+  ),
 });
 
 /** The answer of a run; `ok` says which of `output` and `error` is there. */

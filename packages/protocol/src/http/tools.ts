@@ -102,7 +102,7 @@ const version = named(
     lifecycle: oneOf(TOOL_LIFECYCLES),
     status: oneOf(TOOL_STATUSES),
     quarantine: absentOr(
-      record({ at: timestamp, reason: anyText }),
+      record({ at: timestamp, reason: absentOr(anyText, "For operators alone.") }),
       "Present while the version is kept from every caller.",
     ),
     deprecation: absentOr(deprecation),

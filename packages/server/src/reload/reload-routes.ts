@@ -2,6 +2,7 @@ import {
   absentOr,
   domainField,
   exactRecord,
+  type Failure,
   type Infer,
   listOf,
   named,
@@ -9,7 +10,8 @@ import {
   SallyportError,
   text,
 } from "@sallyport/protocol";
-import { defineRoute, type Route } from "../http/route.ts";
+import { PROBLEM_TYPE, problemOf, requestUrn } from "../http/kernel/problem.ts";
+import { defineRoute, type Reply, type Route } from "../http/route.ts";
 import type { ReloadReport } from "./reload-runtime.ts";
 
 const names = listOf(text);
@@ -39,14 +41,27 @@ export function reloadRoutes(reload: () => Promise<ReloadReport>): Route[] {
       description:
         "Reads the configuration, the rules and the tools again and puts them into force all at once. When anything is wrong nothing changes, and the problem says what and where. Keys that only a restart applies are named.",
       access: "operator",
-      answers: { 200: { description: "What is in force now.", schema: reloadResponseField } },
-      handle: async () => ({ status: 200, body: responseOf(await reload()) }),
+      answers: {
+        200: { description: "What is in force now.", schema: reloadResponseField },
+        422: { description: "A file is wrong; nothing has changed.", content: PROBLEM_TYPE },
+      },
+      handle: async ({ requestId }) => {
+        const report = await reload();
+        return report.ok ? { status: 200, body: responseOf(report) } : refusalOf(report.failure, requestId);
+      },
     }),
   ];
 }
 
-function responseOf(report: ReloadReport): ReloadResponse {
-  if (!report.ok) throw new SallyportError(report.failure);
+/** What is in a file is no failure of the server: where it would be one at the start, the answer is 422. */
+function refusalOf(failed: Failure, requestId: string): Reply {
+  const problem = problemOf(failed, { instance: requestUrn(requestId) });
+  if (problem.status !== 500) throw new SallyportError(failed);
+  const body = { ...problem, status: 422 };
+  return { status: 422, headers: { "content-type": PROBLEM_TYPE }, body, code: failed.code };
+}
+
+function responseOf(report: ReloadReport & { ok: true }): ReloadResponse {
   const { file, applied, needsRestart, tools, domain } = report;
   return {
     file: file ?? null,

@@ -43,6 +43,22 @@ describe("a reload of rules", () => {
     expect([await room.answer(), await room.answer("teller", "other")]).toEqual(["E3209", "one"]);
   });
 
+  it("puts rules and code into force in one step: nobody calls new code under the old rules", async () => {
+    await room.open(TOOL + EVERYBODY);
+    const { tools } = room.engine;
+    const exchange = tools.exchange.bind(tools);
+    const seen: unknown[] = [];
+    tools.exchange = async (order) => {
+      const refused = await exchange(order);
+      seen.push(await room.answer());
+      return refused;
+    };
+    room.write("teller.mts", toolModule({ version: "1.1.0", says: '"two"' }));
+    room.write("sallyport.yaml", `${TOOL}grants: [{ id: some, tools: ['*'], agents: [other] }]\n`);
+    expect(await room.reload()).toMatchObject({ ok: true });
+    expect([...seen, await room.answer("teller", "other")]).toEqual(["E3209", "two"]);
+  });
+
   it("switches single tools off and on", async () => {
     await room.open(TOOL + EVERYBODY);
     room.write("sallyport.yaml", `${TOOL}${EVERYBODY}toolLimits: [{ tools: [tell*], enabled: false }]\n`);

@@ -101,14 +101,19 @@ async function reload(runtime: ReloadableRuntime): Promise<ReloadReport> {
     if (Array.isArray(plan)) throw refuse(plan);
     const compared = compareTools(plan, runtime.engine.tools);
     const unannounced = domain ? unannouncedTools(domain, runtime.engine.tools.list()) : [];
-    const refusals = await runtime.engine.tools.exchange({ load: plan.tools, unload: compared.goneVersions });
-    if (refusals.length > 0) throw refuse(refusals);
     const keys = changedKeys(runtime.config, read);
-    putInForce(runtime, { config, domain, opened, plan, compared });
-    if (runtime.live.gateway) runtime.live.gateway.unannounced = unannounced;
+    const refusals = await runtime.engine.tools.exchange({
+      load: plan.tools,
+      unload: compared.goneVersions,
+      together: () => {
+        putInForce(runtime, { config, domain, opened, plan, compared });
+        if (runtime.live.gateway) runtime.live.gateway.unannounced = unannounced;
+      },
+    });
+    if (refusals.length > 0) throw refuse(refusals);
     return { ok: true, file: read.file, ...keys, tools: changesOf(compared), domain };
   } catch (error) {
-    opened.drop();
+    if (runtime.config !== config) opened.drop();
     throw error;
   }
 }

@@ -4,8 +4,8 @@ import {
   type Issue,
   type JsonObject,
   type JsonValue,
-  parseJson,
   parseJsonObject,
+  parseUnambiguousJson,
   type WorkerAnswer,
   type WorkerErrorCode,
   workerAnswerField,
@@ -105,7 +105,7 @@ function readEnvelope({ status, contentType, text }: Reply, expect: Expect): Wor
   const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase();
   expect(status === 200, `the status is ${status}, not 200 with an envelope`);
   expect(mediaType === "application/json", `the content type is ${contentType || "missing"}`);
-  const value = parseJson(text);
+  const value = parseUnambiguousJson(text);
   const issues: Issue[] = [];
   if (value !== undefined && workerAnswerField(value, "", issues)) return value;
   const [first] = issues;

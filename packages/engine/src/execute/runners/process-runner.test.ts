@@ -121,6 +121,7 @@ describe("process runner: results", () => {
   it.each([
     ["", /JSON/],
     ["{", /JSON/],
+    ['{"a":1,"a":2}', /twice/],
     ["\u00ff", /no UTF-8/],
   ])("stdout %j is no JSON result", async (printed, message) => {
     const program: FakeProgram = ({ stdout }) => {

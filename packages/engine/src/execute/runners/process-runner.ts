@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { type Isolation, isJsonObject, type JsonValue } from "@sallyport/protocol";
+import { type Isolation, isJsonObject, type JsonValue, namesTwice } from "@sallyport/protocol";
 import type {
   Confinement,
   Implementation,
@@ -229,7 +229,9 @@ function readJson({ maxOutputBytes }: Job, { stdout: { bytes, kept } }: Printed)
   if (bytes > maxOutputBytes) return { ok: false, fault: { kind: "output_too_large", bytes } };
   if (!isUtf8(kept)) return notJson("it printed bytes that are no UTF-8");
   try {
-    return { ok: true, output: JSON.parse(kept.toString("utf8")) };
+    const text = kept.toString("utf8");
+    const output: JsonValue = JSON.parse(text);
+    return namesTwice(text, output) ? notJson("it names a member twice") : { ok: true, output };
   } catch (error) {
     return notJson(error instanceof Error ? error.message : "it printed something else");
   }

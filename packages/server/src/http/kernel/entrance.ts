@@ -129,7 +129,8 @@ export class Entrance {
 
   /** For what the router itself gave up on. */
   reject(arrival: Arrival, failed: Failure): void {
-    this.#refuse(this.begin(arrival, undefined), failed);
+    const { method = "", url = "" } = arrival.request;
+    this.#refuse(this.begin(arrival, this.#parts.paths.meant(method, pathOf(url))), failed);
   }
 
   /** Puts a request on record, for whatever becomes of it. */

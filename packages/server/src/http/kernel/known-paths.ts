@@ -7,14 +7,21 @@ const SHOWN = 120;
 /** Which methods each path has; asked only for requests that fit no route. */
 export class KnownPaths {
   readonly #paths = new Map<string, { matcher: RegExp; methods: Set<string> }>();
+  readonly #routes: readonly Route[];
 
   constructor(routes: readonly Route[]) {
+    this.#routes = routes;
     for (const { path, method } of routes) {
       const known = this.#paths.get(path) ?? { matcher: pathMatcher(path), methods: new Set() };
       known.methods.add(method);
       if (method === "GET") known.methods.add("HEAD");
       this.#paths.set(path, known);
     }
+  }
+
+  /** Which route a request is for whose path the router cannot decode: it is refused in that route's words. */
+  meant(method: string, path: string): Route | undefined {
+    return this.#routes.find((route) => route.method === method && pathMatcher(route.path).test(path));
   }
 
   /** The methods of a path, for an Allow header; undefined when there is no such path. */

@@ -56,18 +56,15 @@ export function replayedHeader({ replayed }: CallAnswer): Record<string, string>
   return replayed ? REPLAYED : {};
 }
 
-/** Says that a call is on record, and where its answer will be; one that was there before it was asked for is a repeat. */
-export function acceptedReply(
-  accepted: Accepted,
-  { origin, askedAt }: { origin: string; askedAt: number },
-): Reply {
+/** Says that a call is on record, and where its answer will be. */
+export function acceptedReply(accepted: Accepted, origin: string): Reply {
   const statusUrl = invocationUrl(origin, accepted.callId);
   return {
     status: 202,
     headers: {
       location: statusUrl,
       "retry-after": LOOK_AGAIN,
-      ...(accepted.acceptedAt < askedAt && REPLAYED),
+      ...(accepted.replayed && REPLAYED),
     },
     body: acceptedResponse(accepted, { statusUrl }),
   };

@@ -97,13 +97,23 @@ describe("what the headers of an answer say", () => {
       headers: { prefer: "respond-async", "idempotency-key": "k-1" },
     };
     const first = await ask("invokeTool", sent);
-    await tool.begun;
+    // In the same millisecond, as far as the clock shows.
     const again = await ask("invokeTool", sent);
     expect([first.status, again.status]).toEqual([202, 202]);
     expect(again.json.invocation_id).toBe(first.json.invocation_id);
     expect(first.headers).not.toHaveProperty("idempotent-replayed");
     expect(again.headers).toMatchObject({ "idempotent-replayed": "true" });
+    await tool.begun;
     tool.finish();
+  });
+
+  it("is that a call waits for a person, which was asked for before [L3-API-1]", async () => {
+    const { ask } = await open([{ id: "asks", manifest: { requiresApproval: true } }]);
+    const sent = { body: { tool_id: "asks", parameters: {} }, headers: { "idempotency-key": "k-1" } };
+    const [first, again] = [await ask("invokeTool", sent), await ask("invokeTool", sent)];
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect(first.headers).not.toHaveProperty("idempotent-replayed");
+    expect(again.headers).toMatchObject({ "idempotent-replayed": "true" });
   });
 });
 

@@ -58,9 +58,8 @@ async function invoke(
   // Accepted is promised to run, whether or not the client is still there.
   const { signal: _signal, ...lasting } = request;
   const { origin } = asked;
-  const askedAt = parts.clock.now();
   const end = await parts.engine.accept(lasting);
-  const said = isAccepted(end) ? acceptedReply(end, { origin, askedAt }) : callReply(end, origin);
+  const said = isAccepted(end) ? acceptedReply(end, origin) : callReply(end, origin);
   const reply = asGiven(said, end.callId, asked.principal);
   if (!isPreferred || reply.status !== 202) return reply;
   return { ...reply, headers: { ...reply.headers, "preference-applied": "respond-async" } };

@@ -34,8 +34,8 @@ import type { RouteContext } from "./parts.ts";
 import { asGiven } from "./visible-call.ts";
 
 const DESCRIPTION = `Runs a tool and answers in the envelope of workers, refusals included: \`ok\` says which of \`output\` and
-\`error\` is there. What a worker itself reports as failed is answered with 200 and the worker's own words. With an
-Idempotency-Key the same request is run once, however often it is sent.`;
+\`error\` is there. What a worker itself reports as failed is answered with 200 and the worker's own words; what the
+gateway has to say stands in \`error.gateway\`. With an Idempotency-Key the same request is run once, however often it is sent.`;
 
 const answers: Readonly<Record<number, AnswerShape>> = Object.fromEntries(
   (
@@ -169,7 +169,7 @@ function envelope({ toolId, runId, traceId }: About, durationMs: number) {
 
 interface Around {
   durationMs?: number;
-  /** For `details`. */
+  /** For the gateway's words. */
   more?: JsonObject;
   isPending?: boolean;
 }
@@ -181,16 +181,17 @@ function failureReply(
 ): Reply {
   const verdict = isPending ? PENDING : verdictOf(error);
   const { status, code, retryable, details } = verdict;
-  const own = details ?? {
-    ...error.details,
-    code: error.code,
+  const gateway = {
+    ...(details === undefined && error.details),
     ...(error.issues && { issues: issuesOf(error) }),
     ...more,
+    code: error.code,
+    advice: error.advice,
   };
   const body: RunResponse = {
     ok: false,
     ...envelope(about, durationMs),
-    error: { code, message: error.message, retryable, details: own },
+    error: { code, message: error.message, retryable, details: details ?? {}, gateway },
   };
   const headers =
     status === 429 ? { "retry-after": retryAfter(error) } : status < 400 ? {} : problemHeaders(error);

@@ -12,6 +12,8 @@ import {
   type ToolVersion,
   type Traits,
 } from "@sallyport/protocol";
+import type { Principal } from "../principal.ts";
+import { mayKnowAll } from "./call-request.ts";
 import { iso, isoIfAny } from "./iso-time.ts";
 import { hasLoadedCode } from "./known-tools.ts";
 import type { RouteContext } from "./parts.ts";
@@ -48,8 +50,11 @@ export function toolSummary(
   };
 }
 
-/** One version with everything a caller has to know to use it. */
-export function toolVersion(record: ToolRecord, parts: RouteContext): ToolVersion {
+/**
+ * One version with everything a caller has to know to use it. Why it is in quarantine is told to those alone who may know
+ * all: the reason may tell of another tenant's call.
+ */
+export function toolVersion(record: ToolRecord, principal: Principal, parts: RouteContext): ToolVersion {
   const { manifest, retirement, quarantine } = record;
   const { tools } = parts.engine;
   const operations = Object.entries(manifest.operations).map(([name, operation]) => {
@@ -61,7 +66,12 @@ export function toolVersion(record: ToolRecord, parts: RouteContext): ToolVersio
     version: manifest.version,
     lifecycle: lifecycleAt(retirement, parts.clock.now()),
     status: statusOf(record, parts),
-    ...(quarantine && { quarantine: { at: iso(quarantine.at), reason: quarantine.reason } }),
+    ...(quarantine && {
+      quarantine: {
+        at: iso(quarantine.at),
+        ...(mayKnowAll(principal, parts) && { reason: quarantine.reason }),
+      },
+    }),
     ...defined({ deprecation: deprecationOf(retirement) }),
     operations: Object.fromEntries(operations),
     security_level: manifest.securityLevel,

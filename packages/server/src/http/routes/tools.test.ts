@@ -189,4 +189,15 @@ describe("GET /v1/tools/{tool_id}/versions", () => {
     });
     expect(await refusal(ask("getTool", { params: { tool_id: "sum" } }))).toBe("E3014");
   });
+
+  it("tells callers since when a version is in quarantine, and operators why", async () => {
+    const { ask, engine } = await open([SUM], { callers: "token" });
+    await engine.tools.quarantine("sum", "1.0.0", { reason: "used a host of globex", by: "ann" });
+    const asked = { params: { tool_id: "sum" } };
+    const seen = await ask("listToolVersions", { ...asked, principal: agent("ann") });
+    expect(seen.json.versions).toMatchObject([{ quarantine: { at: expect.any(String) } }]);
+    expect(JSON.stringify(seen.json)).not.toContain("globex");
+    const { json } = await ask("listToolVersions", { ...asked, principal: OPERATOR });
+    expect(json.versions).toMatchObject([{ quarantine: { reason: "used a host of globex" } }]);
+  });
 });

@@ -93,7 +93,7 @@ function detailRoute(parts: RouteContext): Route {
       const current = currentOf(params.tool_id, parts);
       const record = records.find(({ manifest }) => manifest.version === current?.version);
       if (!current || !record) throw new SallyportError(noVersion(params.tool_id));
-      const version = toolVersion(record, parts);
+      const version = toolVersion(record, principal, parts);
       return { status: 200, body: { ...toolSummary(current, records, parts), current: version } };
     },
   });
@@ -118,7 +118,7 @@ function versionsRoute(parts: RouteContext): Route {
         body: {
           tool_id: params.tool_id,
           ...(latest !== undefined && { latest_version: latest }),
-          versions: records.map((record) => toolVersion(record, parts)),
+          versions: records.map((record) => toolVersion(record, principal, parts)),
         },
       };
     },
