@@ -4,6 +4,7 @@ import type { ApprovalRules } from "./approvals/record.ts";
 import type { CapabilityTree, GrantIndex, GrantSigner } from "./authorise/grant/index.ts";
 import type { HookRunner, RetryOptions, Runners } from "./execute/index.ts";
 import type { Membership } from "./fleet/membership.ts";
+import type { UnrecordedRuns } from "./journal/unrecorded.ts";
 import type { UnknownCallers } from "./passage/unknown-callers.ts";
 import type { Authority } from "./ports/authority.ts";
 import type { QueuedCall } from "./ports/calls.ts";
@@ -69,6 +70,7 @@ export interface EngineContext {
   /** This instance, so that a crash can be told from a call that is still running. */
   readonly owner: string;
   readonly membership: Membership;
+  readonly unrecorded: UnrecordedRuns;
 }
 
 /** Why a version is quarantined, and by whom. */

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import {
   CLAIM_MS,
   type ClaimOrder,
+  type HeldOrder,
+  type HeldWork,
   type Instances,
   type Work,
   type WorkClaims,
@@ -117,6 +119,16 @@ const KINDS: { [Name in WorkKind]: Kind<Work[Name]> } = {
   },
 };
 
+const HELD: { [Name in keyof HeldWork]: { from: string; of(row: Row): HeldWork[Name] } } = {
+  executing: { from: "calls WHERE phase = 'executing' AND phase <> 'closed' AND owner = $1", of: recordOf },
+  queued: { from: "queue WHERE claimed_by = $1", of: queuedCall },
+  approved: {
+    from: `approvals WHERE claimed_by = $1 AND unattended AND state IN ('approved', 'edited')
+      AND expires_at > now_ms()`,
+    of: approvalOf,
+  },
+};
+
 /** The order in which claimed rows are handed out: UPDATE gives them in any. */
 const ORDER: { [Name in WorkKind]: string[] } = {
   queued: ["urgency", "queued_at", "call_id"],
@@ -157,6 +169,13 @@ export function workClaims(database: Database): WorkClaims {
         unanswered.set(name, [...(unanswered.get(name) ?? []), ...names, id]);
         throw error;
       }
+    },
+    async held<Name extends keyof HeldWork>(order: HeldOrder<Name>): Promise<HeldWork[Name][]> {
+      const { kind, instance, limit, except } = order;
+      const { from, of } = HELD[kind];
+      const text = `SELECT * FROM ${from} AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS known WHERE known = call_id)
+        ORDER BY call_id LIMIT $3`;
+      return (await database.rows(text, [instance, except, Math.max(0, limit)])).map(of);
     },
     async release({ kind, instance, ids }) {
       const [table, id] = kind === "queued" ? ["queue", "call_id"] : ["approvals", "approval_id"];

@@ -1,7 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { CallbackReader, CallFilter, CallReader, QueueReader } from "@sallyport/engine/ports";
+import type {
+  CallbackReader,
+  CallFilter,
+  CallReader,
+  HeldOrder,
+  HeldWork,
+  QueueReader,
+} from "@sallyport/engine/ports";
 import { type OutlineReader, outlineOf } from "../store-rows/outlines.ts";
-import { callbackOf } from "../store-rows/rows.ts";
+import { approvalOf, callbackOf, queuedCall, type Row } from "../store-rows/rows.ts";
 import { CALL_COLUMNS, recordOf } from "./call-rows.ts";
 import { preparedOnce, type Sync, whereClause } from "./reading.ts";
 
@@ -39,6 +46,44 @@ export function queueReads(database: DatabaseSync): Sync<QueueReader> {
       return typeof order === "string" ? order : undefined;
     },
     size: () => Number(size.get()?.size),
+  };
+}
+
+/** What an instance holds: the name of the call's id in each table, and which rows. */
+const HELD: { [Kind in keyof HeldWork]: { id: string; sql: string; of(row: Row): HeldWork[Kind] } } = {
+  executing: {
+    id: "invocation_id",
+    sql: `SELECT ${CALL_COLUMNS} FROM tool_invocations INDEXED BY invocations_open
+      WHERE phase <> 'closed' AND phase = 'executing' AND facts ->> '$.owner' = :instance`,
+    of: recordOf,
+  },
+  queued: {
+    id: "call_id",
+    sql: `SELECT call_id, tenant_id, agent_did, tool_id, priority, queued_at FROM queue
+      WHERE claimed_by = :instance`,
+    of: queuedCall,
+  },
+  approved: {
+    id: "call_id",
+    sql: `SELECT record FROM approvals INDEXED BY approvals_open WHERE state IN ('approved', 'edited')
+      AND state IN ('pending', 'approved', 'edited', 'reserved') AND claimed_by = :instance AND expires_at > :now`,
+    of: approvalOf,
+  },
+};
+
+/** Reads what an instance holds. */
+export function heldReads(database: DatabaseSync) {
+  const prepared = preparedOnce(database);
+  return <Kind extends keyof HeldWork>({
+    kind,
+    instance,
+    limit,
+    except,
+  }: HeldOrder<Kind>): HeldWork[Kind][] => {
+    const { id, sql, of } = HELD[kind];
+    const text = `${sql} AND ${id} NOT IN (SELECT value FROM json_each(:except)) ORDER BY ${id} LIMIT :limit`;
+    const values = { instance, now: Date.now(), except: JSON.stringify(except), limit: Math.max(0, limit) };
+    return prepared(text).all(values).map(of);
   };
 }
 

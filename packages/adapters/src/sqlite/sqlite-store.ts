@@ -18,7 +18,7 @@ import { encodeUnit, jobBytes } from "./encode-unit.ts";
 import { failureOf, lost } from "./failures.ts";
 import type { Job, Outcome } from "./messages.ts";
 import type { SqliteStoreOptions } from "./options.ts";
-import { callbackReads, callReads, queueReads } from "./read-calls.ts";
+import { callbackReads, callReads, heldReads, queueReads } from "./read-calls.ts";
 import { auditReads, instanceReads, recordReads, stateReads, toolReads } from "./read-documents.ts";
 import { OutboxReads } from "./read-outbox.ts";
 import { approvalReads, grantReads, revocationReads } from "./read-permits.ts";
@@ -175,6 +175,7 @@ export class SqliteStore implements Store {
   }
 
   #work(): Store["work"] {
+    const held = heldReads(this.#database);
     return {
       claim: async <Kind extends WorkKind>(order: ClaimOrder<Kind>) => {
         const { kind, instance, limit, holdMs = CLAIM_MS, except = [] } = order;
@@ -182,6 +183,7 @@ export class SqliteStore implements Store {
         // The writer answers with work of the kind that was asked for.
         return (outcome[0] === "claimed" ? outcome[1] : []) as Work[Kind][];
       },
+      held: (order) => this.#read(() => held(order)),
       release: async ({ kind, instance, ids }) =>
         void (await this.#submit(["release", kind, instance, [...ids]])),
     };

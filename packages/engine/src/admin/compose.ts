@@ -16,6 +16,7 @@ import {
 } from "../execute/index.ts";
 import { DEFAULT_LEASE, type LeaseRules, Membership } from "../fleet/membership.ts";
 import { boundStore } from "../journal/bounded-store.ts";
+import { UnrecordedRuns } from "../journal/unrecorded.ts";
 import { MemoryMeter } from "../memory/meter.ts";
 import { MemoryBus, RecentErrors, systemClock, systemHost, uuidV7 } from "../memory/platform.ts";
 import { resumeCall } from "../passage/run.ts";
@@ -23,7 +24,7 @@ import { UnknownCallers } from "../passage/unknown-callers.ts";
 import { OutputComparison } from "../passage/validate.ts";
 import type { ErrorHandler, Meter, Tracer } from "../ports/platform.ts";
 import type { Hook, Runner } from "../ports/runner.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store, UnitOfWork } from "../ports/store.ts";
 import { EventBacklogs, EventBuilder } from "../publish/index.ts";
 import { CallQueue } from "../queue/queue.ts";
 import { type RegistryOptions, ToolRegistry } from "../registry/index.ts";
@@ -114,7 +115,9 @@ export function composeEngine(options: EngineOptions): Composed {
   const owner = ids.next();
   // Each process has a strand of its own; one that has the store for itself needs no second one.
   const strand = () => (options.store.isShared ? context.membership.slot : 0);
-  const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner, strand });
+  const unrecorded = new UnrecordedRuns();
+  const onGivenUp = (unit: UnitOfWork, over: Promise<unknown>) => unrecorded.givenUp(unit, over);
+  const bounded = boundStore(options.store, { maxMs: limits.storeMs, owner, strand, onGivenUp });
   const store = onEvents ? withHints(bounded, onEvents) : bounded;
   const events = new EventBuilder(sinks);
   const backlogs = new EventBacklogs(options.store.outbox, { sinks, instance: owner });
@@ -133,7 +136,7 @@ export function composeEngine(options: EngineOptions): Composed {
   const tools = new Tools({ registry, schemas, runners, store, clock, ids, bus, onlyRunnable });
   const elsewhere = new CallsElsewhere({ store, bus, owner, inFlight, feeds });
   const queue = new CallQueue(
-    { store, clock, authority, feeds, events, admission, limits, errors, bus, owner },
+    { store, clock, authority, feeds, events, admission, limits, errors, bus, owner, inFlight, unrecorded },
     (callId, resume) => resumeCall(callId, resume, context),
   );
   const context: EngineContext = {
@@ -172,6 +175,7 @@ export function composeEngine(options: EngineOptions): Composed {
     limits,
     retry: { ...DEFAULT_RETRY, ...options.retry },
     owner,
+    unrecorded,
     membership: new Membership({
       ...DEFAULT_LEASE,
       ...options.lease,

@@ -52,6 +52,7 @@ export class Engine {
   readonly #listening: (() => void)[];
   #drained: Promise<Drained> | undefined;
   #inCharge = false;
+  #isComparing = false;
   #closed: Promise<void> | undefined;
 
   constructor({ context, tools, queue, anchors, backlogs, adjust }: Composed, disconnect?: () => void) {
@@ -75,6 +76,7 @@ export class Engine {
         void tools.follow().catch(() => undefined);
         void cancelClaimed(context).catch(() => undefined);
       }),
+      everySoOften(context.limits.followMs, () => void this.#compare()),
       context.elsewhere.listen(),
       ...(disconnect ? [disconnect] : []),
     ];
@@ -121,6 +123,21 @@ export class Engine {
     if (this.#inCharge || this.#closed) return;
     this.#inCharge = true;
     this.#listening.push(followApprovals(this.#context, this.#queue), this.#queue.share());
+  }
+
+  /** A store that is away now is compared the next time. */
+  async #compare(): Promise<void> {
+    if (this.#isComparing) return;
+    this.#isComparing = true;
+    try {
+      await this.#recovery.settleHeld();
+      if (this.#inCharge) await this.#queue.takeUpHeld();
+    } catch (error) {
+      if (!(error instanceof SallyportError))
+        this.#context.errors.report({ error, code: "E3900", stage: "compare with the record" });
+    } finally {
+      this.#isComparing = false;
+    }
   }
 
   /** Whether this process runs the call by itself once it is approved, so that nobody has to resume it. */

@@ -1,6 +1,6 @@
 import { failure, SallyportError } from "@sallyport/protocol";
 import { mapMethods } from "../map-methods.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store, UnitOfWork } from "../ports/store.ts";
 import { timerMs } from "../timeouts.ts";
 
 /** Long reads of operators and of the relay. No call waits for them. */
@@ -12,13 +12,15 @@ interface BoundOptions {
   owner: string;
   /** The strand of the audit chain that this process writes now; 0 when left out. */
   strand?: () => number;
+  /** Told of a unit that was given up without an answer, and when it cannot be under way here any more. */
+  onGivenUp?: (unit: UnitOfWork, over: Promise<unknown>) => void;
 }
 
 /**
  * The store as calls use it. Every wait has an end: a store that does not answer in time counts as lost (E3914), so no
  * call hangs on it. Every unit gets an id, and one that is not answered is sent once more: the store applies it once.
  */
-export function boundStore(store: Store, { maxMs, owner, strand }: BoundOptions): Store {
+export function boundStore(store: Store, { maxMs, owner, strand, onGivenUp }: BoundOptions): Store {
   const deadlines = new Deadlines(maxMs);
   let units = 0;
   const bounded = mapMethods(store, (method, path) =>
@@ -28,9 +30,14 @@ export function boundStore(store: Store, { maxMs, owner, strand }: BoundOptions)
   bounded.commit = (unit) => {
     units += 1;
     const named = { ...unit, id: `${owner}-${units}`, ...(strand && { strand: strand() }) };
-    return deadlines.within(store.commit(named), (late) =>
-      deadlines.within(store.commit(named)).catch(() => Promise.reject(late)),
-    );
+    const first = store.commit(named);
+    return deadlines.within(first, (late) => {
+      const again = store.commit(named);
+      return deadlines.within(again).catch(() => {
+        onGivenUp?.(unit, Promise.allSettled([first, again]));
+        return Promise.reject(late);
+      });
+    });
   };
   return bounded;
 }

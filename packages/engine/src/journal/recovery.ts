@@ -8,7 +8,7 @@ import {
 } from "@sallyport/protocol";
 import { isUnspent, release, standingAt } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
-import { claimAll } from "../fleet/claim-all.ts";
+import { claimAll, heldWork } from "../fleet/claim-all.ts";
 import { readAll } from "../pages.ts";
 import type { CallRecord, ListPlace } from "../ports/calls.ts";
 import type { FileRollback } from "../ports/workspace.ts";
@@ -16,16 +16,18 @@ import { NOTHING_RAN } from "./progress.ts";
 import { type ClosingContext, closeRecorded, markUnknown, notClosed, type RecordedEnding } from "./unit.ts";
 
 /**
- * Gives every call that a process left which is gone its verdict, and records it. Runs nothing. A call whose effects
- * never took hold is closed as rolled back; one whose outcome nobody knows waits for a person. A call is judged by the
- * one instance that has claimed it; the former owner, should it still be there, is fenced from then on.
+ * Gives every call that no process runs its verdict, and records it: those of processes that are gone, and those that the
+ * record gives to this process and that it has not in hand, because the store was away when they began or ended. Runs
+ * nothing. A call whose effects never took hold is closed as rolled back; one whose outcome nobody knows waits for a
+ * person. A call is judged by the one instance that has claimed it; the former owner, should it still be there, is fenced
+ * from then on.
  */
 export class Recovery {
   readonly #context: EngineContext;
   /** What was taken back of files since this process has their folder, by call. */
   readonly #files = new Map<string, FileRollback>();
-  /** Calls that were claimed and could not be judged, because the store was away. */
-  readonly #claimed = new Map<string, CallRecord>();
+  /** Runs that were claimed from instances that are gone. */
+  readonly #orphans = new Set<string>();
 
   constructor(context: EngineContext) {
     this.#context = context;
@@ -35,18 +37,32 @@ export class Recovery {
   async recover(): Promise<RecoveryVerdict[]> {
     await this.#takeBackFiles();
     const unknown: RecoveryVerdict[] = [];
-    for (const record of await unknownCalls(this.#context)) unknown.push(await this.#settle(record));
+    for (const record of await unknownCalls(this.#context)) unknown.push(...(await this.#settle(record)));
     return [...unknown, ...(await this.judgeOrphans())];
   }
 
-  /** Calls and reservations of instances that are gone. */
+  /** Calls and reservations of instances that are gone, and calls of this one that it does not run. */
   async judgeOrphans(): Promise<RecoveryVerdict[]> {
     await releaseReservations(this.#context);
-    for await (const record of claimAll("orphan", this.#context)) this.#claimed.set(record.callId, record);
+    for await (const { runId = "" } of claimAll("orphan", this.#context)) this.#orphans.add(runId);
+    return await this.settleHeld();
+  }
+
+  /**
+   * What the record says this process executes and it has not in hand. A unit of it that is still under way here is
+   * waited for; one that the server has already comes first, because it holds the call's row. One that comes later finds
+   * another phase and is fenced.
+   */
+  async settleHeld(): Promise<RecoveryVerdict[]> {
+    const { inFlight, unrecorded, membership } = this.#context;
     const verdicts: RecoveryVerdict[] = [];
-    for (const record of [...this.#claimed.values()]) {
-      verdicts.push(await this.#settle(record));
-      this.#claimed.delete(record.callId);
+    if (membership.refusal) return verdicts;
+    const inHand = [...inFlight.ids(), ...unrecorded.landing()];
+    for await (const record of heldWork("executing", this.#context, inHand)) {
+      // It has begun since.
+      if (inFlight.get(record.callId)) continue;
+      verdicts.push(...(await this.#settle(record)));
+      this.#orphans.delete(record.runId ?? "");
     }
     return verdicts;
   }
@@ -61,26 +77,63 @@ export class Recovery {
     for (const { callId, rollback } of taken ?? []) this.#files.set(callId, rollback);
   }
 
-  async #settle(record: CallRecord): Promise<RecoveryVerdict> {
-    const { callId } = record;
-    const verdict = judge(callId, record);
+  /** Nothing when the call has moved on meanwhile. */
+  async #settle(record: CallRecord): Promise<RecoveryVerdict[]> {
+    const verdict = this.#verdictOn(record);
     if (verdict.verdict === "never_started") {
       if (!this.#hasFolder(record))
         return await this.#leave(record, "only the process with its folder can take its files back");
-      if (await closeAsUndone(record, this.#files.get(callId), this.#context)) return verdict;
-      return await this.#leave(record, "it left state or files behind although it never committed");
+      const end = { error: this.#errorOf(record), files: this.#files.get(record.callId) };
+      const closed = await closeAsUndone(record, end, this.#context);
+      if (closed === "left")
+        return await this.#leave(record, "it left state or files behind although it never committed");
+      return closed === "closed" ? [verdict] : [];
     }
-    if (record.phase === "executing") await markUnknown(record, this.#context);
-    return verdict;
+    if (verdict.verdict === "outcome_unknown") return await this.#leave(record, verdict.reason);
+    return [verdict];
+  }
+
+  #verdictOn(record: CallRecord): RecoveryVerdict {
+    const { callId, runId, stagedIn } = record;
+    if (!this.#isOwn(record)) return judge(callId, record);
+    if (this.#context.unrecorded.isKnownNotToHaveBegun(runId))
+      return {
+        verdict: "never_started",
+        callId,
+        reason: "its intent was recorded late, and it did not begin",
+      };
+    const reason = "its end could not be recorded, and its files are taken back at the next start only";
+    if (stagedIn !== undefined) return { verdict: "outcome_unknown", callId, record, reason };
+    return judge(callId, record);
+  }
+
+  /** This process has begun it, and is still there. */
+  #isOwn({ phase, owner, runId = "" }: CallRecord): boolean {
+    return phase === "executing" && owner === this.#context.owner && !this.#orphans.has(runId);
+  }
+
+  #errorOf(record: CallRecord): Failure {
+    if (!this.#isOwn(record)) {
+      const message = "The process ended while the call ran; nothing of it took effect.";
+      return failure("E3107", { message, retryable: true });
+    }
+    if (this.#context.unrecorded.isKnownNotToHaveBegun(record.runId))
+      return failure("E3908", {
+        message: "The call did not start, because its intent was recorded too late.",
+      });
+    return failure("E3801", {
+      message: "The end of the call could not be recorded; nothing of it took effect.",
+    });
   }
 
   #hasFolder({ stagedIn }: CallRecord): boolean {
     return stagedIn === undefined || stagedIn === this.#context.isolation?.workspaces.id;
   }
 
-  async #leave(record: CallRecord, reason: string): Promise<RecoveryVerdict> {
-    if (record.phase === "executing") await markUnknown(record, this.#context);
-    return { verdict: "outcome_unknown", callId: record.callId, record, reason };
+  async #leave(record: CallRecord, reason: string): Promise<RecoveryVerdict[]> {
+    const { callId, phase } = record;
+    if (phase === "executing" && !(await markUnknown(record, this.#context))) return [];
+    return [{ verdict: "outcome_unknown", callId, record, reason }];
   }
 }
 
@@ -105,25 +158,23 @@ async function unknownCalls({ store }: EngineContext): Promise<CallRecord[]> {
   return found.reverse();
 }
 
-/** False when the state or the files show traces of the call, which then cannot be called undone. */
+/** `left`: the state or the files show traces of the call, which then cannot be called undone. */
 async function closeAsUndone(
   record: CallRecord,
-  files: FileRollback | undefined,
+  { error, files }: { error: Failure; files: FileRollback | undefined },
   context: EngineContext,
-): Promise<boolean> {
-  if (files && !files.verified) return false;
+): Promise<"closed" | "left" | "moved_on"> {
+  if (files && !files.verified) return "left";
   const left = await context.store.state.writtenBy(
     { tenant: record.tenant, tool: record.tool },
     record.callId,
   );
-  if (left > 0) return false;
-  const message = "The process ended while the call ran; nothing of it took effect.";
-  const error = failure("E3107", { message, retryable: true });
+  if (left > 0) return "left";
   const restored = files && { files: { verified: true, hash: files.hash, discarded: files.discarded } };
   const proof = { ...NOTHING_RAN, ...restored };
   const states = ["ABORTED", "ROLLED_BACK"] as const;
-  await closeRecorded(record, { states, error, proof, neverStarted: true }, context);
-  return true;
+  const closed = await closeRecorded(record, { states, error, proof, neverStarted: true }, context);
+  return closed ? "closed" : "moved_on";
 }
 
 /** What a person found out about a call whose outcome was unknown. */
@@ -135,6 +186,9 @@ export interface ManualClose {
   result?: JsonValue;
 }
 
+const WAIT_FOR_VERDICT =
+  "Ask again in a few seconds: a process has the call. Once none runs it, it gets its end or becomes unknown by itself.";
+
 /** Closes a call by a person's decision. Refuses a call whose outcome is not unknown. */
 export async function closeByPerson(
   word: ManualClose,
@@ -144,7 +198,7 @@ export async function closeByPerson(
   if (!record) return failure("E3917", { message: `There is no call ${word.callId}.` });
   if (record.phase !== "unknown") {
     const message = `Call ${word.callId} is ${record.phase}; only an unknown outcome can be closed by a person.`;
-    return failure("E3918", { message });
+    return failure("E3918", { message, ...(record.phase === "executing" && { advice: WAIT_FOR_VERDICT }) });
   }
   const note = `${word.by}: ${word.note}`.toWellFormed();
   const answer =
@@ -182,7 +236,7 @@ export function judge(callId: string, record: CallRecord | undefined): RecoveryV
     const reason = "it could change only transactional state, and its transaction never committed";
     return { verdict: "never_started", callId, reason };
   }
-  const reason = "it was running when the process ended and its effects are outside Sallyport's reach";
+  const reason = "it ran, its end is not on record, and its effects are outside Sallyport's reach";
   return { verdict: "outcome_unknown", callId, record, reason };
 }
 

@@ -272,17 +272,19 @@ export function spokenBy({ approvalId, digest, votes }: ApprovalRecord, by?: str
 /** Puts on record that nobody knows how the call ended; false when somebody else has taken it over or closed it. */
 export async function markUnknown(
   record: CallRecord,
-  context: Pick<EngineContext, "store" | "clock">,
+  { store, clock, feeds }: Pick<EngineContext, "store" | "clock" | "feeds">,
 ): Promise<boolean> {
+  const at = clock.now();
   const facts = { ...progressOf(record), error: failure("E3909") };
   const fence = fenceOf(record);
-  const result = await context.store.commit({
+  const { ok } = await store.commit({
     tenant: record.tenant,
     ...(fence && { fence }),
     close: { callId: record.callId, phase: "unknown" },
-    audit: auditOfCall(["OUTCOME_UNKNOWN"], facts, { ordinal: UNKNOWN_ORDINAL, at: context.clock.now() }),
+    audit: auditOfCall(["OUTCOME_UNKNOWN"], facts, { ordinal: UNKNOWN_ORDINAL, at }),
   });
-  return result.ok;
+  if (ok) feeds.ended(record.callId, { status: "error", at });
+  return ok;
 }
 
 export function notClosed(why: string): Failure {

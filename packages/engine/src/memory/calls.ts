@@ -137,6 +137,15 @@ export class MemoryCalls {
     );
   }
 
+  /** What the instance executes and has claimed, by the record. */
+  held(instance: string): { executing: CallRecord[]; queued: QueuedCall[] } {
+    const executing = [...this.#calls.values()].filter(
+      ({ record: { phase, owner } }) => phase === "executing" && owner === instance,
+    );
+    const queued = [...this.#queued.values()].filter(({ claimedBy }) => claimedBy === instance);
+    return { executing: executing.map(recordOf), queued: queued.map(({ place }) => ({ ...place })) };
+  }
+
   /** Calls that the claimer executes and somebody asked to cancel. */
   claimCancels({ instance, limit, now, holdMs }: Claimer): CallRecord[] {
     const claimed: CallRecord[] = [];

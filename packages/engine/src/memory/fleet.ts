@@ -2,6 +2,8 @@ import type { JsonObject } from "@sallyport/protocol";
 import type { Callback } from "../ports/calls.ts";
 import {
   CLAIM_MS,
+  type HeldOrder,
+  type HeldWork,
   type InstanceRecord,
   type Instances,
   type Lease,
@@ -9,6 +11,7 @@ import {
   type WorkClaims,
   type WorkKind,
 } from "../ports/fleet.ts";
+import { byCodePoint } from "../ports/state.ts";
 import type { Claimer, MemoryCalls } from "./calls.ts";
 import type { MemoryApprovals } from "./permits.ts";
 
@@ -86,6 +89,18 @@ export function memoryWork({ calls, approvals, callbacks, instances }: WorkParts
     release: async ({ kind, instance, ids }) => {
       if (kind === "queued") calls.releaseQueued(instance, ids);
       else approvals.release(instance, ids);
+    },
+    held: async <Kind extends keyof HeldWork>(order: HeldOrder<Kind>) => {
+      const { kind, instance, limit, except } = order;
+      const all: { [Each in keyof HeldWork]: HeldWork[Each][] } = {
+        ...calls.held(instance),
+        approved: approvals.held(instance, instances.now()),
+      };
+      const left = new Set(except);
+      return all[kind]
+        .filter(({ callId }) => !left.has(callId))
+        .sort((one, other) => byCodePoint(one.callId, other.callId))
+        .slice(0, Math.max(0, limit));
     },
   };
 }

@@ -39,7 +39,7 @@ const placeOf = ({ record: { createdAt, approvalId } }: KeptApproval): ListPlace
 });
 
 const IS_WORK = {
-  approved: ({ record, unattended }: KeptApproval, { now }: Claimer) =>
+  approved: ({ record, unattended }: KeptApproval, { now }: Pick<Claimer, "now">) =>
     unattended && record.expiresAt > now && ["approved", "edited"].includes(record.standing.state),
   expired_approval: ({ record }: KeptApproval, { now }: Claimer) =>
     record.expiresAt <= now && ["pending", "approved", "edited"].includes(record.standing.state),
@@ -96,6 +96,12 @@ export class MemoryApprovals {
       else kept.heldUntil = now + holdMs;
       return structuredClone(kept.record);
     });
+  }
+
+  /** Those that the instance has claimed as approved and that are still good. */
+  held(instance: string, now: number): ApprovalRecord[] {
+    const isHeld = (kept: KeptApproval) => kept.claimedBy === instance && IS_WORK.approved(kept, { now });
+    return [...this.#approvals.values()].filter(isHeld).map(({ record }) => structuredClone(record));
   }
 
   release(instance: string, approvalIds: readonly string[]): void {

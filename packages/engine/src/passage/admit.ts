@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, type Failure, failure, type ResourceLimits } from "@sallyport/protocol";
 import type { Slot } from "../admit/admission.ts";
 import type { EngineContext } from "../context.ts";
-import { enqueue } from "../queue/queue.ts";
+import { enqueue } from "../queue/enqueue.ts";
 import { limitsOf } from "./job.ts";
 import { type Admitted, type Allowed, abortBeforeStart, type Ending, type Queued } from "./steps.ts";
 

@@ -163,6 +163,7 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
     return at;
   } catch (error) {
     context.errors.report({ error, code: "E3908", callId, tool: tool.manifest.id, stage: "journal intent" });
+    if (!attempt.hasStarted) context.unrecorded.neverBegan(fence);
     return await rollBack(at, unwritten(error));
   }
 }

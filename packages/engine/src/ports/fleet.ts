@@ -53,6 +53,11 @@ export interface Work {
 
 export type WorkKind = keyof Work;
 
+/** What an instance holds by the record for as long as it lives: what it executes, and the work that it has claimed. */
+export interface HeldWork extends Pick<Work, "queued" | "approved"> {
+  executing: CallRecord;
+}
+
 /** How long work is held that is not held by the instance's lease. */
 export const CLAIM_MS = 60_000;
 
@@ -65,6 +70,18 @@ export interface WorkClaims {
   claim<Kind extends WorkKind>(order: ClaimOrder<Kind>): Promise<Work[Kind][]>;
   /** Lets go of queued or approved calls that this instance holds and has not begun. */
   release(order: { kind: "queued" | "approved"; instance: string; ids: readonly string[] }): Promise<void>;
+  /**
+   * At most `limit` of what the instance holds, but for the calls whose ids are named, by call id. Of claimed approvals
+   * those that are still good. Changes nothing.
+   */
+  held<Kind extends keyof HeldWork>(order: HeldOrder<Kind>): Promise<HeldWork[Kind][]>;
+}
+
+export interface HeldOrder<Kind extends keyof HeldWork = keyof HeldWork> {
+  kind: Kind;
+  instance: string;
+  limit: number;
+  except: readonly string[];
 }
 
 export interface ClaimOrder<Kind extends WorkKind = WorkKind> {

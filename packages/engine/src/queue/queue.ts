@@ -1,24 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type CallAnswer,
-  defined,
-  type Failure,
-  failure,
-  isFailure,
-  type Priority,
-  SallyportError,
-} from "@sallyport/protocol";
+import { type CallAnswer, type Failure, failure, isFailure, type Priority } from "@sallyport/protocol";
 import type { Slot } from "../admit/admission.ts";
 import { agentKey } from "../admit/fair-queue.ts";
-import { decodeOrder, encodeOrder, type WaitingOrder } from "../approvals/order.ts";
+import { decodeOrder, type WaitingOrder } from "../approvals/order.ts";
 import type { ResumeOptions } from "../approvals/suspended.ts";
 import type { AcceptedCalls, EngineContext } from "../context.ts";
-import { claimAll } from "../fleet/claim-all.ts";
-import { conflictFailure } from "../journal/conflicts.ts";
+import { claimAll, heldWork } from "../fleet/claim-all.ts";
 import { endQueued, isStillRunnable } from "../journal/recovery.ts";
 import type { ClosingContext } from "../journal/unit.ts";
-import { intentOf } from "../journal/unit.ts";
-import { type Allowed, abortBeforeStart, type Ending, Queued } from "../passage/steps.ts";
+import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { QueuedCall } from "../ports/calls.ts";
 
 /** As many may be claimed at a time even when the queue is full, so that what others have left comes to its turn. */
@@ -26,7 +16,8 @@ const LEAST_CLAIMED = 16;
 /** Pauses before a call is tried again that could not begin although it may: store or policy away, or a rate used up. */
 const TRY_AGAIN_MS = [250, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 
-type QueueContext = ClosingContext & Pick<EngineContext, "admission" | "limits" | "errors" | "bus" | "owner">;
+type QueueContext = ClosingContext &
+  Pick<EngineContext, "admission" | "limits" | "errors" | "bus" | "owner" | "inFlight" | "unrecorded">;
 
 interface Task {
   call: QueuedCall;
@@ -54,6 +45,8 @@ export class CallQueue implements AcceptedCalls {
   readonly #resume: (callId: string, options: ResumeOptions) => Promise<CallAnswer | Failure>;
   readonly #tasks = new Map<string, Task>();
   readonly #stop = new AbortController();
+  /** Calls that it has let go of and holds on record still. */
+  readonly #leaving = new Set<string>();
   #releases: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #reserved = 0;
@@ -121,9 +114,9 @@ export class CallQueue implements AcceptedCalls {
     return true;
   }
 
-  /** Claims what can go on and nobody holds, as much as there is room for. Says how many. */
+  /** Takes up what it holds, and claims what can go on and nobody holds, as much as there is room for. Says how many. */
   async claim(): Promise<number> {
-    let claimed = 0;
+    let claimed = await this.takeUpHeld();
     for await (const call of claimAll("queued", this.#context, this.#room)) if (this.push(call)) claimed += 1;
     claimed += await this.claimApproved();
     if (claimed === 0) await this.#askOthers();
@@ -133,12 +126,34 @@ export class CallQueue implements AcceptedCalls {
   /** Claims calls to which a person has said yes, unless their callers are going to ask for them. Says how many. */
   async claimApproved(): Promise<number> {
     let claimed = 0;
-    for await (const record of claimAll("approved", this.#context, this.#room)) {
-      const { approvalId, callId, tenant, agent, tool, createdAt: queuedAt } = record;
-      const call = { callId, tenant, agent, tool, priority: "normal", queuedAt } as const;
-      if (this.push(call, approvalId)) claimed += 1;
-    }
+    for await (const record of claimAll("approved", this.#context, this.#room))
+      if (this.#pushApproved(record)) claimed += 1;
     return claimed;
+  }
+
+  #pushApproved({ approvalId, callId, tenant, agent, tool, createdAt: queuedAt }: ApprovalRecord): boolean {
+    return this.push({ callId, tenant, agent, tool, priority: "normal", queuedAt }, approvalId);
+  }
+
+  /**
+   * Takes up what the record says this process holds and it has not in hand: an acceptance or a claim whose answer was
+   * lost. Says how many.
+   */
+  async takeUpHeld(): Promise<number> {
+    const { inFlight, unrecorded } = this.#context;
+    const inHand = [...this.#tasks.keys(), ...this.#leaving, ...inFlight.ids(), ...unrecorded.landing()];
+    let taken = 0;
+    if (this.#stop.signal.aborted) return taken;
+    for await (const call of heldWork("queued", this.#context, inHand))
+      if (this.#isMissing(call) && this.push(call)) taken += 1;
+    for await (const record of heldWork("approved", this.#context, inHand))
+      if (this.#isMissing(record) && this.#pushApproved(record)) taken += 1;
+    return taken;
+  }
+
+  /** Neither being accepted or run here, nor being let go of. */
+  #isMissing({ callId }: { callId: string }): boolean {
+    return !this.#leaving.has(callId) && this.#context.inFlight.get(callId) === undefined;
   }
 
   get #room(): number {
@@ -184,8 +199,11 @@ export class CallQueue implements AcceptedCalls {
     for (const task of tasks) {
       task.isLetGo = true;
       task.controller.abort();
+      this.#leaving.add(task.call.callId);
     }
-    const released = this.#release(tasks);
+    const released = this.#release(tasks).finally(() => {
+      for (const { call } of tasks) this.#leaving.delete(call.callId);
+    });
     this.#releases = Promise.all([this.#releases, released]);
     return released;
   }
@@ -325,50 +343,4 @@ export class CallQueue implements AcceptedCalls {
 
 function isCancelled({ controller }: Task): boolean {
   return controller.signal.aborted;
-}
-
-/** Puts a call on record that may run, so that it can be acknowledged: whatever happens now, it has an outcome. */
-export async function enqueue(at: Allowed, context: EngineContext): Promise<Queued | Ending> {
-  const { queue, limits, clock } = context;
-  const { attempt, tool } = at;
-  const { callId, tenant, agent } = attempt.call;
-  if (!queue.reserve({ tenant, agent })) {
-    const { queued } = limits;
-    const message = `${queued} accepted calls wait already.`;
-    return abortBeforeStart(at, failure("E3910", { message, details: { queued } }));
-  }
-  const { priority = "normal" } = attempt.request;
-  const call = { callId, tenant, agent, tool: tool.manifest.id, priority, queuedAt: clock.now() };
-  const refused = await putOnRecord(at, call, context);
-  if (!refused) return new Queued(call, at.progress);
-  queue.unreserve(call);
-  return abortBeforeStart(at, refused);
-}
-
-async function putOnRecord(
-  { attempt, progress, tool, input }: Allowed,
-  call: QueuedCall,
-  context: EngineContext,
-): Promise<Failure | undefined> {
-  const { callId, queuedAt } = call;
-  const { idempotencyKey } = attempt.request;
-  const events = attempt.log.unit({ kind: "QUEUED", at: queuedAt, progress });
-  try {
-    const result = await context.store.commit({
-      tenant: call.tenant,
-      open: { ...intentOf(attempt, tool, context), ...defined({ idempotencyKey }), phase: "queued" },
-      enqueue: {
-        ...call,
-        claimedBy: context.owner,
-        order: encodeOrder(attempt, { progress, tool, input, attempts: 0 }),
-      },
-      audit: events.audit,
-    });
-    if (!result.ok) return conflictFailure(result.conflict, { callId, what: "call", at: queuedAt });
-    attempt.log.stored(events);
-    return undefined;
-  } catch (error) {
-    context.errors.report({ error, code: "E3914", callId, stage: "queue" });
-    return error instanceof SallyportError ? error.failure : failure("E3914");
-  }
 }

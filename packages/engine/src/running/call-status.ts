@@ -139,7 +139,9 @@ async function cancelStanding(
     case "unknown":
       return notCancelled(
         "unknown",
-        "Nobody knows whether it still runs or how it ended; a person has to close it.",
+        standing.record?.phase === "executing"
+          ? "Nothing runs it any more, and its end is not on record yet; ask again in a few seconds."
+          : "Nobody knows whether it still runs or how it ended; a person has to close it.",
       );
   }
 }

@@ -91,6 +91,10 @@ export class RunningCalls {
     if (this.#calls.size === 0) for (const wake of this.#idle.splice(0)) wake();
   }
 
+  ids(): Iterable<string> {
+    return this.#calls.keys();
+  }
+
   get(callId: string): Readonly<Running> | undefined {
     return this.#calls.get(callId);
   }

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CallbackWrite, CallRecord } from "../ports/calls.ts";
-import type { Work, WorkKind } from "../ports/fleet.ts";
+import type { HeldWork, Work, WorkKind } from "../ports/fleet.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
 import {
   applied,
@@ -465,6 +465,47 @@ export function workContract(it: StoreTest): void {
       hurried.callId,
       false,
     ]);
+  });
+
+  it("held: what an instance executes and has claimed, but for what is named, and changes nothing [X-21]", async ({
+    store,
+  }) => {
+    const [mine, other] = [await joined(store), await joined(store)];
+    const byId = (ids: readonly string[]) => ids.toSorted();
+    const held = async (kind: keyof HeldWork, { instance = mine, limit = 9, except = [] as string[] } = {}) =>
+      (await store.work.held({ kind, instance, limit, except })).map(({ callId }) => callId);
+    const runs = await Promise.all(crowd(3, (n) => running(store, `r${n}`, { owner: mine })));
+    const ended = await running(store, "ended", { owner: mine });
+    await applied(store, ending(ended));
+    await running(store, "theirs", { owner: other });
+    const calls = crowd(3, () => sampleIntent({ owner: mine }));
+    for (const [n, call] of calls.entries())
+      await applied(store, queueing(call, n < 2 ? { claimedBy: mine } : {}));
+    const given = await written(store, moved(await asked(store, {}, true), "approved"));
+    const spent = await written(store, moved(await asked(store, {}, true), "approved"));
+    expect(await claimed(store, "approved", mine)).toHaveLength(2);
+    await written(store, moved(spent, "consumed"));
+    const before = await contentsOf(store);
+    const ids = {
+      executing: byId(runs.map(({ callId }) => callId)),
+      queued: byId(calls.slice(0, 2).map(({ callId }) => callId)),
+    };
+    for (const [kind, expected] of [
+      ["executing", ids.executing],
+      ["queued", ids.queued],
+      ["approved", [given.callId]],
+    ] as const) {
+      expect(await held(kind), kind).toEqual(expected);
+      expect(await held(kind, { limit: 1 }), kind).toEqual(expected.slice(0, 1));
+      expect(await held(kind, { limit: 1, except: [expected[0] ?? "", ODD_TEXT] }), kind).toEqual(
+        expected.slice(1, 2),
+      );
+      expect(await held(kind, { instance: "nobody" }), kind).toEqual([]);
+      expect(await held(kind, { limit: 0 }), kind).toEqual([]);
+    }
+    const [first] = await store.work.held({ kind: "executing", instance: mine, limit: 1, except: [] });
+    expect(first).toEqual(await store.calls.get(first?.callId ?? ""));
+    expect(await contentsOf(store)).toEqual(before);
   });
 
   it("is nothing for an instance without a lease, whatever the kind", async ({ fixture, store }) => {

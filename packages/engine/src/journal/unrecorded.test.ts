@@ -1,0 +1,230 @@
+import { randomBytes } from "node:crypto";
+import { failure, isFailure, type JsonValue, SallyportError } from "@sallyport/protocol";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ConfiguredAuthority } from "../authorise/authority.ts";
+import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
+import { createMemoryStore } from "../memory/store.ts";
+import type { ToolContext } from "../ports/runner.ts";
+import type { Store, UnitOfWork } from "../ports/store.ts";
+import { auditOf, errorOf, type Fixture, fixtureEngine } from "../testing/fixture-engine.ts";
+import { unanswered } from "./bounded-store.ts";
+
+/** What a unit waits for before it is applied. */
+type Slowly = (unit: UnitOfWork) => Promise<void> | undefined;
+
+/**
+ * A store that goes away as a database does: `losing` applies what is under way and loses the answer, and from then on it
+ * is `down` until it is `up` again.
+ */
+function outage(isShared: boolean, slowly: Slowly) {
+  let now = 1_767_225_600_000;
+  const store = createMemoryStore({ isShared, clock: { now: () => now } });
+  const line = { is: "up" as "up" | "losing" | "down" };
+  const over = <Args extends unknown[], Result>(method: (...args: Args) => Promise<Result>) => {
+    return async (...args: Args): Promise<Result> => {
+      if (line.is === "down") throw new SallyportError(failure("E3914", { message: "refused" }));
+      const result = await method(...args);
+      if (line.is === "up") return result;
+      line.is = "down";
+      throw unanswered("the connection was lost");
+    };
+  };
+  const { claim, held } = store.work;
+  const faulty: Store = {
+    ...store,
+    commit: async (unit) => {
+      await slowly(unit);
+      return await over(store.commit)(unit);
+    },
+    work: { ...store.work, claim: over(claim) as typeof claim, held: over(held) as typeof held },
+  };
+  const pass = (ms: number) => {
+    now += ms;
+  };
+  return { store, faulty, line, pass };
+}
+
+interface Given {
+  isShared?: boolean;
+  storeMs?: number;
+  /** How often the engine compares by itself. */
+  followMs?: number;
+  pays?: "external" | "state";
+  slowly?: Slowly;
+}
+
+const LEASE = { leaseMs: 15_000, renewMs: 5_000 };
+const caller = { tenant: "acme", agent: "agent" };
+const callbackUrl = "https://caller.example/";
+
+/** An engine behind such a store. Its tool writes down what it did; asked to wait, it waits to be let go. */
+async function world({
+  isShared = true,
+  storeMs = 1_000,
+  followMs = Infinity,
+  pays = "external",
+  slowly = () => undefined,
+}: Given = {}) {
+  const away = outage(isShared, slowly);
+  const ran: string[] = [];
+  const [came, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const run = async (input: JsonValue, { callId, state }: ToolContext) => {
+    ran.push(callId);
+    if (pays === "state") await state.put("n", 1);
+    came.resolve();
+    if (input === "wait") await gate.promise;
+  };
+  const conduct = { sideEffects: pays, requiredCapabilities: ["network.https", "state.write"] };
+  const tools = [{ id: "pay", conduct, run }];
+  const signer = hmacSigner(randomBytes(32));
+  const open = async (store: Store): Promise<Fixture> => {
+    const grantIndex = new GrantIndex(signer);
+    const all = { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"] };
+    const authority = new ConfiguredAuthority({
+      grants: [{ ...all, capabilities: ["state.write"] }],
+      grantIndex,
+    });
+    const fixture = await fixtureEngine(
+      { store, lease: LEASE, limits: { storeMs, followMs }, authority, signer, grantIndex },
+      tools,
+    );
+    onTestFinished(() => fixture.engine.close());
+    return fixture;
+  };
+  const fixture = await open(away.faulty);
+  const grant = await fixture.engine.grants.issue({
+    tenant: "acme",
+    capabilityId: "network.https",
+    grantee: { type: "TOOL", id: "pay" },
+    grantor: { id: "ada", operator: true },
+    constraints: [{ type: "max_uses", value: 9 }],
+    delegatable: true,
+  });
+  if (isFailure(grant)) throw new SallyportError(grant);
+  const uses = async () => (await away.store.grants.get(grant.grantId))?.uses;
+  const record = (callId: string) => away.store.calls.get(callId);
+  return { ...away, ...fixture, ran, came: came.promise, letGo: gate.resolve, uses, record, open };
+}
+
+/** A call that ends while the store is away. */
+async function cutOff(given: Given = {}) {
+  const there = await world(given);
+  const answer = there.call("pay", "wait", { callId: "c", idempotencyKey: "k", callbackUrl });
+  await there.came;
+  there.line.is = "down";
+  there.letGo();
+  return { ...there, answer: await answer };
+}
+
+describe.each([true, false])("after the store was away (shared: %s)", (isShared) => {
+  it("a call whose intent landed without an answer ends as never begun, and its uses are given back [X-21]", async () => {
+    const { line, call, engine, ran, record, uses } = await world({ isShared });
+    line.is = "losing";
+    expect(errorOf(await call("pay", {}, { callId: "c" })).code).toBe("E3908");
+    expect((await record("c"))?.phase).toBe("executing");
+    await expect(engine.judgeOrphans()).rejects.toThrow("E3914");
+    line.is = "up";
+    expect(await engine.judgeOrphans()).toMatchObject([{ callId: "c", verdict: "never_started" }]);
+    expect((await record("c"))?.closing?.answer).toMatchObject({ error: { code: "E3908" } });
+    expect([ran, await uses()]).toEqual([[], 0]);
+  });
+
+  it("a call whose end was not taken is unknown, keeps its uses, and a person can close it [X-21]", async () => {
+    const { line, engine, answer, record, store, uses } = await cutOff({ isShared });
+    expect(errorOf(answer).code).toBe("E3909");
+    line.is = "up";
+    const word = { callId: "c", as: "completed", by: "ada", note: "seen" } as const;
+    expect(await engine.closeByPerson(word)).toMatchObject({ code: "E3918", advice: /by itself/ });
+    expect(await engine.cancelCall("c", { reason: "no" })).toMatchObject({ message: /ask again/ });
+    expect(await engine.judgeOrphans()).toMatchObject([{ callId: "c", verdict: "outcome_unknown" }]);
+    expect(await engine.judgeOrphans()).toEqual([]);
+    expect([(await record("c"))?.phase, await uses()]).toEqual(["unknown", 1]);
+    expect(await engine.closeByPerson(word)).toMatchObject({ status: "success" });
+    expect(await store.callbacks.ofCall("c")).toMatchObject({ state: "due" });
+  });
+
+  it("a call that could change only state is closed as undone [X-21]", async () => {
+    const { line, engine, record, answer } = await cutOff({ isShared, pays: "state" });
+    expect(errorOf(answer).code).not.toBe("E3909");
+    line.is = "up";
+    await engine.judgeOrphans();
+    expect((await record("c"))?.closing?.answer).toMatchObject({ error: { code: "E3801" } });
+  });
+
+  it("an acceptance whose answer was lost runs once, and its caller was told so [X-21]", async () => {
+    const { line, engine, ran, record } = await world({ isShared });
+    const order = { tool: "pay", input: {}, caller, callbackUrl };
+    line.is = "losing";
+    const told = await engine.accept({ ...order, idempotencyKey: "k" });
+    expect(told).toMatchObject({ error: { code: "E3914", retryable: true, details: { unanswered: true } } });
+    const { callId } = told;
+    line.is = "up";
+    expect(await engine.accept({ ...order, idempotencyKey: "k" })).toMatchObject({
+      status: "pending",
+      callId,
+    });
+    expect(await engine.claimQueued()).toBe(1);
+    await expect.poll(async () => (await record(callId))?.closing?.status).toBe("success");
+    expect([ran, await engine.claimQueued()]).toEqual([[callId], 0]);
+    line.is = "losing";
+    expect(await engine.accept(order)).toMatchObject({ error: { retryable: false } });
+    line.is = "up";
+  });
+});
+
+describe("what a claim took whose answer was lost", () => {
+  it("is taken up by the process that claimed it: accepted and approved calls, orphans [X-21]", async () => {
+    const { line, engine, ran, record, store, open } = await world();
+    const gone = await open(store);
+    const queued = await gone.engine.accept({ tool: "pay", input: {}, caller, requireApproval: true });
+    const { approvalId = "" } = (await store.approvals.ofCall(queued.callId)) ?? {};
+    void gone.call("pay", "wait", { callId: "orphan" });
+    await expect.poll(() => ran).toEqual(["orphan"]);
+    await store.instances.leave(gone.engine.instance);
+    line.is = "losing";
+    await expect(engine.judgeOrphans()).rejects.toThrow("E3914");
+    line.is = "up";
+    expect(await engine.judgeOrphans()).toMatchObject([{ callId: "orphan", verdict: "outcome_unknown" }]);
+    await store.work.claim({ kind: "approved", instance: engine.instance, limit: 9 });
+    expect(await engine.claimQueued()).toBe(0);
+    await gone.engine.approvals.approve(approvalId, { by: "ada" });
+    await store.work.claim({ kind: "approved", instance: engine.instance, limit: 9 });
+    expect(await engine.claimQueued()).toBe(1);
+    await expect.poll(async () => (await record(queued.callId))?.closing?.status).toBe("success");
+    expect(ran).toEqual(["orphan", queued.callId]);
+  });
+});
+
+describe("a comparison", () => {
+  it("leaves a call alone whose end is still under way in this process [X-21]", async () => {
+    const end = Promise.withResolvers<void>();
+    const { engine, call, record } = await world({
+      storeMs: 20,
+      slowly: (unit) => unit.close && end.promise,
+    });
+    expect(errorOf(await call("pay", {}, { callId: "c" })).code).toBe("E3909");
+    expect(await engine.judgeOrphans()).toEqual([]);
+    expect((await record("c"))?.phase).toBe("executing");
+    end.resolve();
+    await expect.poll(async () => (await record("c"))?.closing?.status).toBe("success");
+    expect(await engine.judgeOrphans()).toEqual([]);
+  });
+
+  it("by the owner and by another process at once gives one verdict [X-21]", async () => {
+    const { line, pass, store, engine, open } = await cutOff();
+    const other = await open(store);
+    line.is = "up";
+    pass(LEASE.leaseMs + 1);
+    await store.instances.renew({ instance: other.engine.instance, ttlMs: LEASE.leaseMs });
+    const verdicts = await Promise.all([engine.judgeOrphans(), other.engine.judgeOrphans()]);
+    expect(verdicts.flat()).toMatchObject([{ callId: "c", verdict: "outcome_unknown" }]);
+    const events = (await auditOf(store)).filter(({ state }) => state === "OUTCOME_UNKNOWN");
+    expect(events).toHaveLength(1);
+  });
+
+  it("is made by the process itself, so that nobody has to ask for it [X-21]", async () => {
+    const { line, record } = await cutOff({ followMs: 5 });
+    line.is = "up";
+    await expect.poll(async () => (await record("c"))?.phase, { timeout: 30_000 }).toBe("unknown");
+  });
+});
