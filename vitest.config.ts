@@ -9,18 +9,12 @@ import { reasonToSkip } from "./scripts/services.ts";
 // threads that strip come and go (packages/adapters/src/sqlite/source-thread.ts).
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/sallyport-tests");
 
-// Everything random takes this seed, another one in every run; the same seed repeats a failure.
+const IS_SOAK = process.env.SALLYPORT_SOAK === "1";
+// Everything random takes this seed: the same in every ordinary run, another one in every long run.
 if (process.env.SALLYPORT_SEED === undefined) {
-  process.env.SALLYPORT_SEED = String(randomInt(2 ** 31));
+  process.env.SALLYPORT_SEED = String(IS_SOAK ? randomInt(2 ** 31) : 7420);
   console.error(`SALLYPORT_SEED=${process.env.SALLYPORT_SEED}`);
 }
-
-const IS_SOAK = process.env.SALLYPORT_SOAK === "1";
-/**
- * How often a test that drives processes, terminals or kernels is tried again when it fails. The summary names each that
- * passed only then: it is a bug of the test or of the product.
- */
-const SECOND_TRIES = IS_SOAK ? 0 : 1;
 const CORES = Math.max(2, availableParallelism());
 
 const HAS_POSTGRES_STORE = existsSync(
@@ -29,12 +23,15 @@ const HAS_POSTGRES_STORE = existsSync(
 const withoutPostgres = HAS_POSTGRES_STORE ? reasonToSkip("postgres") : "there is no such store yet";
 if (withoutPostgres !== undefined) console.error(`The project fleet is left out: ${withoutPostgres}`);
 
+/** Major versions of PostgreSQL beside Debian's: `npm run soak` uses those that `npm test` leaves out. */
+const OTHER_POSTGRES = (IS_SOAK ? ["16", "17"] : ["18"]) satisfies `${number}`[];
+
 /** The projects run one after the other, in this order: vitest mixes only projects that share a group. */
-const ORDER = ["unit", "integration", "e2e", "fleet", "terminal", "crash", "soak", "escape"] as const;
+const ORDER = ["unit", "integration", "postgres", "e2e", "fleet", "terminal", "crash", "soak", "escape"];
 
 type ProjectTest = NonNullable<UserWorkspaceConfig["test"]>;
 
-function project(name: (typeof ORDER)[number], test: ProjectTest): UserWorkspaceConfig {
+function project(name: string, test: ProjectTest): UserWorkspaceConfig {
   return {
     test: {
       // A limit says when something hangs, not how fast it is: a machine that is slow, busy or cold takes many times what
@@ -42,10 +39,12 @@ function project(name: (typeof ORDER)[number], test: ProjectTest): UserWorkspace
       testTimeout: IS_SOAK ? 14_400_000 : 240_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 20_000 } },
-      retry: name === "unit" ? 0 : SECOND_TRIES,
+      // A test that fails once in many runs is a bug of the test or of the product.
+      retry: 0,
+      setupFiles: ["test/configure-properties.ts"],
       ...test,
       name,
-      sequence: { groupOrder: ORDER.indexOf(name) },
+      sequence: { groupOrder: ORDER.findIndex((group) => name.startsWith(group)) },
     },
   };
 }
@@ -59,13 +58,19 @@ export default defineConfig({
         maxWorkers: CORES,
         // Files share a process and its modules: a unit test may rely on no state of a module.
         isolate: false,
-        setupFiles: ["test/configure-properties.ts"],
       }),
       project("integration", {
         include: ["packages/*/src/**/*.integration.test.ts"],
         maxWorkers: CORES,
-        setupFiles: ["test/configure-properties.ts"],
       }),
+      // The same assertions about the store on servers of other versions.
+      ...OTHER_POSTGRES.map((major) =>
+        project(`postgres${major}`, {
+          include: ["packages/adapters/src/postgres/{store,store-*,archive,bus}.integration.test.ts"],
+          env: { SALLYPORT_POSTGRES_MAJOR: major },
+          maxWorkers: CORES,
+        }),
+      ),
       // Commands and terminals mostly wait for each other, so more of them run than there are cores.
       project("e2e", {
         include: ["test/e2e/**/*.test.ts"],

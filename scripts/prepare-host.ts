@@ -14,6 +14,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   go: "golang-go",
   cc: "gcc libc6-dev",
   python3: "python3",
+  pip3: "python3-pip",
   curl: "curl",
   git: "git",
   tmux: "tmux",

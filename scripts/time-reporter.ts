@@ -1,7 +1,6 @@
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 const MOST_FILES = 20;
-const LONGEST_MESSAGE = 4_000;
 
 interface Span {
   from: number;
@@ -10,8 +9,7 @@ interface Span {
 }
 
 /**
- * Prints, at the end of a run: seconds of each project, the slowest files, tests that passed only when they were tried
- * again, with what was wrong the first time, why tests were skipped, and the seed.
+ * Prints, at the end of a run: seconds of each project, the slowest files, why tests were skipped, and the seed.
  */
 export default class TimeReporter implements Reporter {
   readonly #spans = new Map<string, Span>();
@@ -36,15 +34,6 @@ export default class TimeReporter implements Reporter {
     console.log(`\nThe ${MOST_FILES} slowest files`);
     for (const { path, ms } of timed.toSorted((a, b) => b.ms - a.ms).slice(0, MOST_FILES))
       console.log(`${inSeconds(ms)}  ${path}`);
-    const shaky = modules.flatMap((module) =>
-      [...module.children.allTests("passed")].filter((test) => test.diagnostic()?.flaky),
-    );
-    if (shaky.length > 0) console.log("\nPassed at the second try only, each a bug");
-    for (const test of shaky) {
-      console.log(`  ${test.module.relativeModuleId}: ${test.fullName}`);
-      for (const { message } of test.result().errors ?? [])
-        console.log(`    ${message.slice(0, LONGEST_MESSAGE)}`);
-    }
     const skipped = modules.flatMap((module) => [...module.children.allTests("skipped")]);
     if (skipped.length > 0) console.log("\nSkipped");
     for (const test of skipped)

@@ -23,7 +23,7 @@ export function countOf(name: keyof typeof COUNTS): number {
   return Number(process.env[name] ?? (IS_SOAK ? soak : usual));
 }
 
-/** The seed of everything random in this run: vitest.config.ts chooses and prints it. */
+/** The seed of everything random in this run, from vitest.config.ts: a fixed one, in a long run another one each time. */
 export function seedOf(): number {
   const seed = Number(process.env.SALLYPORT_SEED);
   if (!Number.isInteger(seed)) throw new Error("SALLYPORT_SEED is not an integer");

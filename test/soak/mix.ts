@@ -2,6 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Sandbox, SandboxEnd, SandboxOrder, WorkspaceView } from "@sallyport/engine/ports";
 import { sumJob } from "../bench/sandbox-job.ts";
 import { BOUNDS } from "../bench/sandbox-orders.ts";
+import { seedOf } from "../counts.ts";
+import { seeded } from "../crash/seeded.ts";
 import type { Ground } from "./ground.ts";
 
 /** A kind of run, and how many of it are in one turn of the mix. */
@@ -11,6 +13,7 @@ interface Kind {
 }
 
 const ONE_SHOT_MS = 250;
+const random = seeded(seedOf());
 
 /** Whatever a process may do to be missed when its sandbox ends. */
 const CLINGING = `trap "" TERM HUP INT
@@ -104,7 +107,7 @@ async function killSoon(sandbox: Sandbox): Promise<void> {
   const process = await sandbox.start({ ...BOUNDS, id: crypto.randomUUID(), argv, env: {} });
   process.stdout.resume();
   process.stderr.resume();
-  await pause(Math.random() * 60);
+  await pause(random() * 60);
   process.kill();
   const { ending } = await process.ended;
   if (ending.kind !== "killed") throw unexpected(argv, ending);

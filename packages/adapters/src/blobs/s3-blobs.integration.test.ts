@@ -3,7 +3,10 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { buffer } from "node:stream/consumers";
 import { blobsContract } from "@sallyport/engine/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { reasonToSkip, S3_ACCESS, type StartedService, startService } from "../../../../scripts/services.ts";
+
+import { S3_ACCESS } from "../../../../scripts/service-table.ts";
+import { reasonToSkip, type StartedService, startService } from "../../../../scripts/services.ts";
+
 import { openS3Blobs, type S3BlobsOptions } from "./index.ts";
 
 const reason = reasonToSkip("versitygw");

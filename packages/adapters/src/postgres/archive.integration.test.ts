@@ -9,7 +9,8 @@ import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { reasonToSkip, S3_ACCESS, startService } from "../../../../scripts/services.ts";
+import { S3_ACCESS } from "../../../../scripts/service-table.ts";
+import { reasonToSkip, startService } from "../../../../scripts/services.ts";
 import { openFolderBlobs, openS3Blobs } from "../blobs/index.ts";
 import { TestServer } from "./fixtures/server.ts";
 

@@ -1,7 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { reasonToSkip, S3_ACCESS, type StartedService, startService } from "../../../../scripts/services.ts";
+
+import { S3_ACCESS } from "../../../../scripts/service-table.ts";
+import { reasonToSkip, type StartedService, startService } from "../../../../scripts/services.ts";
+
 import { openOutput } from "../chat/keeping/index.ts";
 import { ConfigFolder } from "../config/fixtures/config-folder.ts";
 import { openBlobs, probeBlobs } from "./blobs.ts";
