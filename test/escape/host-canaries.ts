@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 
 /** What lives on the host and must not notice anything. */
 export interface HostCanaries {
@@ -50,9 +51,18 @@ export async function startCanaries(order: CanaryOrder): Promise<HostCanaries> {
   await chmod(socketsFolder, 0o777);
   const [unix, hiddenSocket] = [join(order.folder, "host.sock"), join(socketsFolder, "agent.sock")];
   const abstract = `sallyport-escape-${process.pid}`;
+  const seen = ["stream.sock", "private.sock"].map((name) => join(socketsFolder, name));
+  const later = listenAnew(join(socketsFolder, "later.sock"), (socket) =>
+    greet(socket, visits, "later.sock"),
+  );
+  const fifos = openFifos(socketsFolder);
   const tcp = await listen({ port: 0, host: "::" });
-  for (const path of [unix, hiddenSocket, `${NUL}${abstract}`]) await listen({ path });
-  for (const path of [unix, hiddenSocket]) await chmod(path, 0o777);
+  for (const path of [unix, hiddenSocket, ...seen, `${NUL}${abstract}`]) await listen({ path });
+  for (const path of [unix, hiddenSocket, ...seen]) await chmod(path, 0o777);
+  // As sockets of one user usually are; a sandbox of the same user is that user.
+  const [, own = ""] = seen;
+  await chmod(own, 0o600);
+  if (process.getuid?.() === 0) await chown(own, order.user.uid, order.user.gid);
   const udp = createSocket("udp6", (_, from) => {
     visits.push(`udp from ${from.address}`);
     udp.send(GREETING, from.port, from.address);
@@ -71,12 +81,41 @@ export async function startCanaries(order: CanaryOrder): Promise<HostCanaries> {
       if (canary.exitCode === null && canary.signalCode === null) await once(canary, "exit");
       udp.close();
       for (const server of servers) server.close();
+      await later();
+      for (const fd of fifos) closeSync(fd);
     },
   };
 }
 
 /** Where programs on the host share memory by name. */
 export const SHARED_FILE = `/dev/shm/sallyport-escape-canary-${process.pid}`;
+
+/** A socket that is made again and again at one path. Returns what ends it. */
+function listenAnew(path: string, onConnection: (socket: Socket) => void): () => Promise<void> {
+  let isWanted = true;
+  const live = async (): Promise<void> => {
+    while (isWanted) {
+      const server = createServer(onConnection);
+      await once(server.listen({ path, readableAll: true, writableAll: true }), "listening");
+      await delay(100);
+      server.close();
+    }
+  };
+  const life = live();
+  return () => {
+    isWanted = false;
+    return life;
+  };
+}
+
+/** One that the host reads and one in which its greeting waits: opened for both, neither waits for the other side. */
+function openFifos(folder: string): number[] {
+  const [read = "", written = ""] = ["read-by-host", "written-by-host"].map((name) => join(folder, name));
+  execFileSync("mkfifo", ["-m", "0666", read, written]);
+  const descriptors = [read, written].map((path) => openSync(path, "r+"));
+  writeSync(descriptors[1] ?? -1, GREETING);
+  return descriptors;
+}
 
 function greet(socket: Socket, visits: string[], place: string): void {
   visits.push(`a connection to ${place}`);

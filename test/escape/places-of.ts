@@ -19,7 +19,12 @@ export function placesOf(
     hiddenFile: join(site.workspace, ".env"),
     programs: host.programs,
     devices: host.devices ?? "/none",
-    ...{ hiddenSocket: canaries.hiddenSocket, unix: canaries.unix, abstract: canaries.abstract },
+    ...{
+      hiddenSocket: canaries.hiddenSocket,
+      sockets: canaries.socketsFolder,
+      unix: canaries.unix,
+      abstract: canaries.abstract,
+    },
     ...{ tcp: String(canaries.tcp), udp: String(canaries.udp), hostName: hostname() },
     ...addressesOfHost(),
     nameServers: [...nameServers(), "127.0.0.53", "8.8.8.8"].join(","),

@@ -10,6 +10,8 @@ export interface Places {
   programs: string;
   devices: string;
   hiddenSocket: string;
+  /** A folder that is mounted read-only, in which the host listens and reads. */
+  sockets: string;
   unix: string;
   abstract: string;
   tcp: string;

@@ -46,7 +46,7 @@ static bool join_cgroups(const struct supervise_options *options) {
 }
 
 static bool mount_all(const struct supervise_options *options, const char **step) {
-  if (options->overlay_count == 0 && options->bind_count == 0) return true;
+  if (options->overlay_count + options->bind_count + options->view_count == 0) return true;
   const struct idmap *idmap = options->has_idmap ? &options->idmap : NULL;
   if (!enter_mount_namespace(step)) return false;
   for (size_t i = 0; i < options->overlay_count; i++) {
@@ -54,6 +54,9 @@ static bool mount_all(const struct supervise_options *options, const char **step
   }
   for (size_t i = 0; i < options->bind_count; i++) {
     if (!mount_bind(&options->binds[i], idmap, step)) return false;
+  }
+  for (size_t i = 0; i < options->view_count; i++) {
+    if (!mount_view(&options->views[i], step)) return false;
   }
   return true;
 }

@@ -91,9 +91,15 @@ struct bind {
   bool idmap;
 };
 
+/* A file or folder that is only read; `empty` is a folder with nothing in it. */
+struct view {
+  const char *empty, *source, *target;
+};
+
 /* The steps below return false with errno set and *step naming what failed. */
 bool enter_mount_namespace(const char **step);
 bool mount_overlay(const struct overlay *overlay, const struct idmap *idmap, const char **step);
+bool mount_view(const struct view *view, const char **step);
 bool mount_bind(const struct bind *bind, const struct idmap *idmap, const char **step);
 /* A detached clone of the folder with owners mapped, or -1. */
 int open_idmapped(const char *source, const struct idmap *idmap, const char **step);
@@ -115,6 +121,8 @@ struct supervise_options {
   size_t overlay_count;
   struct bind binds[MAX_MOUNTS];
   size_t bind_count;
+  struct view views[MAX_MOUNTS];
+  size_t view_count;
   const char *cgroups[MAX_FOLDERS];
   size_t cgroup_count;
   uint64_t wall_ms, watch_ms, watch_idle_ms, watch_memory, watch_cpu_ms, watch_processes, watch_disk; /* 0: not limited */

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mount-calls.h"
@@ -38,15 +39,14 @@ static int open_folder(const char *path) { return open(path, O_PATH | O_DIRECTOR
  * Layers are named by descriptor: the option string then needs no escaping of `,` `:` and `\`, has no length problem,
  * and nobody can swap a path between our look and the mount.
  */
-static bool mount_layers(const int layers[3], const char *target) {
+static bool mount_layers(const char *layers, const char *target, unsigned long flags) {
   static const char *const features[] = {",redirect_dir=nofollow,index=off,metacopy=off,xino=off",
                                          ",redirect_dir=off,index=off,metacopy=off,xino=off",
                                          ",redirect_dir=off,index=off", ""};
   char options[256];
   for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
-    snprintf(options, sizeof options, "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s%s",
-             layers[0], layers[1], layers[2], geteuid() == 0 ? "" : ",userxattr", features[i]);
-    if (mount("overlay", target, "overlay", MS_NODEV | MS_NOSUID, options) == 0) return true;
+    snprintf(options, sizeof options, "%s%s%s", layers, geteuid() == 0 ? "" : ",userxattr", features[i]);
+    if (mount("overlay", target, "overlay", MS_NODEV | MS_NOSUID | flags, options) == 0) return true;
     if (errno != EINVAL) return false;
   }
   return false;
@@ -66,9 +66,42 @@ bool mount_overlay(const struct overlay *overlay, const struct idmap *idmap, con
   int layers[3] = {open_folder(lower), open_folder(overlay->upper), open_folder(overlay->work)};
   if (layers[0] < 0 || layers[1] < 0 || layers[2] < 0) return false;
   *step = "mount the overlay";
-  bool mounted = mount_layers(layers, overlay->target);
+  char names[128];
+  snprintf(names, sizeof names, "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d", layers[0],
+           layers[1], layers[2]);
+  bool mounted = mount_layers(names, overlay->target, 0);
   int error = errno;
   for (size_t i = 0; i < 3; i++) close(layers[i]);
+  errno = error;
+  return mounted;
+}
+
+static bool mount_opened(int source, int empty, const char *target, const char **step) {
+  struct stat state;
+  char names[128];
+  if (source < 0 || empty < 0 || fstat(source, &state) != 0) return false;
+  *step = "show a file that is only read";
+  snprintf(names, sizeof names, "/proc/self/fd/%d", source);
+  if (S_ISREG(state.st_mode)) return mount(names, target, NULL, MS_BIND, NULL) == 0;
+  *step = "show a folder that is only read through an overlay";
+  errno = ENOTDIR;
+  if (!S_ISDIR(state.st_mode)) return false;
+  /* The kernel wants a second layer where none can be written. */
+  snprintf(names, sizeof names, "lowerdir=/proc/self/fd/%d:/proc/self/fd/%d", source, empty);
+  return mount_layers(names, target, MS_RDONLY);
+}
+
+/*
+ * An overlay has inodes of its own: a socket or fifo seen in it leads to nobody on the host, whenever it was made, and
+ * a device to nothing. A bind would have the host's inodes, whatever it is mounted with.
+ */
+bool mount_view(const struct view *view, const char **step) {
+  *step = "open what is only read";
+  int source = open(view->source, O_PATH | O_NOFOLLOW | O_CLOEXEC), empty = open_folder(view->empty);
+  bool mounted = mount_opened(source, empty, view->target, step);
+  int error = errno;
+  close(source);
+  close(empty);
   errno = error;
   return mounted;
 }

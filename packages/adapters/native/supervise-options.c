@@ -24,6 +24,14 @@ static void take_bind(struct args *args, struct supervise_options *options, bool
   bind->idmap = idmap;
 }
 
+static void take_view(struct args *args, struct supervise_options *options) {
+  if (options->view_count >= MAX_MOUNTS) usage_error("too many", "--view");
+  struct view *view = &options->views[options->view_count++];
+  view->empty = args_take(args, "--view");
+  view->source = args_take(args, "--view");
+  view->target = args_take(args, "--view");
+}
+
 static const char **next_folder(const char **folders, size_t *count, const char *option) {
   if (*count >= MAX_FOLDERS) usage_error("too many", option);
   return &folders[(*count)++];
@@ -88,6 +96,8 @@ static bool take_option(struct args *args, struct supervise_options *options) {
     take_bind(args, options, false);
   } else if (args_next_is(args, "--bind-idmap")) {
     take_bind(args, options, true);
+  } else if (args_next_is(args, "--view")) {
+    take_view(args, options);
   } else if (args_next_is(args, "--cgroup")) {
     *next_folder(options->cgroups, &options->cgroup_count, "--cgroup") = args_take(args, "--cgroup");
   } else if (args_next_is(args, "--disk-path")) {

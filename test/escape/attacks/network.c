@@ -270,6 +270,31 @@ ATTACK(connect_unix) {
   for (int i = 0; i < arg_count; i++) connect_unix_to(args[i], false);
 }
 
+/* One that the host makes anew all the time, so that it is younger than any mount. */
+ATTACK(connect_unix_made_later) {
+  struct address address = {0};
+  struct sockaddr_un *name = (struct sockaddr_un *)&address.bytes;
+  name->sun_family = AF_UNIX;
+  if ((size_t)snprintf(name->sun_path, sizeof name->sun_path, "%s", args[0]) >= sizeof name->sun_path) broken("path too long");
+  for (int64_t until = clock_ms() + 2000; clock_ms() < until; sleep_ms(20)) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) break;
+    if (connect(fd, (struct sockaddr *)name, sizeof *name) == 0) escaped("connected to %s", args[0]);
+    close(fd);
+  }
+  refused(args[0]);
+}
+
+/* A fifo that the host reads, and one into which it has written. */
+ATTACK(open_fifos) {
+  int fd = open(args[0], O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd >= 0) escaped("%s has a reader", args[0]);
+  refused(args[0]);
+  fd = open(args[1], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd >= 0) read_for_canary(args[1], fd);
+  refused_by(args[1], fd < 0 ? "EACCES" : "NOTHING");
+}
+
 ATTACK(connect_abstract) {
   for (int i = 0; i < arg_count; i++) connect_unix_to(args[i], true);
 }

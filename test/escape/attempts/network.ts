@@ -144,6 +144,26 @@ export const NETWORK: Attempt[] = [
     core: true,
     bites: true,
   }),
+  ...(["stream.sock", "private.sock"] as const).map((name) =>
+    network.attack(
+      `a unix socket in a folder that is only read (${name})`,
+      ["connect_unix", `{sockets}/${name}`],
+      NO_SOCKET,
+      { core: true, bites: true, extra: "sockets" },
+    ),
+  ),
+  network.attack(
+    "a unix socket that the host makes after the mount",
+    ["connect_unix_made_later", "{sockets}/later.sock"],
+    NO_SOCKET,
+    { core: true, bites: true, extra: "sockets" },
+  ),
+  network.attack(
+    "fifos in a folder that is only read",
+    ["open_fifos", "{sockets}/read-by-host", "{sockets}/written-by-host"],
+    refused("ENXIO", "NOTHING", "EACCES"),
+    { core: true, bites: true, extra: "sockets" },
+  ),
   network.attack("a unix socket of the host's through links", "connect_unix_through_link", NO_SOCKET),
   network.attack(
     "container and system sockets",

@@ -79,6 +79,12 @@ describe("a tool's sandbox inside its agent's [L3-EXE-1]", () => {
     expect(outerPart([{ ...seen, host: "/data" }])).toContain("--ro-bind /own/at-1 /own/at-1");
   });
 
+  it("shows the system from where the launcher put it, to itself and to the inner one", () => {
+    const part = outerPart([{ ...sampleBind("/usr", "ro"), source: "/own/at-2" }]);
+    expect(part).toContain("--ro-bind /own/at-2 /usr --ro-bind /own/at-2 /own/at-2");
+    expect(part).not.toContain("--ro-bind /usr");
+  });
+
   it("can make namespaces, or there could be no inner one", () => {
     const part = outerPart([]);
     expect(part).not.toContain("--disable-userns");

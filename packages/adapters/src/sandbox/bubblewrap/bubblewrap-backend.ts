@@ -24,15 +24,16 @@ interface OuterSandbox {
  */
 export function nestedArgv(outer: OuterSandbox, inner: SandboxPlan): string[] {
   const { uid, gid } = inner.user;
+  const binds = inner.mounts.filter((mount) => mount.kind === "bind");
+  const system = binds.filter((bind) => isOfSystem(bind, outer));
   return [
     ...["--unshare-user", "--unshare-all", "--die-with-parent", "--as-pid-1"],
     ...["--uid", String(uid), "--gid", String(gid), "--cap-drop", "ALL", "--clearenv"],
     ...["--proc", "/proc", "--dev", "/dev"],
-    ...[...outer.system.folders, ...outer.system.settings, ...programFolder(outer)].flatMap((path) => [
-      ...["--ro-bind", path, path],
-    ]),
+    ...system.flatMap(({ source, target }) => ["--ro-bind", source, target, "--ro-bind", source, source]),
+    ...programFolder(outer).flatMap((path) => ["--ro-bind", path, path]),
     ...outer.system.links.flatMap(({ path, leadsTo }) => ["--symlink", leadsTo, path]),
-    ...outerBinds(outer, inner).flatMap(({ source, mode }) => [
+    ...outerBinds(outer, binds).flatMap(({ source, mode }) => [
       mode === "ro" ? "--ro-bind" : "--bind",
       source,
       source,
@@ -42,17 +43,19 @@ export function nestedArgv(outer: OuterSandbox, inner: SandboxPlan): string[] {
   ];
 }
 
+function isOfSystem({ host, target }: PlannedBind, { system }: OuterSandbox): boolean {
+  return host === target && [...system.folders, ...system.settings].includes(host);
+}
+
 function programFolder(outer: OuterSandbox): string[] {
   const isSeen = outer.system.folders.some((folder) => isWithin(outer.bubblewrap, folder));
   return isSeen ? [] : [outer.bubblewrap];
 }
 
 /** What the inner sandbox wants to mount, as far as the agent has it, and as weakly as either says. */
-function outerBinds(outer: OuterSandbox, inner: SandboxPlan): PlannedBind[] {
-  const system = [...outer.system.folders, ...outer.system.settings];
-  const wanted = inner.mounts.filter((mount) => mount.kind === "bind");
+function outerBinds(outer: OuterSandbox, wanted: readonly PlannedBind[]): PlannedBind[] {
   return wanted
-    .filter((bind) => !system.includes(bind.source))
+    .filter((bind) => !isOfSystem(bind, outer))
     .flatMap((bind) => {
       const mode = allowedMode(bind, outer);
       return mode === undefined ? [] : [{ ...bind, mode }];

@@ -46,6 +46,8 @@ export interface SuperviseOptions {
   user?: HostUser;
   overlay?: OverlayMount;
   binds?: readonly { source: string; target: string; idmap?: boolean }[];
+  /** Files and folders that are only read, without the host's sockets, fifos and devices; `empty` is an empty folder. */
+  views?: readonly { empty: string; source: string; target: string }[];
   /** With `user`: files of this owner appear as the user's own in the overlay and in binds that ask for it. */
   idmap?: HostUser;
   /** Folders of cgroups that the backend joins. */
@@ -86,11 +88,12 @@ export function superviseArgv(options: SuperviseOptions): string[] {
   ];
 }
 
-function mountOptions({ overlay, idmap, binds = [] }: SuperviseOptions): string[] {
+function mountOptions({ overlay, idmap, binds = [], views = [] }: SuperviseOptions): string[] {
   return [
     ...(overlay ? ["--overlay", overlay.lower, overlay.upper, overlay.work, overlay.target] : []),
     ...(idmap ? ["--idmap", whole(idmap.uid), whole(idmap.gid)] : []),
     ...binds.flatMap((bind) => [bind.idmap ? "--bind-idmap" : "--bind", bind.source, bind.target]),
+    ...views.flatMap(({ empty, source, target }) => ["--view", empty, source, target]),
   ];
 }
 

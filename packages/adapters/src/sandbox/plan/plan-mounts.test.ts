@@ -6,7 +6,11 @@ import { foldersBetween, isCanonical, isWithin, movedPath } from "./paths.ts";
 import { planMounts } from "./plan-mounts.ts";
 
 const parts = {
-  system: SAMPLE_SYSTEM,
+  system: {
+    links: SAMPLE_SYSTEM.links,
+    folders: SAMPLE_SYSTEM.folders.map((path) => sampleBind(path, "ro")),
+    settings: SAMPLE_SYSTEM.settings.map((path) => sampleBind(path, "ro")),
+  },
   settings: "/run/own/etc",
   guest: "/run/own/guest",
   binds: [],

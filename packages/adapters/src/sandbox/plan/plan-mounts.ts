@@ -3,9 +3,12 @@ import { type HiddenPath, maskHidden } from "./mask-hidden.ts";
 import type { PlannedBind, PlannedMount } from "./sandbox-plan.ts";
 import type { SystemLayout } from "./system-layout.ts";
 
+/** The system as the backend finds it: where each folder is seen from. */
+export type SeenSystem = Pick<SystemLayout, "links"> & Record<"folders" | "settings", readonly PlannedBind[]>;
+
 /** What a run's file system is made of; every path is canonical and was looked at before. */
 export interface MountParts {
-  system: SystemLayout;
+  system: SeenSystem;
   /** A folder that stands in for /etc. */
   settings: string;
   /** The folder seen at /run/sallyport. */
@@ -24,15 +27,15 @@ const MOST_SHARED_MEMORY = 64 * 1024 * 1024;
  * what the order mounts with parents first, and last what must not be seen.
  */
 export function planMounts(parts: MountParts): PlannedMount[] {
-  const system = parts.system.folders.map((path) => asIs(path));
-  const settings: PlannedBind = { ...asIs("/etc"), source: parts.settings, host: parts.settings };
-  const guest: PlannedBind = { ...asIs(GUEST.folder), source: parts.guest, host: parts.guest };
+  const system = parts.system.folders;
+  const settings = ownFolder(parts.settings, "/etc");
+  const guest = ownFolder(parts.guest, GUEST.folder);
   const ordered = parts.binds.toSorted((a, b) => depth(a.target) - depth(b.target));
   return [
     ...system,
     ...parts.system.links.map(({ path, leadsTo }): PlannedMount => ({ kind: "link", target: path, leadsTo })),
     settings,
-    ...parts.system.settings.map((path) => asIs(path)),
+    ...parts.system.settings,
     guest,
     { kind: "scratch", target: "/tmp", bytes: parts.scratchBytes },
     { kind: "scratch", target: "/dev/shm", bytes: Math.min(parts.scratchBytes, MOST_SHARED_MEMORY) },
@@ -42,9 +45,9 @@ export function planMounts(parts: MountParts): PlannedMount[] {
   ];
 }
 
-/** A folder of the host, seen at its own path and read-only. */
-function asIs(path: string): PlannedBind {
-  return { kind: "bind", source: path, host: path, target: path, mode: "ro" };
+/** A folder of the sandbox's own, in which nobody else makes anything. */
+function ownFolder(source: string, target: string): PlannedBind {
+  return { kind: "bind", source, host: source, target, mode: "ro" };
 }
 
 function depth(path: string): number {

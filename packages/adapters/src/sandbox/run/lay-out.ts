@@ -1,9 +1,12 @@
 import { chownSync, statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { SandboxOrder } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { boundMode } from "../bounds/bound-mode.ts";
 import type { SandboxHost } from "../host/sandbox-host.ts";
 import type { HostUser, SuperviseOptions } from "../launcher/index.ts";
+import { isWithin, movedPath } from "../plan/paths.ts";
+import type { SeenSystem } from "../plan/plan-mounts.ts";
 import type { ResolvedMount, ResolvedOrder } from "../plan/resolve-order.ts";
 import type { PlannedBind } from "../plan/sandbox-plan.ts";
 
@@ -11,69 +14,126 @@ import type { PlannedBind } from "../plan/sandbox-plan.ts";
 export interface RunLayout {
   /** Workspace and mounts, as the backend sees them. */
   binds: PlannedBind[];
+  system: SeenSystem;
   /** What is seen at /run/sallyport, as the backend sees it. */
   guest: string;
-  launcher: Pick<SuperviseOptions, "overlay" | "binds" | "idmap">;
+  launcher: Pick<SuperviseOptions, "overlay" | "binds" | "idmap" | "views">;
 }
 
 type LauncherBind = NonNullable<SuperviseOptions["binds"]>[number];
+type LauncherView = NonNullable<SuperviseOptions["views"]>[number];
 
 /** What the launcher takes, less what we mount ourselves. */
 const MOST_MOUNTS = 240;
 
 /**
- * Decides what the launcher has to mount before the backend starts. An unprivileged host needs that only for an
- * overlay. A root host's sandbox runs as somebody else, who could not even enter the folders: so everything is mounted
- * where he can, and what may be written appears as his own.
+ * Decides what the launcher has to mount before the backend starts: an overlay over all that is only read, and the
+ * workspace's view. A root host's sandbox runs as somebody else, who could not even enter the folders: so everything is
+ * mounted where he can, and what may be written appears as his own.
  */
 export async function layOut(resolved: ResolvedOrder, host: SandboxHost, guest: string): Promise<RunLayout> {
-  return host.isRoot ? layOutAsRoot(resolved, host, guest) : layOutAsSelf(resolved, host, guest);
-}
-
-async function layOutAsSelf(resolved: ResolvedOrder, host: SandboxHost, guest: string): Promise<RunLayout> {
-  const { workspace } = resolved.order;
-  const binds = resolved.mounts.map((mount) => plannedMount(mount, mount.source));
-  if (workspace === undefined) return { binds, guest, launcher: {} };
-  if (workspace.kind === "copy") {
-    return { binds: [...binds, plannedWorkspace(resolved.order, workspace.copy)], guest, launcher: {} };
-  }
-  const target = await host.folders.point("workspace", "folder");
-  const { root: lower, upper, work } = workspace;
-  return {
-    binds: [...binds, plannedWorkspace(resolved.order, target)],
-    guest,
-    launcher: { overlay: { lower, upper, work, target } },
-  };
-}
-
-async function layOutAsRoot(resolved: ResolvedOrder, host: SandboxHost, guest: string): Promise<RunLayout> {
-  const idmap = mappedOwner(resolved, host);
-  const launcherBinds: LauncherBind[] = [];
-  const binds: PlannedBind[] = [];
-  if (resolved.mounts.length > MOST_MOUNTS) throw tooMany(resolved.mounts.length);
-  for (const [index, mount] of resolved.mounts.entries()) {
-    const target = await host.folders.point(`mount-${index}`, mount.isFolder ? "folder" : "file");
-    launcherBinds.push({ source: mount.source, target });
-    binds.push(plannedMount(mount, target));
-  }
-  const workspace = await workspaceAsRoot(resolved, host, idmap);
-  if (workspace) binds.push(workspace.bind);
-  if (workspace?.launcherBind) launcherBinds.push(workspace.launcherBind);
-  const isOwnGuest = guest !== host.folders.guest;
+  const seen = await seeReadOnly(resolved, host);
+  const workspace = host.isRoot
+    ? await workspaceAsRoot(resolved, host, mappedOwner(resolved, host))
+    : await workspaceAsSelf(resolved, host);
+  const isOwnGuest = host.isRoot && guest !== host.folders.guest;
   const guestPoint = isOwnGuest ? await host.folders.point("guest", "folder") : guest;
-  if (isOwnGuest) launcherBinds.push({ source: guest, target: guestPoint });
+  const binds = [
+    workspace?.launcherBind ?? [],
+    isOwnGuest ? { source: guest, target: guestPoint } : [],
+  ].flat();
+  const idmap = host.isRoot ? mappedOwner(resolved, host) : undefined;
   return {
-    binds,
+    binds: [...seen.binds, ...(workspace ? [workspace.bind] : [])],
+    system: seen.system,
     guest: guestPoint,
     launcher: {
-      ...(launcherBinds.length > 0 && { binds: launcherBinds }),
+      views: seen.views,
+      ...(binds.length > 0 && { binds }),
       ...(workspace?.overlay && { overlay: workspace.overlay }),
       ...(idmap && { idmap }),
     },
   };
 }
 
-async function workspaceAsRoot(resolved: ResolvedOrder, host: SandboxHost, idmap: HostUser | undefined) {
+interface SeenReadOnly {
+  binds: PlannedBind[];
+  system: SeenSystem;
+  views: LauncherView[];
+}
+
+/** Everything that is only read, the system included, with what is mounted in it. */
+async function seeReadOnly({ mounts }: ResolvedOrder, host: SandboxHost): Promise<SeenReadOnly> {
+  const mounted = await mountPoints();
+  const views: LauncherView[] = [];
+  const see = async (
+    name: string,
+    { source, target, isFolder }: Omit<ResolvedMount, "mode">,
+  ): Promise<PlannedBind> => {
+    const point = await host.folders.point(name, isFolder ? "folder" : "file");
+    const within = isFolder ? mounted.filter((path) => path !== source && isWithin(path, source)) : [];
+    if (within[0] !== undefined && !host.isRoot) throw mountedWithin(source, within[0]);
+    for (const path of [source, ...within]) {
+      views.push({ empty: host.folders.emptyFolder, source: path, target: movedPath(path, source, point) });
+    }
+    return { kind: "bind", source: point, host: source, target, mode: "ro" };
+  };
+  const seeAll = (name: string, list: readonly Omit<ResolvedMount, "mode">[]) =>
+    Promise.all(list.map((one, index) => see(`${name}-${index}`, one)));
+  const asIs = (path: string) => ({ source: path, target: path, isFolder: true });
+  const { folders, settings, links } = host.system;
+  const system = {
+    links,
+    folders: await seeAll("system", folders.map(asIs)),
+    settings: await seeAll("settings", settings.map(asIs)),
+  };
+  const binds = await seeAll("mount", mounts);
+  if (views.length > MOST_MOUNTS) throw tooMany(views.length);
+  return { binds, system, views };
+}
+
+/** Where something is mounted on this host, parents before what is in them. */
+async function mountPoints(): Promise<string[]> {
+  const lines = (await readFile("/proc/self/mountinfo", "utf8")).trimEnd().split("\n");
+  const paths = lines.map((line) => line.split(" ")[4] ?? "");
+  const plain = paths.map((path) =>
+    path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))),
+  );
+  return [...new Set(plain)].toSorted((a, b) => a.length - b.length);
+}
+
+function mountedWithin(folder: string, path: string): SallyportError {
+  return new SallyportError(
+    failure("E3101", {
+      message: `${folder} cannot be shown read-only: ${path} is mounted in it, and only root can show both without the host's sockets.`,
+      advice: "Name folders in which nothing is mounted, or run Sallyport as root (tools still do not).",
+    }),
+  );
+}
+
+async function workspaceAsSelf(
+  { order }: ResolvedOrder,
+  host: SandboxHost,
+): Promise<SeenWorkspace | undefined> {
+  const { workspace } = order;
+  if (workspace === undefined) return undefined;
+  if (workspace.kind === "copy") return { bind: plannedWorkspace(order, workspace.copy) };
+  const target = await host.folders.point("workspace", "folder");
+  const { root: lower, upper, work } = workspace;
+  return { bind: plannedWorkspace(order, target), overlay: { lower, upper, work, target } };
+}
+
+interface SeenWorkspace {
+  bind: PlannedBind;
+  launcherBind?: LauncherBind;
+  overlay?: NonNullable<SuperviseOptions["overlay"]>;
+}
+
+async function workspaceAsRoot(
+  resolved: ResolvedOrder,
+  host: SandboxHost,
+  idmap: HostUser | undefined,
+): Promise<SeenWorkspace | undefined> {
   const { workspace } = resolved.order;
   if (workspace === undefined) return undefined;
   const target = await host.folders.point("workspace", "folder");
@@ -103,10 +163,6 @@ function isSame(a: HostUser, b: HostUser | undefined): boolean {
   return a.uid === b?.uid && a.gid === b.gid;
 }
 
-function plannedMount(mount: ResolvedMount, source: string): PlannedBind {
-  return { kind: "bind", source, host: mount.source, target: mount.target, mode: mount.mode };
-}
-
 /** Where the agent may only read, its tool cannot even write into the view. */
 function plannedWorkspace(order: SandboxOrder, source: string): PlannedBind {
   const root = order.workspace?.root ?? "";
@@ -116,6 +172,6 @@ function plannedWorkspace(order: SandboxOrder, source: string): PlannedBind {
 }
 
 function tooMany(count: number): SallyportError {
-  const message = `The order has ${count} mounts; as root at most ${MOST_MOUNTS} can be made.`;
+  const message = `The order has ${count} folders to read, with what is mounted in them; at most ${MOST_MOUNTS} can be shown.`;
   return new SallyportError(failure("E3105", { message, advice: "Mount a folder above them instead." }));
 }

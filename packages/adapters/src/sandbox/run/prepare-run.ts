@@ -151,7 +151,7 @@ async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepare
   const layout = await layOut(resolved, host, network?.guest ?? host.folders.guest);
   const plan = limitPlan(order.limits, limitHost(run, { isolated: true, tasksBeside: 0 }));
   const mounts = planMounts({
-    system: host.system,
+    system: layout.system,
     settings: host.folders.settings,
     guest: layout.guest,
     binds: layout.binds,

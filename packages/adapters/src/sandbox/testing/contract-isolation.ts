@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -57,6 +59,11 @@ export function cleanlinessContract(open: OpenSandbox): void {
     expect(stderr).toContain("folder");
   });
 }
+
+/** File systems that a sandbox has of its own. */
+const MADE_INSIDE = ["overlay", "tmpfs", "proc", "devpts", "mqueue"];
+/** What is bound as it is: made by the sandbox, and nobody else puts anything there. /dev and /proc have named devices. */
+const OWN_FOLDERS = ["/", "/etc", "/run/sallyport"];
 
 /** What LEVEL_2 keeps from a process besides. */
 export function isolationContract(open: OpenSandbox): void {
@@ -127,6 +134,53 @@ export function isolationContract(open: OpenSandbox): void {
         ],
       });
       expect(stdout).toBe("AA");
+    }));
+
+  it("sees nothing of the host but through an overlay, so that no socket leads out [X-26]", () =>
+    inOpenFolder(async (folder) => {
+      const mounts = [{ source: folder, target: "/in", mode: "ro" as const }];
+      const { stdout } = await ran(open(), "cat /proc/self/mountinfo", { mounts });
+      const seen = stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" "));
+      const kindOf = (fields: string[]) => fields[fields.indexOf("-") + 1] ?? "";
+      const direct = seen
+        .filter((fields) => !MADE_INSIDE.includes(kindOf(fields)))
+        .map((fields) => fields[4] ?? "");
+      expect(OWN_FOLDERS).toEqual(
+        expect.arrayContaining(direct.filter((path) => !/^\/(dev|proc)\//.test(path))),
+      );
+      expect(seen.filter((fields) => kindOf(fields) === "overlay").map((fields) => fields[4])).toEqual(
+        expect.arrayContaining(["/usr", "/in"]),
+      );
+    }));
+
+  it("sees what is mounted in a folder that it may read, or is refused where that cannot be shown [X-26]", () =>
+    inOpenFolder(async (folder) => {
+      if (process.getuid?.() !== 0) {
+        // Every host has something mounted there.
+        const mounts = [{ source: "/", target: "/in", mode: "ro" as const }];
+        const failure = { code: "E3101", message: expect.stringContaining(" is mounted in it") };
+        await expect(ran(open(), "true", { mounts })).rejects.toMatchObject({ failure });
+        return;
+      }
+      const below = join(folder, "a b");
+      await mkdir(below);
+      execFileSync("mount", ["-t", "tmpfs", "none", below]);
+      try {
+        await writeFile(join(below, "file"), "seen");
+        execFileSync("mkfifo", ["-m", "0666", join(below, "fifo")]);
+        const reader = openSync(join(below, "fifo"), constants.O_RDWR | constants.O_NONBLOCK);
+        const mounts = [{ source: folder, target: "/in", mode: "ro" as const }];
+        const script = "cat '/in/a b/file'; timeout 1 sh -c 'echo out > \"/in/a b/fifo\"'; echo \" $?\"";
+        const { stdout } = await ran(open(), script, { mounts });
+        expect(stdout).toBe("seen 124\n");
+        expect(() => readSync(reader, Buffer.alloc(9))).toThrow("EAGAIN");
+        closeSync(reader);
+      } finally {
+        execFileSync("umount", [below]);
+      }
     }));
 
   it("is given nothing writable but a workspace", () =>
