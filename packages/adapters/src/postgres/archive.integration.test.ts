@@ -7,6 +7,7 @@ import { auditBody } from "@sallyport/engine/chain";
 import { ExportCheck } from "@sallyport/engine/host";
 import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
+import { canonicalJson } from "@sallyport/protocol";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { S3_ACCESS } from "../../../../scripts/service-table.ts";
@@ -70,13 +71,9 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
       ["2020-02", 3],
     ]);
     for (const [n, { name = "" }] of parts.entries()) {
+      await verifies(blobs, name);
       const stream = await blobs.get(name);
       const exported = stream ? await text(stream) : "";
-      const check = new ExportCheck();
-      for (const line of exported.split("\n")) check.add(line);
-      const { chains, problems } = check.finish();
-      expect([...problems, ...chains.flatMap((chain) => chain.findings)]).toEqual([]);
-      expect(chains.flatMap(({ archived = [] }) => archived)).toHaveLength(n === 0 ? 0 : 3);
       // What states where it begins cannot be made to begin elsewhere.
       if (n === 1)
         expect(() => new ExportCheck().add(exported.replace('"sequence":2', '"sequence":1'))).toThrow();
@@ -84,6 +81,30 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     expect([await left(), await findings()]).toEqual([3, []]);
     expect(await store.archiveAudit({ blobs, keepMs })).toEqual([]);
   }
+
+  /** As `sallyport audit verify --file` does. */
+  async function verifies(blobs: Blobs, name = ""): Promise<void> {
+    const stream = await blobs.get(name);
+    const check = new ExportCheck();
+    for (const line of (stream ? await text(stream) : "").split("\n")) check.add(line);
+    const { chains, problems } = check.finish();
+    expect([...problems, ...chains.flatMap((chain) => chain.findings)]).toEqual([]);
+  }
+
+  it("goes on with months in which a strand was silent that an anchor names [L3-AUD-1] [D-17]", async () => {
+    const [, silent] = await store.audit.heads("acme");
+    const anchor = { anchors: [{ ...silent }], eventId: "a", state: "STRANDS_ANCHORED", timestamp: 9 };
+    await applied(store, unitOf({ audit: auditBody("acme", [canonicalJson(anchor)]) }));
+    await server.query(`UPDATE ${schema}.audit SET written_at = '2020-01-20' WHERE strand = 1;
+      UPDATE ${schema}.audit SET written_at = '2020-02-20' WHERE strand = 0 AND sequence > 2`);
+    const blobs = createMemoryBlobs();
+    const parts = await store.archiveAudit({ blobs, keepMs });
+    expect(parts.map(({ month, problem }) => [month, problem])).toEqual(
+      MONTHS.map((month) => [month, undefined]),
+    );
+    for (const { name } of parts) await verifies(blobs, name);
+    expect(await findings()).toEqual([]);
+  });
 
   it("takes months that are old enough, and what remains is checked from there [L3-AUD-1]", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sallyport-archive-"));
@@ -123,19 +144,39 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
         for await (const _piece of source as AsyncIterable<Uint8Array>);
       },
     };
-    for (const blobs of [down, forgetful, lossy])
-      await expect(store.archiveAudit({ blobs, keepMs })).rejects.toMatchObject({
-        failure: { code: "E3949" },
-      });
+    for (const blobs of [down, forgetful, lossy]) {
+      const parts = await store.archiveAudit({ blobs, keepMs, isUrgent: true });
+      expect(parts).toMatchObject(MONTHS.map((month) => ({ month, problem: { code: "E3949" } })));
+    }
     expect([await left(), await findings()]).toEqual([12, []]);
+    // Not again an hour long, and each time it is asked for.
+    const waiting = { problem: expect.stringContaining("E3949"), tries: 3, isWritten: false };
+    expect(await store.archiveState(keepMs)).toMatchObject({ waiting: [waiting, waiting] });
+    expect(await store.archiveAudit({ blobs: whole, keepMs })).toEqual([]);
+    expect(await store.archiveAudit({ blobs: whole, keepMs, isUrgent: true })).toHaveLength(2);
     rmSync(folder, { recursive: true });
   });
 
-  it("drops no month whose chain is broken", async () => {
+  it("drops no month whose chain is broken, and goes on with the next", async () => {
     await server.query(`UPDATE ${schema}.audit_2020_01 SET body = replace(body, 'e:1"', 'e:x"')`);
     const blobs = createMemoryBlobs();
-    await expect(store.archiveAudit({ blobs, keepMs })).rejects.toMatchObject({ failure: { code: "E3804" } });
-    expect(await left()).toBe(12);
+    const parts = await store.archiveAudit({ blobs, keepMs });
+    expect(parts).toMatchObject([{ month: "2020-01", problem: { code: "E3804" } }, { month: "2020-02" }]);
+    expect(parts[1]).not.toHaveProperty("problem");
+    expect((await blobs.list("")).blobs.map(({ name }) => name)).toEqual([parts[1]?.name]);
+    expect([await left(), await findings()]).toEqual([9, ["changed"]]);
+    await verifies(blobs, parts[1]?.name);
+    // Once it is mended, it follows, and nothing is told of the order in which they went.
+    await server.query(`UPDATE ${schema}.audit_2020_01 SET body = replace(body, 'e:x"', 'e:1"')`);
+    expect(await store.archiveAudit({ blobs, keepMs, isUrgent: true })).toMatchObject([
+      { month: "2020-01", units: 6 },
+    ]);
+    expect([await left(), await findings()]).toEqual([3, []]);
+    expect((await store.audit.archived?.("acme"))?.map(({ after }) => after)).toEqual([undefined, undefined]);
+    expect(await store.archiveState(keepMs)).toMatchObject({
+      waiting: [],
+      last: { month: "2020-02", units: 3 },
+    });
   });
 
   it("holds up nobody while it notes what it has taken", async () => {

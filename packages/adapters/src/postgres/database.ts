@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Row } from "../store-rows/rows.ts";
-import { type ClientBase, loadDriver, type Pool, type PoolClient } from "./driver.ts";
+import { type Client, type ClientBase, loadDriver, type Pool, type PoolClient } from "./driver.ts";
 import { failedBy, fateOf, lost } from "./failures.ts";
 import { decodeText, encodeText } from "./text.ts";
 
@@ -30,36 +30,54 @@ const PAUSES_MS = [20, 100, 250, 500, 1_000];
  */
 export class Database {
   readonly #pool: Pool;
+  readonly #openApart: () => Promise<Client>;
   readonly #patienceMs: number;
   readonly #names = new Map<string, string>();
   #closing: Promise<void> | undefined;
 
-  private constructor(pool: Pool, patienceMs: number) {
+  private constructor(pool: Pool, openApart: () => Promise<Client>, patienceMs: number) {
     this.#pool = pool;
+    this.#openApart = openApart;
     this.#patienceMs = patienceMs;
   }
 
   /** Opens nothing yet: the first statement connects. */
   static async create(options: DatabaseOptions): Promise<Database> {
-    const { Pool, types } = await loadDriver();
-    const pool = new Pool({
+    const { Client, Pool, types } = await loadDriver();
+    const connection = {
       connectionString: options.connectionString,
-      max: options.poolSize,
       connectionTimeoutMillis: options.connectTimeoutMs,
-      // The server ends a statement first; this is for a server that does not answer at all.
-      query_timeout: options.statementTimeoutMs + 5_000,
-      idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
       application_name: "sallyport",
       types: {
         getTypeParser: (oid: number, format?: "text" | "binary") =>
           oid === INT8 ? Number : TEXT.has(oid) ? decodeText : types.getTypeParser(oid, format as "text"),
       } as typeof types,
+    };
+    const pool = new Pool({
+      ...connection,
+      max: options.poolSize,
+      // The server ends a statement first; this is for a server that does not answer at all.
+      query_timeout: options.statementTimeoutMs + 5_000,
+      idleTimeoutMillis: IDLE_MS,
       onConnect: (client) => prepareSession(client, options),
     });
     // An idle connection that is lost is replaced when the next one is needed.
     pool.on("error", () => undefined);
-    return new Database(pool, options.patienceMs);
+    const openApart = async () => {
+      const client = new Client(connection);
+      // Nothing is asked of it while a blob is put: losing it then must not end the process.
+      client.on("error", () => undefined);
+      try {
+        await client.connect();
+        await prepareSession(client, { ...options, statementTimeoutMs: 0 });
+        return client;
+      } catch (error) {
+        await client.end().catch(() => undefined);
+        throw error;
+      }
+    };
+    return new Database(pool, openApart, options.patienceMs);
   }
 
   /** The rows of one statement, text decoded and whole numbers as numbers. `onRepeat` is told before it is sent again. Rejects with E3914. */
@@ -76,6 +94,15 @@ export class Database {
   /** A connection for one owner, who gives it back with `release`. Rejects with the driver's error. */
   connect(): Promise<PoolClient> {
     return this.#pool.connect();
+  }
+
+  /**
+   * A connection outside of the pool, for work that takes as long as it takes: nothing is ended by a time limit, and no
+   * call waits for its place. Its owner ends it. Rejects with the driver's error.
+   */
+  connectApart(): Promise<Client> {
+    this.requireOpen();
+    return this.#openApart();
   }
 
   /** Does it again, after a pause, while only the connection fails and patience lasts. Rejects with E3914. */

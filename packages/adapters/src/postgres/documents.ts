@@ -1,4 +1,5 @@
 import {
+  type ArchivedSpan,
   type AuditEntry,
   type AuditReader,
   type CallbackReader,
@@ -8,18 +9,48 @@ import {
   snapshotGone,
   type ToolReader,
 } from "@sallyport/engine/ports";
-import { callbackOf, linkOf, storedRecord, toolOf } from "../store-rows/rows.ts";
+import { callbackOf, linkOf, type Row, storedRecord, strayTenant, toolOf } from "../store-rows/rows.ts";
 import type { Database, Value } from "./database.ts";
 import { changesOf } from "./permits.ts";
+import { encodeText } from "./text.ts";
+
+/** Every tenant and strand with a row, found by the index: one step each, however many rows they have. */
+const CHAINS = `WITH RECURSIVE chains AS (
+    (SELECT tenant_id, strand FROM audit ORDER BY tenant_id, strand LIMIT 1)
+    UNION ALL
+    SELECT next.tenant_id, next.strand FROM chains CROSS JOIN LATERAL (
+      SELECT tenant_id, strand FROM audit WHERE (tenant_id, strand) > (chains.tenant_id, chains.strand)
+      ORDER BY tenant_id, strand LIMIT 1) AS next)`;
+/** What `sequence >= …` begins with where there is nothing before. */
+const LOWEST = "-9223372036854775808";
 
 /** Reads the audit record. */
 export function auditReader(database: Database): AuditReader {
   return {
     tenants: async () => {
       const rows = await database.rows(
-        "SELECT DISTINCT tenant_id FROM audit_heads WHERE sequence > 0 ORDER BY tenant_id",
+        `${CHAINS} SELECT tenant_id FROM chains
+          UNION SELECT tenant_id FROM audit_heads WHERE sequence > 0 ORDER BY tenant_id`,
       );
       return rows.map((row) => String(row.tenant_id));
+    },
+    strands: async (tenant) => {
+      const rows = await database.rows(
+        `${CHAINS} SELECT strand FROM chains WHERE tenant_id = $1
+          UNION SELECT strand FROM audit_heads WHERE tenant_id = $1 AND sequence > 0 ORDER BY strand`,
+        [tenant],
+      );
+      return rows.map(({ strand }) => Number(strand));
+    },
+    strays: async () => {
+      const rows = await database.rows(
+        `${CHAINS} SELECT DISTINCT tenant_id, encode(convert_to(tenant_id, 'UTF8'), 'hex') AS bytes FROM chains`,
+      );
+      return rows
+        .filter(
+          ({ tenant_id, bytes }) => Buffer.from(encodeText(String(tenant_id))).toString("hex") !== bytes,
+        )
+        .map(({ bytes }) => strayTenant(String(bytes)));
     },
     heads: async (tenant) => {
       const rows = await database.rows(
@@ -30,20 +61,27 @@ export function auditReader(database: Database): AuditReader {
     },
     archived: async (tenant) => {
       const rows = await database.rows(
-        "SELECT strand, sequence, hash FROM audit_archived WHERE tenant_id = $1 ORDER BY strand",
+        `SELECT strand, sequence, hash, after_sequence, after_hash FROM audit_archived
+          WHERE tenant_id = $1 ORDER BY strand, sequence`,
         [tenant],
       );
-      return rows.map(linkOf);
+      return rows.map(spanOf);
     },
     read: async (tenant, { strand, after, limit }) => {
       const rows = await database.rows(
         `SELECT strand, sequence, hash, body FROM audit
-          WHERE tenant_id = $1 AND strand = $2 AND sequence > $3 ORDER BY sequence LIMIT $4`,
-        [tenant, strand, after, Math.max(0, limit)],
+          WHERE tenant_id = $1 AND strand = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4`,
+        [tenant, strand, after === Number.NEGATIVE_INFINITY ? LOWEST : after + 1, Math.max(0, limit)],
       );
       return rows.map((row): AuditEntry => ({ ...linkOf(row), body: String(row.body) }));
     },
   };
+}
+
+/** A span that begins with the first unit of its strand follows nothing. */
+export function spanOf(row: Row): ArchivedSpan {
+  const sequence = Number(row.after_sequence);
+  return { ...linkOf(row), ...(sequence > 0 && { after: { sequence, hash: String(row.after_hash) } }) };
 }
 
 const SCOPE = "state_scopes AS c WHERE c.tenant_id = $1 AND c.tool_id = $2";

@@ -49,6 +49,11 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === "55P03";
 }
 
+/** Another transaction has made the table that was to be made. */
+export function isMadeMeanwhile(error: unknown): boolean {
+  return ["42P07", "42710", "23505"].includes(codeOf(error));
+}
+
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === "string" ? code : "";

@@ -1,6 +1,7 @@
 import type { Database } from "./database.ts";
 import type { PoolClient } from "./driver.ts";
 import { failedBy, lost } from "./failures.ts";
+import { ARCHIVE } from "./schema/archive.ts";
 import { CALLS } from "./schema/calls.ts";
 import { COMMIT } from "./schema/commit.ts";
 import { DOCUMENTS } from "./schema/documents.ts";
@@ -24,6 +25,7 @@ const MIGRATIONS: readonly Migration[] = [
     ),
     oldestProgram: 1,
   },
+  { sql: ARCHIVE, oldestProgram: 2 },
 ];
 
 export interface MigrationOptions {

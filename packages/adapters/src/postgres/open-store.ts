@@ -10,7 +10,7 @@ import { Committer, resultOf } from "./committer.ts";
 import { Database } from "./database.ts";
 import { auditReader, callbackReader, recordReader, stateReader, toolReader } from "./documents.ts";
 import { encodeUnit } from "./encode-unit.ts";
-import { lost } from "./failures.ts";
+import { isLockTimeout, isMadeMeanwhile, lost } from "./failures.ts";
 import { instancesOf, workClaims } from "./fleet.ts";
 import { migrate } from "./migrations.ts";
 import { outboxReader } from "./outbox.ts";
@@ -68,7 +68,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await database.reach();
     await migrate(database, { schema });
     // After a long pause, or from an old backup, there is none for this month.
-    await database.rows("SELECT make_audit_partitions()");
+    await makePartitions(database);
     const notice = await ensureVectors(database, schema);
     if (notice !== undefined) options.onNotice?.(notice);
   } catch (error) {
@@ -76,6 +76,25 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw error;
   }
   return postgresStore(database, { patienceMs, stateRetentionMs });
+}
+
+/**
+ * Makes the partitions that this month and the next two lack. While somebody reads the table that takes the rows
+ * meanwhile, none can be attached: that stops nobody, and the next turn tries again.
+ */
+async function makePartitions(database: Database): Promise<void> {
+  try {
+    for (const { month } of await database.rows("SELECT month FROM missing_audit_months() AS month"))
+      await database.rows("SELECT make_audit_partition($1)", [String(month)]);
+  } catch (error) {
+    if (!canWait(error)) throw error;
+  }
+}
+
+/** Another process makes the partition at this moment, or somebody reads. */
+function canWait(error: unknown): boolean {
+  const { cause } = error as { cause?: unknown };
+  return isLockTimeout(cause) || isMadeMeanwhile(cause);
 }
 
 /** `open` until `close` is called; from then on everything rejects with E3914, and what was under way is finished. */
@@ -87,7 +106,8 @@ function postgresStore(
   const calls = whileOpen(database, callReader(database));
   const tidy = () => database.rows("SELECT tidy($1, $2, $3)", [stateRetentionMs, REMEMBERED_UNITS, HOUR_MS]);
   // What could not be tidied now is tidied later, by whichever process comes first.
-  const tidying = setInterval(() => void tidy().catch(() => undefined), TIDY_MS).unref();
+  const upkeep = () => makePartitions(database).then(tidy);
+  const tidying = setInterval(() => void upkeep().catch(() => undefined), TIDY_MS).unref();
   return {
     isShared: true,
     calls,

@@ -8,6 +8,7 @@ import { loadSqlite } from "./load-sqlite.ts";
 import { requireSchema, SCHEMA_VERSION, schemaVersion } from "./migrations.ts";
 import type { SqliteStoreOptions } from "./options.ts";
 import { SqliteStore } from "./sqlite-store.ts";
+import { requireWhole } from "./whole-file.ts";
 import { Writer } from "./writer.ts";
 
 const POLL_MS = 25;
@@ -58,6 +59,10 @@ function openForReading(folder: string): DatabaseSync {
   try {
     database = new DatabaseSync(filesIn(folder).database, { readOnly: true, timeout: 5_000 });
     requireSchema(database);
+    // Within one transaction: no checkpoint moves pages from the log to the file between the two looks.
+    database.exec("BEGIN");
+    requireWhole(database, filesIn(folder).database);
+    database.exec("COMMIT");
     return database;
   } catch (cause) {
     database?.close();

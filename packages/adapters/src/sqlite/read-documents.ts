@@ -10,23 +10,50 @@ import {
   snapshotGone,
   type ToolReader,
 } from "@sallyport/engine/ports";
-import { instanceOf, linkOf, storedRecord, toolOf } from "../store-rows/rows.ts";
+import { instanceOf, linkOf, type Row, storedRecord, strayTenant, toolOf } from "../store-rows/rows.ts";
 import { changesOf, type Sync } from "./reading.ts";
 
 const HASH_LENGTH = 64;
+/** Rows that no writer makes: a strand or a sequence that is none, or another number of lines than of units. */
+const STRAYS = `SELECT position FROM audit WHERE typeof(strand) <> 'integer' OR typeof(lines) <> 'text'
+    OR typeof(first_sequence) <> 'integer' OR typeof(last_sequence) <> 'integer'
+    OR last_sequence - first_sequence <> octet_length(lines) - octet_length(replace(lines, char(10), ''))
+  ORDER BY position LIMIT 10`;
 
 /** Reads the audit chains. A row holds the units that one commit added to a strand; here they become single entries again. */
 export function auditReads(database: DatabaseSync): Sync<AuditReader> {
   const tenants = database.prepare(
-    "SELECT tenant_id FROM audit_heads UNION SELECT tenant_id FROM audit ORDER BY tenant_id",
+    `SELECT tenant_id, hex(tenant_id) AS bytes, typeof(tenant_id) AS kind FROM audit_heads
+      UNION SELECT tenant_id, hex(tenant_id), typeof(tenant_id) FROM audit ORDER BY tenant_id`,
   );
+  const strands = database.prepare(
+    `SELECT strand FROM audit_heads WHERE tenant_id = ?1 AND typeof(strand) = 'integer'
+      UNION SELECT strand FROM audit WHERE tenant_id = ?1 AND typeof(strand) = 'integer' ORDER BY strand`,
+  );
+  const strays = database.prepare(STRAYS);
+  const isText = ({ tenant_id, bytes, kind }: Row) =>
+    kind === "text" && Buffer.from(String(tenant_id)).toString("hex").toUpperCase() === bytes;
   const heads = database.prepare(
     "SELECT strand, sequence, hash FROM audit_heads WHERE tenant_id = ? ORDER BY strand",
   );
   const runs = database.prepare(`SELECT last_sequence, lines FROM audit
     WHERE tenant_id = ? AND strand = ? AND last_sequence > ? ORDER BY last_sequence LIMIT ?`);
   return {
-    tenants: () => tenants.all().map((row) => String(row.tenant_id)),
+    tenants: () =>
+      tenants
+        .all()
+        .filter(isText)
+        .map((row) => String(row.tenant_id)),
+    strands: (tenant) => strands.all(tenant).map(({ strand }) => Number(strand)),
+    strays: () => [
+      ...tenants
+        .all()
+        .filter((row) => !isText(row))
+        .map(({ bytes }) => strayTenant(String(bytes))),
+      ...strays
+        .all()
+        .map(({ position }) => `Row ${position} of the audit record holds other units than it says`),
+    ],
     heads: (tenant) => heads.all(tenant).map(linkOf),
     read: (tenant, { strand, after, limit }) => {
       const entries: AuditEntry[] = [];

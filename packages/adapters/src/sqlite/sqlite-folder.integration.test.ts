@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
@@ -95,7 +95,7 @@ describe("a database that cannot be used", () => {
   it.each([
     ["after an ordinary end", [""]],
     ["with what was written last in its log", ["", "-wal"]],
-  ])("is refused at the start when its end is cut off, %s", (_, suffixes) =>
+  ])("is refused when its end is cut off, by who writes and who reads, %s", (_, suffixes) =>
     inFolder(async (folder) => {
       const store = await openSqliteStore({ folder });
       for (let index = 0; index < 50; index += 1) await applied(store, opening(sampleCall()));
@@ -112,8 +112,12 @@ describe("a database that cannot be used", () => {
       };
       await (await openSqliteStore({ folder: await copyWithout(0) })).close();
       for (const pages of [1, 5]) {
-        const refused = openSqliteStore({ folder: await copyWithout(pages) });
-        await expect(refused).rejects.toMatchObject(lost(/malformed|cut off/));
+        const copy = await copyWithout(pages);
+        for (const readOnly of [true, false])
+          await expect(openSqliteStore({ folder: copy, readOnly })).rejects.toMatchObject(
+            lost(/malformed|cut off/),
+          );
+        await rm(copy, { recursive: true });
       }
       beside.close();
     }),

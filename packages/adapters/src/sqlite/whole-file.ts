@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { lost } from "./failures.ts";
 
@@ -30,6 +30,7 @@ function pragma(database: DatabaseSync, name: "page_size" | "page_count"): numbe
 
 function pagesInLog(path: string, pageBytes: number): Set<number> {
   const pages = new Set<number>();
+  if (!existsSync(path)) return pages;
   const log = openSync(path, "r");
   try {
     const number = Buffer.alloc(4);

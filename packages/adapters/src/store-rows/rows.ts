@@ -39,6 +39,11 @@ export function linkOf(row: Row): AuditLink {
   return { strand: Number(row.strand), sequence: Number(row.sequence), hash: String(row.hash) };
 }
 
+/** What is said of rows whose tenant no text is kept as, so that nothing can be asked for by it. */
+export function strayTenant(bytes: string): string {
+  return `Rows of the audit record have a tenant that no store writes: the bytes ${bytes.slice(0, 80)}`;
+}
+
 export function queuedCall(row: Row): QueuedCall {
   return {
     callId: String(row.call_id),

@@ -44,8 +44,11 @@ export class AnchorCheck {
     }
   }
 
-  /** What does not hold, at most two findings a strand; `lastOf` is the last sequence that was read of a strand. */
-  findings(lastOf: (strand: number) => number): BrokenAnchor[] {
+  /**
+   * What does not hold, at most two findings a strand. `lastOf` is the last sequence that was read of a strand; anchors of
+   * one for which it is undefined are left.
+   */
+  findings(lastOf: (strand: number) => number | undefined): BrokenAnchor[] {
     const wrong = [...this.#wrong.values()].map(({ first, count }): BrokenAnchor => {
       const others = count === 1 ? "" : `; ${count - 1} later anchors do not fit either`;
       const message = `unit ${first.sequence} is not the one that ${nameOf(first.by)} anchors${others}`;
@@ -54,7 +57,7 @@ export class AnchorCheck {
     const gone = [...this.#waiting].flatMap(([strand, anchors]): BrokenAnchor[] => {
       const last = lastOf(strand);
       const newest = [...anchors.values()].flat().reduce(newer, undefined);
-      if (!newest || newest.sequence <= last) return [];
+      if (!newest || last === undefined || newest.sequence <= last) return [];
       const by = `${nameOf(newest.by)} anchors unit ${newest.sequence}`;
       if (last === 0)
         return [{ strand, sequence: 1, problem: "missing", message: `the strand is gone: ${by}` }];

@@ -37,7 +37,7 @@ function without(reader: AuditReader, isGone: (entry: AuditEntry) => boolean): A
     );
     return (await Promise.all(newest)).flat();
   };
-  return { tenants: () => reader.tenants(), heads, read };
+  return { ...reader, heads, read };
 }
 
 async function exported(store: Pick<Store, "audit">): Promise<AuditEntry[]> {

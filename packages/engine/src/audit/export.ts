@@ -7,7 +7,7 @@ import {
   parseJsonObject,
   SallyportError,
 } from "@sallyport/protocol";
-import type { AuditEntry, AuditLink } from "../ports/store.ts";
+import type { ArchivedSpan, AuditEntry, AuditLink } from "../ports/store.ts";
 import { eventsIn } from "./chain.ts";
 import { ChainCheck, type ChainReport, type StrandReport } from "./verify.ts";
 
@@ -143,16 +143,25 @@ export interface ExportedChain extends StrandReport {
   tenant: string;
 }
 
-/** A link that is in the archive, and whose. */
-export type ArchivedLink = AuditLink & { tenant: string };
+/** What is in the archive of a strand, and whose. */
+export type ArchivedLink = ArchivedSpan & { tenant: string };
 
 const OPENING_TYPE = "dev.sallyport.audit.export_opened";
 
-/** The first line of an export that does not begin at the beginning: the last links of what is archived before it. */
+/**
+ * The first line of an export that does not hold everything: the last links of what is archived before it, and of each
+ * archived part in its midst also the link that it is `after`.
+ */
 export function openingLine(after: readonly ArchivedLink[]): string {
   return stating(
     OPENING_TYPE,
-    after.map(({ tenant, strand, sequence, hash: last }) => ({ tenant, strand, sequence, hash: last })),
+    after.map(({ tenant, strand, sequence, hash: last, after: before }) => ({
+      tenant,
+      strand,
+      sequence,
+      hash: last,
+      ...(before && before.sequence > 0 && { after: { sequence: before.sequence, hash: before.hash } }),
+    })),
   );
 }
 
@@ -198,7 +207,8 @@ export class ExportCheck {
   readonly #receipt: (AuditLink & { tenant: string }) | undefined;
   readonly #problems: string[] = [];
   #stated: ExportedChain[] | undefined;
-  #archived: readonly ArchivedLink[] = [];
+  /** What the opening line states; without one the export claims to hold everything. */
+  #archived: readonly ArchivedLink[] | undefined;
   /** The lines of the unit that is being read. */
   #unit: UnitLines | undefined;
   #lines = 0;
@@ -259,8 +269,10 @@ export class ExportCheck {
 
   #chain(tenant: string): ChainCheck {
     const receipt = this.#receipt?.tenant === tenant ? this.#receipt : undefined;
-    const archived = this.#archived.filter((link) => link.tenant === tenant);
-    const chain = this.#chains.get(tenant) ?? new ChainCheck(tenant, { receipt, archived });
+    const known = this.#chains.get(tenant);
+    if (known) return known;
+    const archived = this.#archived?.filter((link) => link.tenant === tenant) ?? [];
+    const chain = new ChainCheck(tenant, { receipt, archived, isPart: this.#archived !== undefined });
     this.#chains.set(tenant, chain);
     return chain;
   }
@@ -286,7 +298,7 @@ const UNCLOSED =
   "The file has no closing line: it was cut off, emptied, or exported before exports had one. Its events are checked as far as they go; whether more followed cannot be told. A receipt kept elsewhere shows that its event is still there.";
 
 /** The strands that an opening or a closing line states; undefined when the line is none. One of the first store format names no strand. */
-function readStated(line: string, type: string): ExportedChain[] | undefined {
+function readStated(line: string, type: string): (ExportedChain & ArchivedLink)[] | undefined {
   if (!line.includes(type)) return undefined;
   const value = parseJsonObject(line);
   if (value?.type !== type || !isJsonObject(value.data) || !Array.isArray(value.data.chains)) {
@@ -294,11 +306,12 @@ function readStated(line: string, type: string): ExportedChain[] | undefined {
   }
   const chains = value.data.chains.filter(isJsonObject);
   if (stating(type, chains) !== line) return undefined;
-  return chains.map(({ tenant, strand = 0, events = 0, sequence, hash: newest }) => ({
+  return chains.map(({ tenant, strand = 0, events = 0, sequence, hash: newest, after }) => ({
     tenant: String(tenant),
     strand: Number(strand),
     events: Number(events),
     sequence: Number(sequence),
     hash: String(newest),
+    ...(isJsonObject(after) && { after: { sequence: Number(after.sequence), hash: String(after.hash) } }),
   }));
 }

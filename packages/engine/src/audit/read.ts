@@ -5,25 +5,21 @@ import { eventsIn } from "./chain.ts";
 
 const PAGE = 1_000;
 
-/** Every unit of one strand in order, a page at a time. Units that come meanwhile are included. */
+/** Every unit of one strand in order, whatever its sequence, a page at a time. Units that come meanwhile are included. */
 export async function* strandEntries(
   reader: AuditReader,
   tenant: string,
-  from: { strand: number; after?: number },
+  from: { strand: number; after: number },
 ): AsyncGenerator<AuditEntry> {
   const { strand } = from;
-  for (let after = from.after ?? 0, isMore = true; isMore; ) {
+  for (let after = from.after, isMore = true; isMore; ) {
     const page = await reader.read(tenant, { strand, after, limit: PAGE });
     yield* page;
-    after = page.at(-1)?.sequence ?? after;
-    isMore = page.length === PAGE;
+    const last = page.at(-1)?.sequence ?? after;
+    // Forged numbers may be too large to be told apart.
+    isMore = page.length === PAGE && last > after;
+    after = last;
   }
-}
-
-/** The strands a tenant has by its heads, and the first one, which may have lost its head. */
-export async function strandsOf(reader: AuditReader, tenant: string): Promise<number[]> {
-  const heads = await reader.heads(tenant);
-  return [...new Set([0, ...heads.map(({ strand }) => strand)])].sort((one, other) => one - other);
 }
 
 /**
@@ -33,9 +29,10 @@ export async function strandsOf(reader: AuditReader, tenant: string): Promise<nu
 export async function* auditEntries(reader: AuditReader, tenant: string): AsyncGenerator<AuditEntry> {
   const read = new Map<number, number>();
   const anchored = new Map<number, number>();
-  for (let strands = await strandsOf(reader, tenant); strands.length > 0; ) {
+  for (let strands = await reader.strands(tenant); strands.length > 0; ) {
     for (const strand of strands) {
-      for await (const entry of strandEntries(reader, tenant, { strand, after: read.get(strand) ?? 0 })) {
+      const after = read.get(strand) ?? Number.NEGATIVE_INFINITY;
+      for await (const entry of strandEntries(reader, tenant, { strand, after })) {
         read.set(strand, entry.sequence);
         for (const link of anchorsIn(entry)) {
           anchored.set(link.strand, Math.max(link.sequence, anchored.get(link.strand) ?? 0));

@@ -1,5 +1,5 @@
 import { canonicalJson, type JsonObject, parseJsonObject } from "@sallyport/protocol";
-import type { AuditEntry, AuditLink, AuditReader } from "../ports/store.ts";
+import type { ArchivedSpan, AuditEntry, AuditLink, AuditReader } from "../ports/store.ts";
 import { AnchorCheck } from "./anchor-check.ts";
 import { genesis, linkAfter } from "./chain.ts";
 import { auditEntries, eventsOf } from "./read.ts";
@@ -33,16 +33,18 @@ export interface ChainReport {
   events: number;
   strands: StrandReport[];
   findings: ChainFinding[];
-  /** Links that the check began after: what is before them is in the archive. Absent when it began at the beginning. */
-  archived?: AuditLink[];
+  /** What is in the archive and was passed over. Absent when nothing is. */
+  archived?: ArchivedSpan[];
 }
 
 /** What must be found in the record: the store's heads, and a receipt that was kept elsewhere. */
 interface Remembered {
   receipt?: AuditLink | undefined;
   heads?: readonly AuditLink[];
-  /** Where strands begin that do not begin at their beginning. */
-  archived?: readonly AuditLink[];
+  /** What is in the archive: a strand goes on behind it. */
+  archived?: readonly ArchivedSpan[];
+  /** The record may go on elsewhere: anchors of strands that it neither holds nor states are left. */
+  isPart?: boolean;
   /** The tenant is known to have one strand: then nothing is kept to compare anchors with. */
   isAlone?: boolean;
 }
@@ -81,7 +83,7 @@ export class ChainCheck {
       strand,
       receipt: receipt?.strand === strand ? receipt : undefined,
       head: heads.find((head) => head.strand === strand),
-      start: archived.find((link) => link.strand === strand) ?? genesis(strand),
+      archived: archived.filter((span) => span.strand === strand),
       findings: this.#findings,
     });
     this.#strands.set(strand, check);
@@ -94,7 +96,7 @@ export class ChainCheck {
 
   finish(): ChainReport {
     for (const { strand, sequence, problem, message } of this.#anchors.findings(
-      (one) => this.#strands.get(one)?.last.sequence ?? 0,
+      (one) => this.#strands.get(one)?.last.sequence ?? (this.#remembered.isPart ? undefined : 0),
     )) {
       this.strand(strand).find(sequence, [problem, message]);
     }
@@ -111,8 +113,7 @@ interface StrandOptions {
   strand: number;
   receipt: AuditLink | undefined;
   head: AuditLink | undefined;
-  /** The link that the first unit follows. */
-  start: AuditLink;
+  archived: readonly ArchivedSpan[];
   /** Takes what is found. */
   findings: ChainFinding[];
 }
@@ -129,10 +130,8 @@ class StrandCheck {
   constructor(tenant: string, options: StrandOptions) {
     this.#tenant = tenant;
     this.#options = options;
-    this.#previous = options.start;
-    const { receipt, head, start } = options;
-    if (start.sequence === receipt?.sequence) this.#receiptSeen = start.hash;
-    if (start.sequence === head?.sequence) this.#headSeen = start.hash;
+    this.#previous = genesis(options.strand);
+    this.#passArchived();
   }
 
   get last(): AuditLink {
@@ -140,13 +139,11 @@ class StrandCheck {
   }
 
   add(entry: AuditEntry): void {
-    const { receipt, head } = this.#options;
-    if (entry.sequence === receipt?.sequence) this.#receiptSeen = entry.hash;
-    if (entry.sequence === head?.sequence) this.#headSeen = entry.hash;
     this.#checkOrder(entry);
     this.#checkLink(entry);
     this.#checkBody(entry);
-    this.#previous = { strand: entry.strand, sequence: entry.sequence, hash: entry.hash };
+    this.#goOnFrom(entry);
+    this.#passArchived();
   }
 
   /** Adds a finding; `unit` is the unit as it was found, where it was. */
@@ -159,6 +156,26 @@ class StrandCheck {
     this.#checkReceipt();
     this.#checkHead();
     return { ...this.#previous, events: this.#events };
+  }
+
+  #goOnFrom({ strand, sequence, hash }: AuditLink): void {
+    const { receipt, head } = this.#options;
+    if (sequence === receipt?.sequence) this.#receiptSeen = hash;
+    if (sequence === head?.sequence) this.#headSeen = hash;
+    this.#previous = { strand, sequence, hash };
+  }
+
+  /** A part of the strand that is in the archive has to begin behind the unit that was read last. */
+  #passArchived(): void {
+    const { sequence, hash } = this.#previous;
+    const span = this.#options.archived.find(
+      ({ after, sequence: end }) => (after?.sequence ?? 0) === sequence && end > sequence,
+    );
+    if (!span) return;
+    if (span.after && span.after.hash !== hash)
+      this.find(sequence, ["changed", `unit ${sequence} is not the one that the archive goes on from`]);
+    this.#goOnFrom(span);
+    this.#passArchived();
   }
 
   #checkHead(): void {
@@ -174,8 +191,12 @@ class StrandCheck {
     const { receipt } = this.#options;
     if (!receipt || this.#receiptSeen === receipt.hash) return;
     if (this.#receiptSeen === undefined) {
-      const isOlder = receipt.sequence < this.#options.start.sequence;
-      const where = isOlder ? "in the archive: check the receipt with the export of its month" : "not there";
+      const isArchived = this.#options.archived.some(
+        ({ after, sequence }) => receipt.sequence > (after?.sequence ?? 0) && receipt.sequence < sequence,
+      );
+      const where = isArchived
+        ? "in the archive: check the receipt with the export of its month"
+        : "not there";
       this.find(receipt.sequence, ["missing", `the receipt's unit is ${where}`]);
     } else this.find(receipt.sequence, ["changed", "the unit is not the receipt's"]);
   }
@@ -245,7 +266,7 @@ export async function verifyChain(
   const archived = (await reader.archived?.(tenant)) ?? [];
   // Read before the units, so that those a writer adds meanwhile are not taken for a difference.
   const heads = await reader.heads(tenant);
-  const isAlone = heads.every(({ strand }) => strand === 0);
+  const isAlone = (await reader.strands(tenant)).every((strand) => strand === 0);
   const check = new ChainCheck(tenant, { receipt, heads, archived, isAlone });
   for await (const entry of auditEntries(reader, tenant)) check.add(entry);
   // Units and heads are written together: read after the units, a head is at least as new as the last of its strand.
@@ -253,9 +274,7 @@ export async function verifyChain(
   const report = check.finish();
   // What was archived meanwhile is not missing.
   const since = report.findings.length > 0 ? await reader.archived?.(tenant) : undefined;
-  const hasMoved = since?.some(({ strand, sequence }) =>
-    archived.every((link) => link.strand !== strand || link.sequence < sequence),
-  );
+  const hasMoved = since !== undefined && JSON.stringify(since) !== JSON.stringify(archived);
   return hasMoved ? await verifyChain(reader, tenant, receipt) : report;
 }
 

@@ -252,6 +252,8 @@ class MemoryAudit {
       [...(this.#tenants.get(tenant)?.values() ?? [])]
         .map(({ head }) => ({ ...head }))
         .sort((one, other) => one.strand - other.strand),
+    strands: async (tenant) =>
+      [...(this.#tenants.get(tenant)?.keys() ?? [])].sort((one, other) => one - other),
     read: async (tenant, { strand, after, limit }) => {
       const entries = this.#tenants.get(tenant)?.get(strand)?.entries ?? [];
       const from = Math.max(0, after - (entries[0]?.sequence ?? 1) + 1);

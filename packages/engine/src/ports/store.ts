@@ -1,3 +1,4 @@
+import type { Failure } from "@sallyport/protocol";
 import type { ApprovalReader, ApprovalWrite } from "./approvals.ts";
 import type { Blobs } from "./blobs.ts";
 import type {
@@ -134,32 +135,88 @@ export interface AuditEntry extends AuditLink {
   body: string;
 }
 
-/** A part of the audit record that is in the archive and no longer in the store. */
+/** The units of a strand that are in the archive and no longer in the store, by the last of them. */
+export interface ArchivedSpan extends AuditLink {
+  /** The unit before them. Left out where they begin with the first one. */
+  after?: Pick<AuditLink, "sequence" | "hash">;
+}
+
+/** A month of the audit record that was taken to the archive, or could not be. */
 export interface ArchivedPart {
   /** The month it was written in, such as `2026-08`. */
   month: string;
-  /** Its blob; absent when nothing was written in that month. */
+  /** Its blob; absent when nothing was written in that month, or it was not put. */
   name?: string;
   units: number;
+  /** Why the month is still in the store. */
+  problem?: Failure;
+}
+
+/** How far the work on a month is: so many units. */
+export interface ArchiveProgress {
+  month: string;
+  step: "check" | "write" | "read back";
+  units: number;
+}
+
+export interface ArchiveOrder {
+  blobs: Blobs;
+  /** Months that ended less than so long ago stay. */
+  keepMs: number;
+  /** Ends the work: the month under way stays, to be gone on with another time. */
+  signal?: AbortSignal | undefined;
+  /** Also tries months again that failed a short while ago. */
+  isUrgent?: boolean;
+  /** Checks the months and moves none. */
+  isTrial?: boolean;
+  onProgress?(progress: ArchiveProgress): void;
+}
+
+/** A month that is old enough for the archive and still in the store. */
+export interface WaitingMonth {
+  month: string;
+  /** By the statistics of the database. */
+  units: number;
+  /** Whether its export is in its place already. */
+  isWritten: boolean;
+  /** Why it could not be moved the last time, how often that was, and when it is tried again, in Unix milliseconds. */
+  problem?: string;
+  tries: number;
+  retryAt: number;
+}
+
+/** What waits for the archive, the oldest first, and what went there last. */
+export interface ArchiveState {
+  waiting: WaitingMonth[];
+  last?: { month: string; name?: string; units: number; at: number };
 }
 
 /** What a store can do beside its port: move the oldest part of its audit record to where it is kept for years. */
 export interface AuditArchiver {
   /**
-   * Moves whole months that ended so long ago, the oldest first. A month leaves the store only after its export was put,
-   * read back and verified; a rejection leaves it there. Empty while another process is at it.
+   * Moves whole months, the oldest first. A month leaves the store only after its export was verified, put and read back.
+   * One that cannot be moved has a `problem`, stays and stops no other. Resolves with what was done until the signal came;
+   * empty while another process is at it. Rejects when the store is lost.
    */
-  archiveAudit(order: { blobs: Blobs; keepMs: number }): Promise<ArchivedPart[]>;
+  archiveAudit(order: ArchiveOrder): Promise<ArchivedPart[]>;
+  archiveState(keepMs: number): Promise<ArchiveState>;
 }
 
-/** Reads the tamper-evident record. Appending happens only through a unit of work. */
+/**
+ * Reads the tamper-evident record. Appending happens only through a unit of work. Every row that a table holds is of a
+ * tenant and strand that are named here, or among the `strays`.
+ */
 export interface AuditReader {
   tenants(): Promise<string[]>;
+  /** The strands that a tenant has units or heads of, in order, forged ones included. */
+  strands(tenant: string): Promise<number[]>;
+  /** Rows that no reading gives, because they were not written by a store, in words. Left out where there can be none. */
+  strays?(): Promise<string[]>;
   /** The newest link of each strand of a tenant, as the store remembers them beside the entries, by strand. */
   heads(tenant: string): Promise<AuditLink[]>;
-  /** The last links that are in the archive: strands go on after them. Left out where nothing is archived. */
-  archived?(tenant: string): Promise<AuditLink[]>;
-  /** The entries of one strand in sequence order, after the given sequence, at most `limit`. */
+  /** What is in the archive: strands go on behind it. Left out where nothing is archived. */
+  archived?(tenant: string): Promise<ArchivedSpan[]>;
+  /** The entries of one strand in sequence order, after the given sequence (-Infinity: from the first on), at most `limit`. */
   read(tenant: string, page: { strand: number; after: number; limit: number }): Promise<AuditEntry[]>;
 }
 

@@ -20,7 +20,7 @@ export const HOLLOW_PARTS: RouteContext = {
     grants: { list: notHere, get: notHere, revoke: notHere },
   },
   calls: { list: notHere },
-  audit: { tenants: notHere, heads: notHere, read: notHere },
+  audit: { tenants: notHere, strands: notHere, heads: notHere, read: notHere },
   authority: {},
   callers: "open",
   caller: { tenant: "", agent: "" },

@@ -117,8 +117,7 @@ describe("/v1/audit", () => {
       chains: expect.arrayContaining([expect.objectContaining({ tenant_id: "local", findings: [] })]),
     });
     parts.audit = {
-      tenants: () => store.audit.tenants(),
-      heads: (tenant) => store.audit.heads(tenant),
+      ...store.audit,
       read: async (tenant, page) =>
         (await store.audit.read(tenant, page)).map((entry) =>
           entry.sequence === 1 ? { ...entry, body: entry.body.replace("local", "LOCAL") } : entry,
@@ -150,6 +149,7 @@ describe("GET /v1/audit:verify", () => {
     const { ask, parts } = await open();
     parts.audit = {
       tenants: async () => [],
+      strands: async () => [2],
       heads: async () => [{ strand: 2, sequence: 3, hash: "h" }],
       read: async () => [],
     };
