@@ -5,7 +5,7 @@ import type { AuditEntry, AuditReader, Store } from "../ports/store.ts";
 import { applied, chainOf, unitOf } from "../testing/store-samples.ts";
 import { StrandAnchors } from "./anchor.ts";
 import { auditBody } from "./chain.ts";
-import { closingLine, ExportCheck, exportEntry } from "./export.ts";
+import { closingLine, ExportCheck, exportEntry, openingLine } from "./export.ts";
 import { auditEntries } from "./read.ts";
 import { verifyChain } from "./verify.ts";
 
@@ -47,8 +47,9 @@ async function exported(store: Pick<Store, "audit">): Promise<AuditEntry[]> {
 }
 
 /** What the check of an export of these units finds; its closing line fits them. */
-function checkExport(entries: readonly AuditEntry[]) {
+function checkExport(entries: readonly AuditEntry[], opening?: string) {
   const check = new ExportCheck();
+  if (opening !== undefined) check.add(opening);
   for (const entry of entries) for (const event of exportEntry(entry)) check.add(JSON.stringify(event));
   const last = new Map(entries.map(({ body: _, ...link }) => [link.strand, link]));
   const strands = [...last.values()].map((link) => {
@@ -127,6 +128,23 @@ describe("strands of one tenant", () => {
       expect(findings).toMatchObject(found);
       expect(checkExport((await exported(store)).filter((entry) => !isGone(entry)))).toMatchObject(found);
     }
+  });
+
+  it("are left in an export that goes on elsewhere, where it neither holds nor states the strand [L3-AUD-1]", async () => {
+    const { store, process } = open();
+    const [first, second] = [process(0), process(1)];
+    for (const { work } of [first, second, second]) await work();
+    await first.anchors.write();
+    const isOfMonth = ({ strand, sequence }: AuditEntry) => strand === 0 && sequence > 1;
+    const entries = await exported(store);
+    const month = entries.filter(isOfMonth);
+    const before = entries.filter((entry) => !isOfMonth(entry)).map((link) => ({ tenant: "acme", ...link }));
+    const [own, , silent] = before;
+    const find = (...after: typeof before) => checkExport(month, openingLine(after));
+    expect(find(...(own ? [own] : []))).toEqual([]);
+    expect(find(...(own && silent ? [own, silent] : []))).toEqual([]);
+    // What it states counts: the unit that the anchor names is gone from the end of the archived part.
+    expect(find(...before.slice(0, 2))).toMatchObject([{ strand: 1, problem: "truncated" }]);
   });
 
   it.each([0, 1])(

@@ -120,7 +120,7 @@ describe("audit chain", () => {
     expect(verify([])).toEqual([]);
   });
 
-  it("finds and names a changed unit, with its events [R1-8.1] [L3-AUD-1]", () => {
+  it("finds and names a changed unit, with its events [R1-8.1] [L3-AUD-1] [D-17]", () => {
     const entries = chain(5).map((entry) =>
       entry.sequence === 3 ? { ...entry, body: entry.body.replace("agent", "bgent") } : entry,
     );

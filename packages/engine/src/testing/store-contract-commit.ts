@@ -42,7 +42,7 @@ export function commitContract(it: StoreTest): void {
     ).toBeUndefined();
   });
 
-  it("with an id is applied once, and answered the same when it is sent again", async ({ store }) => {
+  it("with an id is applied once, and answered the same when it is sent again [D-17]", async ({ store }) => {
     const call = sampleCall();
     const unit = { ...opening(call), id: "u-1", outbox: batchOf([call.callId]) };
     const first = await applied(store, unit);

@@ -121,7 +121,9 @@ async function append(store: Store, texts: readonly string[], unit: Partial<Unit
 
 /** Units form one chain per tenant and strand, numbered from 1. */
 export function auditContract(it: StoreTest): void {
-  it("links units to their tenant's chain, in order, from 1 [R1-8.1] [L3-AUD-1]", async ({ store }) => {
+  it("links units to their tenant's chain, in order, from 1 [R1-8.1] [L3-AUD-1] [D-17]", async ({
+    store,
+  }) => {
     const links = await append(store, bodies(5));
     const expected = chainOf(bodies(5));
     expect(await store.audit.read("acme", { strand: 0, after: 0, limit: 10 })).toEqual(expected);
@@ -149,6 +151,8 @@ export function auditContract(it: StoreTest): void {
     expect(await store.audit.heads("acme")).toEqual(heads.flatMap((chain) => linksOf(chain).slice(-1)));
     expect(await store.audit.read("acme", { strand: 1, after: 0, limit: 10 })).toEqual([]);
     expect(await store.audit.tenants()).toEqual(["acme"]);
+    expect(await store.audit.strands("acme")).toEqual([0, 2, 11]);
+    expect((await store.audit.strays?.()) ?? []).toEqual([]);
   });
 
   it("keeps tenants apart", async ({ store }) => {
@@ -166,6 +170,7 @@ export function auditContract(it: StoreTest): void {
     const read = async (after: number, limit: number) =>
       (await store.audit.read("acme", { strand: 0, after, limit })).map(({ sequence }) => sequence);
     expect(await read(0, 4)).toEqual([1, 2, 3, 4]);
+    expect(await read(Number.NEGATIVE_INFINITY, 2)).toEqual([1, 2]);
     expect(await read(4, 2)).toEqual([5, 6]);
     expect(await read(6, 2)).toEqual([7, 8]);
     expect(await read(8, 100)).toEqual([9]);

@@ -101,12 +101,16 @@ const DAY_MS = 86_400_000;
 async function archiveAudit(
   { config, store }: Pick<Collaborators, "config" | "store">,
   log: WebhookLog,
+  signal?: AbortSignal,
 ): Promise<void> {
   const { postgres } = config.store;
   const blobs = openBlobs(config);
   if (!store.archiveAudit || !postgres || !blobs) return;
-  for (const part of await store.archiveAudit({ blobs, keepMs: postgres.auditDays * DAY_MS }))
-    log.info({ ...part }, "Moved a month of the audit record to the archive");
+  const parts = await store.archiveAudit({ blobs, keepMs: postgres.auditDays * DAY_MS, signal });
+  for (const { problem, ...part } of parts) {
+    if (!problem) log.info(part, "Moved a month of the audit record to the archive");
+    else log.warn({ ...part, code: problem.code }, `A month stays in the database. ${problem.message}`);
+  }
 }
 
 /** Brings keys that another process has changed into the key folder, where they are noticed. */
