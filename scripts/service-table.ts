@@ -83,11 +83,7 @@ export const SERVICES = {
         ...["run", "--server", "--addr", `127.0.0.1:${port}`, "--log-level", "error", "--skip-version-check"],
         given,
       ],
-      isUp: () =>
-        fetch(`http://127.0.0.1:${port}/health`).then(
-          ({ ok }) => ok,
-          () => false,
-        ),
+      isUp: () => isHealthy(port),
     }),
   },
   kafka: {
@@ -144,11 +140,7 @@ export const SERVICES = {
       const listen = ["--port", `127.0.0.1:${port}`, "--health", "/health", "--quiet", "--iam-dir", accounts];
       return {
         argv: [join(folder, "versitygw"), ...access, ...listen, "posix", "--sidecar", metadata, objects],
-        isUp: () =>
-          fetch(`http://127.0.0.1:${port}/health`).then(
-            ({ ok }) => ok,
-            () => false,
-          ),
+        isUp: () => isHealthy(port),
       };
     },
   },
@@ -163,17 +155,8 @@ export const SERVICES = {
       const { Dir } = JSON.parse(output(["go", "mod", "download", "-json", module])) as { Dir: string };
       cpSync(Dir, folder, { recursive: true });
       run(["chmod", "-R", "u+w", folder]);
-      const make = [
-        "make",
-        "-s",
-        "-C",
-        folder,
-        "OPTFLAGS=",
-        "with_llvm=no",
-        `PG_CONFIG=${pgConfigProgram()}`,
-      ] as const;
-      run([...make]);
-      run([...make, "install"]);
+      const settings = ["OPTFLAGS=", "with_llvm=no", `PG_CONFIG=${pgConfigProgram()}`];
+      for (const target of ["all", "install"]) run(["make", "-s", "-C", folder, ...settings, target]);
     },
     prepare: (at) => preparePostgres(debianPostgres() ?? "", at),
   },
@@ -350,6 +333,13 @@ function debianPostgres(): string | undefined {
     .toSorted((a, b) => Number(b) - Number(a))
     .map((major) => join(POSTGRES_ROOT, major, "bin"));
   return bins.find((bin) => isExecutable(join(bin, "initdb")));
+}
+
+function isHealthy(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }
 
 /** Beside other builds in their folder, or on the path. */
