@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createMemoryBlobs, verifyChain } from "@sallyport/engine";
-import { auditBody } from "@sallyport/engine/chain";
+import { auditBody, genesis, linkAfter } from "@sallyport/engine/chain";
 import { ExportCheck } from "@sallyport/engine/host";
 import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
@@ -59,9 +59,10 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
   const left = async () =>
     (await server.query(`SELECT count(*)::int AS units FROM ${schema}.audit`))[0]?.units;
   const findings = async () => {
-    const reports = [];
-    for (const tenant of await store.audit.tenants()) reports.push(await verifyChain(store.audit, tenant));
-    return reports.flatMap((report) => report.findings.map(({ problem }) => problem));
+    const found: string[] = (await store.audit.strays?.()) ?? [];
+    for (const tenant of await store.audit.tenants())
+      found.push(...(await verifyChain(store.audit, tenant)).findings.map(({ problem }) => problem));
+    return found;
   };
 
   async function archivesTo(blobs: Blobs): Promise<void> {
@@ -177,6 +178,26 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
       waiting: [],
       last: { month: "2020-02", units: 3 },
     });
+  });
+
+  it.each([
+    ["of a strand without a head", "acme", 7, 1],
+    ["of a strand below the first", "acme", -1, 1],
+    ["with the sequence 0", "acme", 0, 0],
+    ["with a sequence below 0", "acme", 1, -5],
+    ["of a tenant without a head", "ghost", 0, 1],
+    ["of a tenant that no store writes", "\u0001x", 0, 1],
+  ])("sees a forged row %s, and keeps its month [R1-8.1] [D-17]", async (_, tenant, strand, sequence) => {
+    expect(await findings()).toEqual([]);
+    const body = auditBody(tenant, [canonical({ eventId: "f", state: "DECLARED", timestamp: 1 })]);
+    const { hash } = linkAfter(genesis(strand), body);
+    await server.query(`INSERT INTO ${schema}.audit VALUES ($1, $2, $3, '2020-01-16', $4, $5)`, [
+      ...[tenant, strand, sequence],
+      ...[hash, body],
+    ]);
+    expect(await findings()).not.toEqual([]);
+    const parts = await store.archiveAudit({ blobs: createMemoryBlobs(), keepMs });
+    expect(parts[0]).toMatchObject({ month: "2020-01", problem: { code: "E3804" } });
   });
 
   it("holds up nobody while it notes what it has taken", async () => {

@@ -14,10 +14,12 @@ import { instanceOf, linkOf, type Row, storedRecord, strayTenant, toolOf } from 
 import { changesOf, type Sync } from "./reading.ts";
 
 const HASH_LENGTH = 64;
-/** Rows that no writer makes: a strand or a sequence that is none, or another number of lines than of units. */
-const STRAYS = `SELECT position FROM audit WHERE typeof(strand) <> 'integer' OR typeof(lines) <> 'text'
+/** Rows that no writer makes: a strand or sequence that is none, another number of lines than of units, units of an earlier row. */
+const STRAYS = `SELECT position FROM audit AS row WHERE typeof(strand) <> 'integer' OR typeof(lines) <> 'text'
     OR typeof(first_sequence) <> 'integer' OR typeof(last_sequence) <> 'integer'
     OR last_sequence - first_sequence <> octet_length(lines) - octet_length(replace(lines, char(10), ''))
+    OR EXISTS (SELECT 1 FROM audit AS other WHERE other.tenant_id = row.tenant_id AND other.strand = row.strand
+      AND other.last_sequence >= row.first_sequence AND other.last_sequence < row.last_sequence)
   ORDER BY position LIMIT 10`;
 
 /** Reads the audit chains. A row holds the units that one commit added to a strand; here they become single entries again. */

@@ -17,6 +17,7 @@ import {
   record,
   textUpTo,
   timestamp,
+  wholeNumber,
   wholeNumberText,
 } from "../fields.ts";
 import { WORKER_HEALTH } from "./gateway.ts";
@@ -141,6 +142,9 @@ export const auditVerifyQueryField = exactRecord({
   tenant: absentOr(nameText, "Only this tenant's chain; left out: every chain."),
 });
 
+/** Of a row as it was found: forged ones may have any. */
+const anyPlace = wholeNumber("a whole number", { minimum: Number.MIN_SAFE_INTEGER });
+
 const eventOutline = record({
   index: count,
   event_id: anyText,
@@ -152,16 +156,17 @@ const eventOutline = record({
 export const auditVerificationField = named(
   "AuditVerification",
   record({
-    verified: described(flag, "True when no chain has a finding."),
+    verified: described(flag, "True when no chain has a finding, and there is no problem besides."),
+    problems: described(listOf(anyText), "Rows of the record that are of no chain at all."),
     chains: listOf(
       record({
         tenant_id: anyText,
         events: count,
-        strands: listOf(record({ strand: count, sequence: count, hash: anyText, events: count })),
+        strands: listOf(record({ strand: anyPlace, sequence: anyPlace, hash: anyText, events: count })),
         findings: listOf(
           record({
-            strand: count,
-            sequence: count,
+            strand: anyPlace,
+            sequence: anyPlace,
             problem: oneOf(CHAIN_PROBLEMS),
             message: anyText,
             events: described(listOf(eventOutline), "The events of the unit as they are now."),

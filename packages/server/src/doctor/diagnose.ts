@@ -141,13 +141,15 @@ async function store(config: LoadedConfig): Promise<Finding> {
   const opened = await openStoreToRead(config);
   try {
     const { events, broken } = await verifyAll(opened);
+    const strays = (await opened.audit.strays?.()) ?? [];
     const detail = `${storeName(config)}, ${events} audit events`;
-    if (broken.length === 0) return { what, verdict: "good", detail: `${detail}, chains intact` };
+    if (broken.length === 0 && strays.length === 0)
+      return { what, verdict: "good", detail: `${detail}, chains intact` };
     const advice = "Run: sallyport audit verify";
     return {
       what,
       verdict: "problem",
-      detail: `${detail}, chain of ${broken.join(", ")} is not intact`,
+      detail: [detail, ...broken.map((tenant) => `chain of ${tenant} is not intact`), ...strays].join(", "),
       advice,
     };
   } finally {

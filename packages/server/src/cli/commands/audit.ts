@@ -59,7 +59,7 @@ function verifyCommand(io: Io, finish: (code: number) => void): Command {
     const wanted = { tenant: options.tenant, receipt };
     const found =
       file === undefined
-        ? { chains: await session.reading((store) => verifyStore(store, wanted)), problems: [] }
+        ? await session.reading((store) => verifyStore(store, wanted))
         : await verifyFile(readable(resolve(io.cwd, file)), wanted);
     finish(report(found, session));
   });
@@ -89,16 +89,16 @@ async function readReceipt(argument: string, io: Io): Promise<Kept> {
 async function verifyStore(
   store: Store,
   wanted: { tenant: string | undefined; receipt: Kept | undefined },
-): Promise<ChainReport[]> {
+): Promise<ExportReport> {
   const all = await store.audit.tenants();
   if (wanted.tenant !== undefined && !all.includes(wanted.tenant)) throw noSuchTenant(wanted.tenant, all);
   const tenants = wanted.tenant === undefined ? all : [wanted.tenant];
   const missing = wanted.receipt && !tenants.includes(wanted.receipt.tenant) ? [wanted.receipt.tenant] : [];
-  const reports: ChainReport[] = [];
+  const chains: ChainReport[] = [];
   for (const tenant of [...tenants, ...missing]) {
-    reports.push(await verifyChain(store.audit, tenant, receiptOf(tenant, wanted.receipt)));
+    chains.push(await verifyChain(store.audit, tenant, receiptOf(tenant, wanted.receipt)));
   }
-  return reports;
+  return { chains, problems: wanted.tenant === undefined ? ((await store.audit.strays?.()) ?? []) : [] };
 }
 
 function receiptOf(tenant: string, receipt: Kept | undefined): AuditLink | undefined {
