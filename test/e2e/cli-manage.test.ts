@@ -1,7 +1,9 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { Finding } from "../../packages/server/src/doctor/diagnose.ts";
+import { DomainFolder } from "../../packages/server/src/gateway/fixtures/domain-folder.ts";
 import { Shell } from "./shell.ts";
 
 const GREETER = fileURLToPath(new URL("./fixtures/greeter-1.ts", import.meta.url));
@@ -175,6 +177,27 @@ describe("sallyport", () => {
     const { code, stdout, stderr } = await shell.run(["call", "greeter", '{"name":"Ada"}']);
     expect([code, stdout.includes("Hello, Ada"), stderr.includes("nope.ts")]).toEqual([0, true, true]);
     expect(await shell.json(["doctor"])).toMatchObject({ healthy: false });
+  });
+
+  it("notes that workers of a domain cannot tell their gateway from others, until both have a secret", async () => {
+    const domain = new DomainFolder();
+    using shell = new Shell(`domain: ${domain.path}\n${GRANT}`);
+    const workers = async () => {
+      const { findings } = await shell.json<{ findings: Finding[] }>(["doctor"]);
+      return findings.find(({ what }) => what === "workers");
+    };
+    expect(await workers()).toMatchObject({
+      verdict: "note",
+      detail: expect.stringContaining("WORKER_SECRET"),
+    });
+    vi.stubEnv("WORKER_SECRET", "known-to-gateway-and-worker");
+    expect(await workers()).toMatchObject({ verdict: "good" });
+    vi.stubEnv("WORKER_SECRET", "short-one");
+    const wrong = await workers();
+    expect(wrong).toMatchObject({ verdict: "problem", detail: expect.stringContaining("E3301") });
+    expect(JSON.stringify(wrong)).not.toContain("short-one");
+    vi.unstubAllEnvs();
+    domain.remove();
   });
 
   it("says which module cannot be loaded", async () => {

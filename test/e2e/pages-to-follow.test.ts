@@ -118,7 +118,7 @@ describe("docs/write-a-worker.md", () => {
     const [made, verified, checked, used, ...others] = await follow("docs/write-a-worker.md");
     expect(others).toEqual([]);
     expect(made).toContain("pass 2");
-    expect(verified).toContain("10 of 10 checks passed");
+    expect(verified).toContain("12 of 12 checks passed");
     expect(checked).toContain("my_domain 0.1");
     expect(used).toContain('"tool_id":"word-count"');
     expect(used).toContain('"output":{"words":2}');

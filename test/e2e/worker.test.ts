@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { parseDocument } from "yaml";
 import { LANGUAGES, type Language } from "../../packages/server/src/worker-kit/scaffold.ts";
 import { Shell } from "./shell.ts";
@@ -29,8 +29,12 @@ async function runIn(folder: string, command: string): Promise<void> {
   await promisify(execFile)(program, args, { cwd: folder });
 }
 
-async function served(folder: string, [program, ...args]: readonly [string, ...string[]]) {
-  const child = spawn(program, args, { cwd: folder, env: { ...process.env, PORT: "0" } });
+async function served(
+  folder: string,
+  [program, ...args]: readonly [string, ...string[]],
+  env: Record<string, string> = {},
+) {
+  const child = spawn(program, args, { cwd: folder, env: { ...process.env, ...env, PORT: "0" } });
   const [line] = await once(child.stdout, "data");
   return { child, url: String(line).match(/POST (\S+)\/run/)?.[1] ?? "" };
 }
@@ -59,11 +63,38 @@ describe.each(Object.keys(LANGUAGES) as Language[])("sallyport worker new --lang
         ...["--slow-input", '{"text":"two words","pause_ms":5000}'],
       ]);
       expect(answer.checks.filter((check) => !check.passed)).toEqual([]);
-      expect([answer.exitCode, answer.passed, answer.total]).toEqual([0, 10, 10]);
+      expect([answer.exitCode, answer.passed, answer.total]).toEqual([0, 12, 12]);
+      const headers = { "content-type": "application/json" };
+      const twice = await fetch(`${url}/run`, { method: "POST", headers, body: '{"input":{},"input":{}}' });
+      expect(await twice.json()).toMatchObject({ error: { message: expect.stringMatching(/twice/) } });
       child.kill("SIGTERM");
       expect(await once(child, "exit")).toEqual([0, null]);
     },
   );
+
+  it.skipIf(!isThere(needs))("makes a worker that knows its gateway by the secret [AX-ENV-1]", async () => {
+    const file = shell.path(`${name}.secret`);
+    writeFileSync(file, "known-to-gateway-and-worker\n");
+    const { child, url } = await served(folder, serve, { WORKER_SECRET_FILE: file });
+    const verify = ["worker", "verify", url, "--input", '{"text":"two words"}'];
+    const without = await shell.json<Verified>(verify);
+    expect(without.checks.find(({ id }) => id === "success")?.evidence).toContain("the status is 401");
+    vi.stubEnv("WORKER_SECRET", "known-to-gateway-and-worker");
+    const answer = await shell.json<Verified>(verify);
+    vi.unstubAllEnvs();
+    expect(answer.checks.filter((check) => !check.passed)).toEqual([]);
+    expect(answer.checks.find(({ id }) => id === "secret")?.evidence).toContain("nothing runs");
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    const short = spawnSync(serve[0], serve.slice(1), {
+      cwd: folder,
+      env: { ...process.env, WORKER_SECRET: "short" },
+    });
+    expect([short.status === 0, `${short.stderr}`]).toEqual([
+      false,
+      expect.stringContaining("needs 16 to 1000"),
+    ]);
+  });
 
   it("gives every file the worker's name, and overwrites nothing", async () => {
     await shell.run(["worker", "new", `${name}-2`, "--lang", lang]);

@@ -21,6 +21,10 @@ import {
  * success or an error. Fields that a reader does not know are ignored on both sides.
  */
 
+/** The request header with what a gateway and its workers alone know, and what it may be. */
+export const WORKER_SECRET_HEADER = "x-sallyport-worker";
+export const WORKER_SECRET = /^[\x21-\x7e]{16,1000}$/;
+
 /** What a worker may say went wrong. Only the gateway itself says other codes. */
 export const WORKER_ERROR_CODES = ["UPSTREAM_ERROR", "VALIDATION_ERROR", "TIMEOUT", "INTERNAL"] as const;
 export type WorkerErrorCode = (typeof WORKER_ERROR_CODES)[number];

@@ -1,13 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { workerAnswerField } from "@sallyport/protocol/worker";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { defineWorker, ToolError, type Worker, type WorkerOptions } from "./index.ts";
+import { gateOf } from "./known-gateway.ts";
 
 const opened: Worker[] = [];
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await Promise.all(opened.splice(0).map((worker) => worker.close()));
 });
 
@@ -22,7 +25,8 @@ const META = { trace_id: "t-1", tool_run_id: "r-1", domain_id: "d", deadline_ms:
 
 async function post(url: string, body: unknown, headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  const response = await fetch(`${url}/run`, { method: "POST", body: text, headers });
+  const sent = { "content-type": "application/json", ...headers };
+  const response = await fetch(`${url}/run`, { method: "POST", body: text, headers: sent });
   const answer = JSON.parse(await response.text());
   expect([response.status, workerAnswerField(answer, "", [])]).toEqual([200, true]);
   return answer;
@@ -60,6 +64,7 @@ describe("a worker", () => {
 
   it.each<[string, unknown, string]>([
     ["no JSON", "{", "not JSON"],
+    ["a member that stands twice", '{"input":{},"input":{}}', "twice"],
     ["no object", "[]", "envelope"],
     ["no input", { meta: META }, "envelope"],
     ["no deadline", { meta: { ...META, deadline_ms: undefined }, input: {} }, "envelope"],
@@ -136,6 +141,7 @@ describe("a worker", () => {
     const caller = new AbortController();
     const call = fetch(`${url}/run`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ meta: META, input: {} }),
       signal: caller.signal,
     });
@@ -144,6 +150,52 @@ describe("a worker", () => {
     await expect(call).rejects.toThrow("aborted");
     if (!signal.aborted) await once(signal, "abort");
     expect(signal.reason.message).toBe("The caller hung up.");
+  });
+});
+
+/** The status of a run with exactly these headers. */
+async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  const sent = request(`${url}/run`, { method: "POST", headers });
+  sent.end(JSON.stringify({ meta: META, input: {} }));
+  const [response]: IncomingMessage[] = await once(sent, "response");
+  response?.resume();
+  return response?.statusCode;
+}
+
+const SECRET = "known-to-gateway-and-worker";
+const JSON_TYPE = { "content-type": "application/json" };
+const SHOWN = { ...JSON_TYPE, "x-sallyport-worker": SECRET };
+
+describe("a worker runs its tool for its gateway alone", () => {
+  it.each<[what: string, status: number, headers: Record<string, string>, options?: { secret: string }]>([
+    ["JSON from its gateway", 200, { "content-type": 'application/json; charset="UTF-8"' }],
+    ["a name without a dot", 200, { ...JSON_TYPE, host: "tool-hello:8080" }],
+    ["an address", 200, { ...JSON_TYPE, host: "[::1]:8080" }],
+    ["a name that it was told", 200, { ...JSON_TYPE, host: "hello.cluster.local:8080" }],
+    ["a form's content type", 415, { "content-type": "text/plain" }],
+    ["no content type", 415, {}],
+    ["another JSON", 415, { "content-type": "application/json+x" }],
+    ["a page", 403, { ...JSON_TYPE, origin: "https://pages.example" }],
+    ["a page without an origin of its own", 403, { ...JSON_TYPE, origin: "null" }],
+    ["a name that leads to it", 421, { ...JSON_TYPE, host: "pages.example:8080" }],
+    ["the secret, under any name", 200, { ...SHOWN, host: "pages.example" }, { secret: SECRET }],
+    ["no secret", 401, JSON_TYPE, { secret: SECRET }],
+    ["another secret", 401, { ...SHOWN, "x-sallyport-worker": `${SECRET}x` }, { secret: SECRET }],
+    ["a page that has the secret", 403, { ...SHOWN, origin: "null" }, { secret: SECRET }],
+  ])("with %s: %i", async (_what, status, headers, options) => {
+    vi.stubEnv("WORKER_HOSTS", "other.local, Hello.cluster.local");
+    let runs = 0;
+    const { url } = await start({ count: { run: () => (runs += 1) } }, options);
+    expect([await statusOf(url, headers), runs]).toEqual([status, status === 200 ? 1 : 0]);
+  });
+
+  it("has its secret from the environment, and does not start with one that cannot be used", () => {
+    const read = (env: NodeJS.ProcessEnv) => gateOf(env).secret;
+    const file = fileURLToPath(new URL("../package.json", import.meta.url));
+    expect([read({}), read({ WORKER_SECRET: ` ${SECRET}\n` })]).toEqual([undefined, SECRET]);
+    for (const env of [{ WORKER_SECRET: "" }, { WORKER_SECRET: "short" }, { WORKER_SECRET_FILE: file }])
+      expect(() => read(env)).toThrow(/needs 16 to 1000 characters/);
+    expect(() => read({ WORKER_SECRET_FILE: "/no/such/file" })).toThrow("ENOENT");
   });
 });
 
@@ -158,7 +210,8 @@ describe("a worker that runs for long", () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const body = '${JSON.stringify({ meta: META, input: {} })}';
       const call = () => new Promise((resolve, reject) => {
-        const sent = request({ port, agent, method: "POST", path: "/run" }, (got) => got.resume().on("end", resolve));
+        const headers = { "content-type": "application/json" };
+        const sent = request({ port, agent, method: "POST", path: "/run", headers }, (got) => got.resume().on("end", resolve));
         sent.on("error", reject).end(body);
       });
       const heapAfter = async (runs) => {
@@ -201,7 +254,8 @@ describe("a worker that stops", () => {
     const { worker, url } = await start({ endless: { run } });
     const stalled = connect(Number(new URL(url).port), "127.0.0.1");
     stalled.on("error", () => {});
-    stalled.write("POST /run HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{");
+    const type = "content-type: application/json";
+    stalled.write(`POST /run HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: 99\r\n\r\n{`);
     const call = post(url, { meta: META, input: {} });
     await began.promise;
     await worker.close();

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { answerRun } from "./answer-run.ts";
+import { type Gate, gateOf, refusalOf } from "./known-gateway.ts";
 import { ToolError } from "./tool-error.ts";
 import type { WorkerTool } from "./worker-tool.ts";
 
@@ -9,6 +10,11 @@ export interface WorkerOptions {
   tools: Readonly<Record<string, WorkerTool>>;
   /** The largest request that is read; 4 MiB when left out. A larger one is a VALIDATION_ERROR. */
   maxRequestBytes?: number;
+  /**
+   * What a gateway has to send in `X-Sallyport-Worker`: 16 to 1000 characters without spaces. When left out:
+   * `WORKER_SECRET` of the environment, else the contents of the file that `WORKER_SECRET_FILE` names, else nothing.
+   */
+  secret?: string;
   /** How long `close` waits for runs under way before their signals abort; 8 s when left out. */
   drainMs?: number;
   /** Hears of exceptions that are no `ToolError`; when left out they are printed to stderr. */
@@ -45,15 +51,21 @@ const LAST_WORDS_MS = 500;
 interface State {
   tools: ReadonlyMap<string, WorkerTool>;
   maxRequestBytes: number;
+  gate: Gate;
   /** Of the runs under way: aborted when a drain has taken too long. */
   running: Set<AbortController>;
   isDraining: boolean;
   onError(error: unknown, runId: string): void;
 }
 
-/** Puts tools behind the envelope of workers (AX-ENV-1). Every failure that it handles is HTTP 200 with an error envelope. */
-export function defineWorker({ tools, maxRequestBytes, drainMs = 8_000, onError }: WorkerOptions): Worker {
+/**
+ * Puts tools behind the envelope of workers (AX-ENV-1). Every failure of a run is HTTP 200 with an error envelope; what is
+ * no run from the gateway gets another status. Throws when the secret cannot be used.
+ */
+export function defineWorker(options: WorkerOptions): Worker {
+  const { tools, maxRequestBytes, secret, drainMs = 8_000, onError } = options;
   const state: State = {
+    gate: gateOf({ ...process.env, ...(secret !== undefined && { WORKER_SECRET: secret }) }),
     tools: new Map(Object.entries(tools)),
     maxRequestBytes: maxRequestBytes ?? 4 * 1024 * 1024,
     running: new Set(),
@@ -114,6 +126,11 @@ async function handle(request: IncomingMessage, response: ServerResponse, state:
   }
   if (path !== "/run") return send(response, NO_ROUTE, { status: 404, state });
   if (request.method !== "POST") return send(response, NO_ROUTE, { status: 405, state });
+  const refusal = refusalOf(request.headers, state.gate);
+  if (refusal) {
+    const { status, message } = refusal;
+    return send(response, JSON.stringify({ ok: false, message }), { status, state });
+  }
   return await handleRun(request, response, state);
 }
 

@@ -49,7 +49,9 @@ async function run(input: object, ask: Ask = {}) {
   const { url } = await asked.listen({ port: 0 });
   const deadline_ms = Date.now() + aheadMs;
   const meta = { trace_id: "t", tool_run_id: "r", domain_id: "d", deadline_ms };
-  const response = await fetch(`${url}/run`, { method: "POST", body: JSON.stringify({ meta, input }) });
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ meta, input });
+  const response = await fetch(`${url}/run`, { method: "POST", headers, body });
   const text = await response.text();
   await asked.close();
   expect(text).not.toContain(KEY);

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Job, RunResult } from "@sallyport/engine/ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -68,6 +69,22 @@ describe("a call of a service worker", () => {
     expect(await run(succeed(), { facts: { ...facts, trace } })).toMatchObject({ ok: true });
     expect(worker.received[0]?.request.meta.trace_id).toBe("call-1");
     expect(worker.received[0]?.headers).not.toHaveProperty("traceparent");
+  });
+
+  it("shows its secret with every run, and with no probe", async () => {
+    await runner.close();
+    runner = createWorkerRunner({ secret: "known-to-gateway-and-worker" });
+    runner.watch([{ baseUrl: worker.baseUrl }]);
+    const probed: IncomingHttpHeaders[] = [];
+    worker.onHealth = (res) => {
+      probed.push(res.req.headers);
+      res.end('{"ok":true}');
+    };
+    expect(await run(succeed())).toMatchObject({ ok: true });
+    expect(worker.received[0]?.headers).toHaveProperty("x-sallyport-worker", "known-to-gateway-and-worker");
+    await runner.probe();
+    expect(probed).toHaveLength(1);
+    expect(probed[0]).not.toHaveProperty("x-sallyport-worker");
   });
 
   it("hands the worker its egress allowlist [AX-POL-1]", async () => {

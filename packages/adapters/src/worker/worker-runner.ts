@@ -1,6 +1,6 @@
 import { cleanText } from "@sallyport/engine/host";
 import type { Implementation, Job, Runner, RunResult } from "@sallyport/engine/ports";
-import { failure, type JsonObject } from "@sallyport/protocol";
+import { failure, type JsonObject, WORKER_SECRET_HEADER } from "@sallyport/protocol";
 import { readRetryAfter } from "../webhook/retry-after.ts";
 import { type ConnectionOptions, Connections, type Order, type Reply, type Whole } from "./connections.ts";
 import {
@@ -24,6 +24,8 @@ import { baseName, bindService, type ServiceImplementation, workerUrl } from "./
 export interface WorkerRunnerOptions extends ConnectionOptions, Partial<HealthRules> {
   /** How long a probe may take. */
   probeMs?: number;
+  /** What workers know their gateway by: sent with every run, to every worker, and with no probe. */
+  secret?: string | undefined;
 }
 
 /** A worker that is to be probed. */
@@ -65,12 +67,15 @@ class ServiceRunner implements WorkerRunner {
   readonly enforcement = { wall: "watch", output: "watch" } as const;
   readonly bind = bindService;
   readonly #options: typeof DEFAULTS;
+  readonly #secret: Record<string, string>;
   readonly #connections: Connections;
   readonly #records = new Map<string, WorkerRecord>();
   #watched: ReadonlyMap<string, URL> = new Map();
 
   constructor(options: WorkerRunnerOptions) {
+    const { secret } = options;
     this.#options = { ...DEFAULTS, ...options };
+    this.#secret = secret === undefined ? {} : { [WORKER_SECRET_HEADER]: secret };
     this.#connections = new Connections(options);
   }
 
@@ -83,7 +88,8 @@ class ServiceRunner implements WorkerRunner {
     const retryAfterMs = record.claimTry();
     if (retryAfterMs > 0) return withoutUsage(unavailable(job, "is down", { reason: "down", retryAfterMs }));
     const asked = { tool, meta: request.meta };
-    const order = postOrder(job, new URL(implementation.url), Buffer.from(JSON.stringify(request)));
+    const body = Buffer.from(JSON.stringify(request));
+    const order = postOrder(job, { url: new URL(implementation.url), body, headers: this.#secret });
     const reply = await this.#connections.exchange(order, (whole) => readWhole(whole, job, asked));
     const sign = signOf(reply, this.#options.now());
     if (sign) record.note(sign);
@@ -133,8 +139,12 @@ function isService(implementation: Implementation): implementation is ServiceImp
   return implementation.kind === "worker" && typeof implementation.url === "string";
 }
 
-function postOrder({ facts, timeoutMs, maxOutputBytes, signal }: Job, url: URL, body: Buffer): Order {
+function postOrder(
+  { facts, timeoutMs, maxOutputBytes, signal }: Job,
+  { url, body, headers: own }: Required<Pick<Order, "url" | "body" | "headers">>,
+): Order {
   const headers = {
+    ...own,
     "content-type": "application/json",
     "content-length": body.length,
     accept: "application/json",

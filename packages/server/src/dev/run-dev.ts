@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { processEnvironment } from "../config/environment.ts";
+import { workerSecretOf } from "../gateway/gateway.ts";
 import { type DomainPackage, readDomainPackage } from "../gateway/read-package.ts";
 import type { StartReport } from "../serve/start-report.ts";
 import { listenForSignals } from "../serve/stop-signal.ts";
@@ -47,6 +49,7 @@ export async function runDev(options: DevOptions): Promise<void> {
   const domain = readDomainPackage(folder, { expectedId });
   if (isFailure(domain)) throw new SallyportError(domain);
   const planned = await planProcesses(domain);
+  const secret = workerSecretOf(processEnvironment()) ?? randomBytes(32).toString("base64url");
   const state = mkdtempSync(join(tmpdir(), "sallyport-dev-"));
   const running: Topology = { workers: new Map(), gateway: undefined, isClosing: false };
   const stopping = listenForSignals(signals, {
@@ -55,7 +58,7 @@ export async function runDev(options: DevOptions): Promise<void> {
   });
   void stopping.second.then(() => kill(running));
   try {
-    const opened = open({ ...options, domain, planned, state }, running);
+    const opened = open({ ...options, domain, planned, state, secret }, running);
     const how = await Promise.race([
       opened.then((gateway) => gateway.ended),
       stopping.first.then(() => undefined),
@@ -80,15 +83,18 @@ interface Plan extends DevOptions {
   domain: DomainPackage;
   planned: readonly PlannedProcess[];
   state: string;
+  /** What the workers know this gateway by. */
+  secret: string;
 }
 
 /** Workers first, so that the first call finds them. */
 async function open(plan: Plan, running: Topology): Promise<LocalProcess> {
-  const { planned, tell } = plan;
+  const { planned, tell, secret } = plan;
   for (const one of planned) {
-    const { name, port, command, folder, env } = one;
+    const { name, port, command, folder, env, baseUrl } = one;
+    const own = { PORT: String(port), ...(baseUrl !== undefined && { WORKER_SECRET: secret }) };
     const order = {
-      ...{ command, folder, env: { ...env, PORT: String(port) } },
+      ...{ command, folder, env: { ...env, ...own } },
       onLine: (line: string) => tell(name, line),
     };
     running.workers.set(name, new KeptProcess({ name, port, order, say: (text) => tell(name, text) }));
@@ -103,7 +109,7 @@ async function open(plan: Plan, running: Topology): Promise<LocalProcess> {
 }
 
 async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess> {
-  const { domain, planned, state, gatewayWords, tell, onOpen } = plan;
+  const { domain, planned, state, secret, gatewayWords, tell, onOpen } = plan;
   if (running.isClosing) throw cannotRun(GATEWAY, "was not started");
   const [, script = ""] = process.argv;
   const addresses = planned.flatMap((one) =>
@@ -120,6 +126,7 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
     folder: state,
     env: {
       WORKER_ADDRESSES: JSON.stringify(Object.fromEntries(addresses)),
+      WORKER_SECRET: secret,
       SALLYPORT__LOG__FORMAT: "text",
     },
     onLine: (line, from) => {

@@ -10,8 +10,10 @@ import {
 import type { EventSink, SandboxOffer, Store } from "@sallyport/engine/ports";
 import { backlogsOf } from "@sallyport/engine/publish";
 import { isFailure, SallyportError } from "@sallyport/protocol";
+import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { openSinks } from "../events/index.ts";
+import { workerSecretOf } from "../gateway/gateway.ts";
 import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
@@ -42,6 +44,7 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     await attempt("events", () => eventFinding(config)),
     await attempt("tokens", async () => tokenFinding(config)),
     await attempt("policy", async () => policyFinding(config)),
+    ...(config.domain === undefined ? [] : [await attempt("workers", async () => workerFinding(config))]),
     await attempt("tools", () => tools(config)),
     await attempt("threads", () => threads()),
     trust(config),
@@ -233,6 +236,16 @@ async function tools(config: LoadedConfig): Promise<Finding> {
     await engine.close();
     await store.close();
   }
+}
+
+/** Whether workers can tell this gateway from whoever else reaches their ports. */
+function workerFinding({ place }: LoadedConfig): Finding {
+  const what = "workers";
+  if (workerSecretOf(place.environment ?? processEnvironment()) !== undefined)
+    return { what, verdict: "good", detail: "this gateway shows them the secret that they share" };
+  const detail = "no WORKER_SECRET: whoever reaches a worker can run its tools past the gateway";
+  const advice = "Set WORKER_SECRET or WORKER_SECRET_FILE for the gateway and for its workers.";
+  return { what, verdict: "note", detail, advice };
 }
 
 /** Runs a real tool in a real thread. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { WorkerReport, WorkerRunner } from "@sallyport/adapters/worker";
 import type { ConfiguredGrant, Engine } from "@sallyport/engine";
 import type { Implementation, Runner, ToolRecord } from "@sallyport/engine/ports";
@@ -8,8 +9,9 @@ import {
   isFailure,
   SallyportError,
   type ToolManifest,
+  WORKER_SECRET,
 } from "@sallyport/protocol";
-import { processEnvironment } from "../config/environment.ts";
+import { type Environment, processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { type DomainPackage, readDomainPackage } from "./read-package.ts";
 import { probedWorker } from "./tool-manifest.ts";
@@ -26,6 +28,32 @@ export function configuredDomain(config: LoadedConfig): DomainPackage | undefine
   const read = readConfiguredDomain(config);
   if (read && isFailure(read)) throw new SallyportError(read);
   return read;
+}
+
+/**
+ * What the workers know their gateway by: WORKER_SECRET, or the contents of the file that WORKER_SECRET_FILE names;
+ * undefined when neither is set. Throws E3301, without a word of what was read, when it cannot be used.
+ */
+export function workerSecretOf({
+  WORKER_SECRET: text,
+  WORKER_SECRET_FILE: file,
+}: Environment): string | undefined {
+  const secret = text ?? (file === undefined ? undefined : contentsOf(file));
+  if (secret === undefined || WORKER_SECRET.test(secret.trim())) return secret?.trim();
+  const place = text === undefined ? `The file ${file}` : "The variable WORKER_SECRET";
+  const message = `${place} holds no secret for workers: 16 to 1000 characters without spaces.`;
+  throw new SallyportError(
+    failure("E3301", { message, advice: "Make one, such as with: openssl rand -hex 32" }),
+  );
+}
+
+function contentsOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const message = `The file ${file} of WORKER_SECRET_FILE cannot be read.`;
+    throw new SallyportError(failure("E3301", { message }), { cause: error });
+  }
 }
 
 /**

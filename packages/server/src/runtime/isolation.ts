@@ -8,6 +8,7 @@ import { DEFAULT_DENIED, openWorkspaces } from "@sallyport/adapters/workspace";
 import { createProcessRunner, createScriptRunner } from "@sallyport/engine";
 import type { HostCredential, IsolationRules, Runner, Sandbox } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
+import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { referencesIn } from "../config/secret-schema.ts";
 import { configuredSecrets } from "./configured-secrets.ts";
@@ -122,7 +123,7 @@ export function deniedPatterns({ sandbox }: Pick<LoadedConfig, "sandbox">): stri
 }
 
 /** What no tool may see: everything that is kept, what decides, and every file that the configuration refers to. */
-export function hiddenPaths({ place: _place, ...config }: LoadedConfig): string[] {
+export function hiddenPaths({ place, ...config }: LoadedConfig): string[] {
   const { stateFolder, folder, sandbox, policy, blobs, tokens, http } = config;
   const kept = blobs?.folder === undefined ? [] : [blobs.folder];
   const keys = [
@@ -136,6 +137,8 @@ export function hiddenPaths({ place: _place, ...config }: LoadedConfig): string[
     ...referencesIn(config, "file"),
     ...brokerKeys(config),
   ].map((path) => resolve(folder, path));
+  const { WORKER_SECRET_FILE: ofWorkers } = place.environment ?? processEnvironment();
+  if (ofWorkers !== undefined) given.push(resolve(ofWorkers));
   return [stateFolder, ...new Set(given)].map(canonical);
 }
 

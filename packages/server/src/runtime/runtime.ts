@@ -11,9 +11,16 @@ import {
 } from "@sallyport/engine";
 import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sallyport/engine/ports";
 import { type Failure, SallyportError } from "@sallyport/protocol";
+import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { EventPublishers, openSinks, type SinkStatus } from "../events/index.ts";
-import { configuredDomain, type DomainRunners, Gateway, grantsWithoutFile } from "../gateway/gateway.ts";
+import {
+  configuredDomain,
+  type DomainRunners,
+  Gateway,
+  grantsWithoutFile,
+  workerSecretOf,
+} from "../gateway/gateway.ts";
 import { keySharingOf, shareKeys } from "../keys/index.ts";
 import type { PolicyFiles } from "../policy/policy-files.ts";
 import { LiveRuntime } from "../reload/live-runtime.ts";
@@ -115,7 +122,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
     });
     const isolation = await openIsolation(config, ownFolder);
     opened.push(() => isolation.close());
-    const gateway = domain && new Gateway(domain, runnersOf(isolation));
+    const gateway = domain && new Gateway(domain, runnersOf(config, isolation));
     const events = new EventPublishers(store.outbox, openSinks(config));
     const engine = await createEngine({
       store,
@@ -184,8 +191,9 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
 }
 
 /** All that a gateway runs tools with. */
-function runnersOf({ rules }: OpenIsolation): DomainRunners {
-  return { services: createWorkerRunner(), jobs: createJobRunner({ sandbox: rules.sandbox }) };
+function runnersOf(config: LoadedConfig, { rules }: OpenIsolation): DomainRunners {
+  const secret = workerSecretOf(config.place.environment ?? processEnvironment());
+  return { services: createWorkerRunner({ secret }), jobs: createJobRunner({ sandbox: rules.sandbox }) };
 }
 
 function leaseOf({ store: { leaseSeconds } }: LoadedConfig): LeaseRules {

@@ -11,9 +11,18 @@ export interface Reply {
   text: string;
 }
 
-/** One request on a connection of its own. Rejects with words for a person when no whole answer comes. */
-export async function exchange(url: URL, body: string | undefined): Promise<Reply> {
-  const response = await opened(url, body);
+const AS_JSON = { "content-type": "application/json" };
+
+/**
+ * One request on a connection of its own, with a body as JSON unless other headers are given. Rejects with words for a
+ * person when no whole answer comes.
+ */
+export async function exchange(
+  url: URL,
+  body: string | undefined,
+  headers: Readonly<Record<string, string>> = AS_JSON,
+): Promise<Reply> {
+  const response = await opened(url, body, headers);
   return {
     status: response.statusCode ?? 0,
     contentType: response.headers["content-type"] ?? "",
@@ -21,13 +30,17 @@ export async function exchange(url: URL, body: string | undefined): Promise<Repl
   };
 }
 
-function opened(url: URL, body: string | undefined): Promise<IncomingMessage> {
+function opened(
+  url: URL,
+  body: string | undefined,
+  headers: Readonly<Record<string, string>>,
+): Promise<IncomingMessage> {
   const options: RequestOptions = {
     method: body === undefined ? "GET" : "POST",
     agent: false,
     signal: AbortSignal.timeout(PATIENCE_MS),
     ...(body !== undefined && {
-      headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+      headers: { ...headers, "content-length": Buffer.byteLength(body) },
     }),
   };
   return new Promise((resolve, reject) => {

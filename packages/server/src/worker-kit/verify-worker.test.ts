@@ -6,11 +6,15 @@ import { defineWorker } from "@sallyport/worker";
 import { describe, expect, it } from "vitest";
 import { type Subject, verifyWorker } from "./verify-worker.ts";
 
-const SUBJECT: Omit<Subject, "url"> = { toolId: undefined, input: {}, slowInput: { slow: true } };
+const SECRET = "known-to-gateway-and-worker";
+const SUBJECT: Omit<Subject, "url"> = {
+  ...{ toolId: undefined, input: {}, slowInput: { slow: true } },
+  secret: SECRET,
+};
 
 /** What the checks say that did not pass, by their ids. */
-async function missing(url: string): Promise<Record<string, string>> {
-  const checks = await verifyWorker({ ...SUBJECT, url: new URL(url) });
+async function missing(url: string, more: Partial<Subject> = {}): Promise<Record<string, string>> {
+  const checks = await verifyWorker({ ...SUBJECT, url: new URL(url), ...more });
   const failed = checks.filter(({ passed }) => !passed);
   return Object.fromEntries(failed.map(({ id, evidence }) => [id, evidence]));
 }
@@ -35,6 +39,8 @@ interface Breaks {
   /** How long after its deadline a slow run ends. */
   lateByMs?: number;
   atOnce?: number;
+  /** Runs for whoever asks, whether or not a page does. */
+  believes?: "pages" | "everybody";
 }
 
 function failed(code: string, retryable = false): Pick<Envelope, "ok" | "error"> {
@@ -54,6 +60,10 @@ function byHand(breaks: Breaks) {
     response.once("close", () => {
       running -= 1;
     });
+    const { origin, "content-type": type, "x-sallyport-worker": secret } = request.headers;
+    const isPage = origin !== undefined || type !== "application/json";
+    if (isPage && breaks.believes !== "pages") return response.writeHead(403).end();
+    if (secret !== SECRET && breaks.believes !== "everybody") return response.writeHead(401).end();
     if (running > (breaks.atOnce ?? Infinity)) return response.writeHead(BUSY).end();
     await answerByHand(request, response, breaks);
   });
@@ -159,6 +169,13 @@ const BROKEN: readonly [what: string, breaks: Breaks, ids: readonly string[], wo
     "has retryable false",
   ],
   ["ends runs long after their deadline", { lateByMs: 5_500 }, ["late"], "ms after the deadline"],
+  [
+    "runs what a page sends",
+    { believes: "pages" },
+    ["cross-site"],
+    "a form's content type: the answer is 200, and the tool ran",
+  ],
+  ["runs without the secret", { believes: "everybody" }, ["secret"], "without it: the answer is 200"],
   ["does one thing at a time", { atOnce: 1 }, ["concurrency"], `the status is ${BUSY}`],
   [
     "sends another content type",
@@ -193,10 +210,12 @@ async function listening(server: ReturnType<typeof createServer>) {
 describe("the check of a worker", () => {
   it("lets a worker of the SDK pass, and one made by hand [AX-ENV-1]", async () => {
     const run = (input: object) => pause("slow" in input ? 1_000 : 0);
-    const worker = defineWorker({ tools: { any: { run } } });
-    const { url } = await worker.listen({ port: 0 });
-    expect(await missing(url)).toEqual({});
-    await worker.close();
+    for (const secret of [SECRET, undefined]) {
+      const worker = defineWorker({ tools: { any: { run } }, ...(secret !== undefined && { secret }) });
+      const { url } = await worker.listen({ port: 0 });
+      expect(await missing(url, { secret })).toEqual({});
+      await worker.close();
+    }
     using hand = await listening(byHand({}));
     expect(await missing(`${hand.url}/`)).toEqual({});
   });
@@ -212,7 +231,7 @@ describe("the check of a worker", () => {
     const { url, [Symbol.dispose]: close } = await listening(byHand({}));
     close();
     const found = await missing(url);
-    expect(Object.keys(found)).toHaveLength(10);
+    expect(Object.keys(found)).toHaveLength(12);
     expect(found.success).toBe("no answer: ECONNREFUSED");
   });
 });

@@ -6,6 +6,7 @@ import {
   type JsonValue,
   parseJsonObject,
   parseUnambiguousJson,
+  WORKER_SECRET_HEADER,
   type WorkerAnswer,
   type WorkerErrorCode,
   workerAnswerField,
@@ -22,6 +23,8 @@ export interface Subject {
   input: JsonObject;
   /** An input that succeeds only after more than `SLOW_MS`. */
   slowInput: JsonObject | undefined;
+  /** What the worker knows its gateway by; undefined when it was not given one. */
+  secret: string | undefined;
 }
 
 /** A worker must refuse a request as large as this. */
@@ -46,6 +49,8 @@ const CHECKS: readonly WorkerCheck[] = [
   ["oversize", "a request of 16 MiB is VALIDATION_ERROR", checkOversize],
   ["timeout", "a deadline that has passed is TIMEOUT, retryable", checkTimeout],
   ["late", "a run that misses its deadline is TIMEOUT, soon after it", checkLate],
+  ["cross-site", "what a page in a browser can send runs nothing", checkCrossSite],
+  ["secret", "only who knows the secret runs anything", checkSecret],
   ["concurrency", `${AT_ONCE} runs at once, beside a sender that stalls`, checkConcurrency],
 ];
 
@@ -87,14 +92,27 @@ async function run(
 }
 
 async function runText(subject: Subject, body: string, expect: Expect): Promise<WorkerAnswer | undefined> {
-  const reply = await ask(below(subject, "/run"), body, expect);
+  const reply = await ask(below(subject, "/run"), body, expect, asGateway(subject));
   return reply && readEnvelope(reply, expect);
 }
 
+type Headers = Readonly<Record<string, string>>;
+
+/** The headers of a run as a gateway sends it. */
+function asGateway({ secret }: Subject): Headers {
+  const json = { "content-type": "application/json" };
+  return secret === undefined ? json : { ...json, [WORKER_SECRET_HEADER]: secret };
+}
+
 /** Undefined when no whole answer came, which has been noted then. */
-async function ask(url: URL, body: string | undefined, expect: Expect): Promise<Reply | undefined> {
+async function ask(
+  url: URL,
+  body: string | undefined,
+  expect: Expect,
+  headers?: Headers,
+): Promise<Reply | undefined> {
   try {
-    return await exchange(url, body);
+    return await exchange(url, body, headers);
   } catch (error) {
     expect(false, error instanceof Error ? error.message : String(error));
     return undefined;
@@ -236,6 +254,48 @@ async function checkLate(subject: Subject, expect: Expect): Promise<string> {
   }
   if (slowInput) return "the slow run was cut off";
   return `answered in time; --slow-input, with one that takes more than ${SLOW_MS} ms, tries a run that is late`;
+}
+
+/** Whether this request is refused; what a page can send is refused also where it knows the secret. */
+async function expectRefused(
+  subject: Subject,
+  headers: Headers,
+  say: (missing: string) => void,
+): Promise<void> {
+  const body = JSON.stringify(requestTo(subject));
+  const reply = await ask(below(subject, "/run"), body, (_, missing) => say(missing), headers);
+  const hasRun = reply && reply.status < 400 && parseJsonObject(reply.text)?.ok !== false;
+  if (hasRun) say(`the answer is ${reply.status}, and the tool ran`);
+}
+
+async function checkCrossSite(subject: Subject, expect: Expect): Promise<string> {
+  const gateway = asGateway(subject);
+  const requests: [string, Headers][] = [
+    ["a form's content type", { ...gateway, "content-type": "text/plain" }],
+    [
+      "no content type",
+      Object.fromEntries(Object.entries(gateway).filter(([name]) => name !== "content-type")),
+    ],
+    ["an Origin", { ...gateway, origin: "https://pages.example" }],
+  ];
+  // A worker that has a secret knows its gateway by it, under whatever name.
+  if (subject.secret === undefined)
+    requests.push(["a Host of others", { ...gateway, host: "pages.example" }]);
+  for (const [what, headers] of requests)
+    await expectRefused(subject, headers, (missing) => expect(false, `${what}: ${missing}`));
+  return requests.map(([what]) => what).join(", ");
+}
+
+async function checkSecret(subject: Subject, expect: Expect): Promise<string> {
+  const { secret } = subject;
+  if (secret === undefined) return "not tried: give worker and check the same WORKER_SECRET";
+  const wrong = { ...asGateway(subject), [WORKER_SECRET_HEADER]: `${secret}x` };
+  for (const [what, headers] of [
+    ["without it", asGateway({ ...subject, secret: undefined })],
+    ["with another", wrong],
+  ] as const)
+    await expectRefused(subject, headers, (missing) => expect(false, `${what}: ${missing}`));
+  return "without it and with another, nothing runs";
 }
 
 async function checkConcurrency(subject: Subject, expect: Expect): Promise<string> {

@@ -6,6 +6,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +18,9 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -84,8 +88,66 @@ type answer struct {
 }
 
 type worker struct {
-	tools    map[string]Tool
+	tools map[string]Tool
+	// What the gateway sends in X-Sallyport-Worker; empty when it is not asked for.
+	secret   string
 	draining atomic.Bool
+}
+
+var (
+	secretText = regexp.MustCompile(`^[\x21-\x7e]{16,1000}$`)
+	jsonType   = regexp.MustCompile(`^(?i:application/json\s*(;\s*charset="?utf-8"?\s*)?)$`)
+	hostPort   = regexp.MustCompile(`:\d+$`)
+	plainName  = regexp.MustCompile(`^[a-z0-9_-]+$`)
+)
+
+// secretFrom is WORKER_SECRET, or the contents of the file that WORKER_SECRET_FILE names, or empty.
+func secretFrom() (string, error) {
+	text, isSet := os.LookupEnv("WORKER_SECRET")
+	if file, isFile := os.LookupEnv("WORKER_SECRET_FILE"); !isSet && isFile {
+		read, err := os.ReadFile(file)
+		if err != nil {
+			return "", errors.New("the file of WORKER_SECRET_FILE cannot be read")
+		}
+		text, isSet = string(read), true
+	}
+	text = strings.TrimSpace(text)
+	if isSet && !secretText.MatchString(text) {
+		return "", errors.New("WORKER_SECRET needs 16 to 1000 characters without spaces")
+	}
+	return text, nil
+}
+
+func isOwnHost(host string) bool {
+	name := hostPort.ReplaceAllString(strings.ToLower(host), "")
+	if net.ParseIP(strings.Trim(name, "[]")) != nil || plainName.MatchString(name) {
+		return true
+	}
+	for _, known := range strings.Split(strings.ToLower(os.Getenv("WORKER_HOSTS")), ",") {
+		if name != "" && strings.TrimSpace(known) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal says why a request is no run from the gateway: a page in a browser cannot send JSON elsewhere without asking
+// first, sends an Origin, and has a Host of its own. The status is 0 when it may be one.
+func (w *worker) refusal(r *http.Request) (status int, message string) {
+	if r.Header.Values("Origin") != nil {
+		return http.StatusForbidden, "A worker takes no requests of pages."
+	}
+	if w.secret == "" && !isOwnHost(r.Host) {
+		return http.StatusMisdirectedRequest, "The worker is not known by this Host: name it in WORKER_HOSTS."
+	}
+	if !jsonType.MatchString(r.Header.Get("Content-Type")) {
+		return http.StatusUnsupportedMediaType, "The content type must be application/json."
+	}
+	shown, known := sha256.Sum256([]byte(r.Header.Get("X-Sallyport-Worker"))), sha256.Sum256([]byte(w.secret))
+	if w.secret != "" && subtle.ConstantTimeCompare(shown[:], known[:]) != 1 {
+		return http.StatusUnauthorized, "X-Sallyport-Worker must be the secret of gateway and worker."
+	}
+	return 0, ""
 }
 
 func newHandler(w *worker) http.Handler {
@@ -104,6 +166,10 @@ func (w *worker) health(rw http.ResponseWriter, _ *http.Request) {
 }
 
 func (w *worker) run(rw http.ResponseWriter, r *http.Request) {
+	if status, message := w.refusal(r); status != 0 {
+		send(rw, status, map[string]any{"ok": false, "message": message})
+		return
+	}
 	started := time.Now()
 	var req request
 	result, err := w.output(r, &req)
@@ -151,10 +217,37 @@ func readRequest(r *http.Request, req *request) error {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return invalid("The body is not JSON.")
 	}
+	if namesTwice(json.NewDecoder(bytes.NewReader(body))) {
+		return invalid("The body names a member twice.")
+	}
 	if err := json.Unmarshal(body, req); err != nil {
 		return invalid("The request does not fit the envelope.")
 	}
 	return checkRequest(req)
+}
+
+// namesTwice says whether an object of the next value names a member twice: readers differ in which one counts.
+func namesTwice(decoder *json.Decoder) bool {
+	token, _ := decoder.Token()
+	opened, isOpen := token.(json.Delim)
+	if !isOpen {
+		return false
+	}
+	seen := map[json.Token]bool{}
+	for decoder.More() {
+		if opened == '{' {
+			name, _ := decoder.Token()
+			if seen[name] {
+				return true
+			}
+			seen[name] = true
+		}
+		if namesTwice(decoder) {
+			return true
+		}
+	}
+	_, _ = decoder.Token()
+	return false
 }
 
 func checkRequest(req *request) error {
@@ -269,7 +362,11 @@ func serve(tools map[string]Tool) {
 		}
 		return
 	}
-	w := &worker{tools: tools}
+	secret, err := secretFrom()
+	if err != nil {
+		log.Fatal(err)
+	}
+	w := &worker{tools: tools, secret: secret}
 	server := &http.Server{Handler: newHandler(w), ReadTimeout: 30 * time.Second}
 	listener, err := net.Listen("tcp", net.JoinHostPort(envOr("WORKER_HOST", "127.0.0.1"), port))
 	if err != nil {

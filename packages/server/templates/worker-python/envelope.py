@@ -3,8 +3,11 @@
 Every failure that is handled is HTTP 200 with an error envelope. A tool is a function of its input and a Context.
 """
 
+import hmac
+import ipaddress
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,6 +19,53 @@ MAX_REQUEST_BYTES = 4 * 1024 * 1024
 # The rest of a larger body is read and dropped up to here, so that the sender can read the answer.
 MAX_DROPPED_BYTES = 64 * 1024 * 1024
 DRAIN_SECONDS = 8
+SECRET = re.compile(r"[\x21-\x7e]{16,1000}")
+JSON_TYPE = re.compile(r'application/json\s*(;\s*charset="?utf-8"?\s*)?', re.IGNORECASE)
+
+
+def secret_from(env):
+    """What the gateway sends in X-Sallyport-Worker: WORKER_SECRET, or the file that WORKER_SECRET_FILE names, or None."""
+    secret = env.get("WORKER_SECRET")
+    if secret is None and "WORKER_SECRET_FILE" in env:
+        with open(env["WORKER_SECRET_FILE"], encoding="utf-8") as file:
+            secret = file.read()
+    if secret is not None and not SECRET.fullmatch(secret.strip()):
+        raise SystemExit("WORKER_SECRET needs 16 to 1000 characters without spaces.")
+    return secret and secret.strip()
+
+
+def _is_own_host(host):
+    name = re.sub(r":\d+$", "", host.lower())
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+        return True
+    except ValueError:
+        known = [known.strip() for known in os.environ.get("WORKER_HOSTS", "").lower().split(",")]
+        return bool(re.fullmatch(r"[a-z0-9_-]+", name)) or (name != "" and name in known)
+
+
+def refusal(headers, secret):
+    """Why a request is no run from the gateway, as status and message; None when it may be one.
+
+    A page in a browser cannot send JSON elsewhere without asking first, sends an Origin, and has a Host of its own.
+    """
+    if "Origin" in headers:
+        return 403, "A worker takes no requests of pages."
+    if secret is None and not _is_own_host(headers.get("Host", "")):
+        return 421, "The worker is not known by this Host: name it in WORKER_HOSTS."
+    if not JSON_TYPE.fullmatch(headers.get("Content-Type", "")):
+        return 415, "The content type must be application/json."
+    shown = headers.get("X-Sallyport-Worker", "")
+    if secret is not None and not hmac.compare_digest(shown.encode(), secret.encode()):
+        return 401, "X-Sallyport-Worker must be the secret of gateway and worker."
+    return None
+
+
+def _members(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a member stands twice")
+    return members
 
 
 class ToolError(Exception):
@@ -133,9 +183,9 @@ def answer_run(tools, body, trace_headers):
         if isinstance(body, ToolError):
             raise body
         try:
-            request = json.loads(body)
+            request = json.loads(body, object_pairs_hook=_members)
         except (ValueError, RecursionError):
-            raise _invalid("The body is not JSON.") from None
+            raise _invalid("The body is not JSON, or names a member twice.") from None
         given, tool_input = _checked(request)
         tool = _choose(tools, given.get("tool_id"))
         output = _until_deadline(tool, tool_input, Context(given, trace_headers))
@@ -163,6 +213,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.split("?")[0] != "/run":
             self.close_connection = True
             return self._send(404, '{"ok":false,"message":"This worker has POST /run and GET /healthz."}')
+        refused = refusal(self.headers, self.server.secret)
+        if refused:
+            self.close_connection = True
+            status, message = refused
+            return self._send(status, json.dumps({"ok": False, "message": message}))
         with self.server.run_under_way():
             names = ("traceparent", "tracestate")
             trace_headers = {name: self.headers[name] for name in names if name in self.headers}
@@ -218,6 +273,7 @@ class WorkerServer(ThreadingHTTPServer):
 
     def __init__(self, tools, host, port):
         self.tools = tools
+        self.secret = secret_from(os.environ)
         self.draining = False
         self.running = 0
         self.changed = threading.Condition()

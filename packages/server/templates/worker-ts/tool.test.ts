@@ -12,7 +12,9 @@ after(() => worker.close());
 
 async function run(input: object) {
   const meta = { trace_id: "t", tool_run_id: "r", domain_id: "d", deadline_ms: Date.now() + 10_000 };
-  const response = await fetch(`${url}/run`, { method: "POST", body: JSON.stringify({ meta, input }) });
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ meta, input });
+  const response = await fetch(`${url}/run`, { method: "POST", headers, body });
   return JSON.parse(await response.text());
 }
 

@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
 import { failure, isJsonObject, type JsonObject, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { processEnvironment } from "../../config/environment.ts";
 import type { Check } from "../../conformance/check.ts";
+import { workerSecretOf } from "../../gateway/gateway.ts";
 import { exchange } from "../../worker-kit/post.ts";
 import {
   LANGUAGES,
@@ -87,6 +89,7 @@ Every check is made by requests to the worker, on connections of their own. The 
 input, so take one that does no harm.
   $ sallyport worker verify http://127.0.0.1:8080 --input '${EXAMPLE_INPUT}'
   $ sallyport worker verify http://127.0.0.1:8080 --tool word-count --input @input.json --json
+A worker that was started with WORKER_SECRET or WORKER_SECRET_FILE needs the same variable here.
 Exit code 0: every check passed. 1: one did not. 2: nothing answers there.`;
 
 function verifyCommand(io: Io, finish: (code: number) => void): Command {
@@ -112,6 +115,7 @@ function verifyCommand(io: Io, finish: (code: number) => void): Command {
         url,
         toolId: options.tool,
         input: await inputOf(options.input ?? "{}", io),
+        secret: workerSecretOf(processEnvironment()),
         slowInput: options.slowInput === undefined ? undefined : await inputOf(options.slowInput, io),
       });
       const passed = checks.filter((check) => check.passed).length;
