@@ -18,10 +18,10 @@ export default {
     },
     {
       name: "worker-depends-on-protocol",
-      comment: "Authors of workers install it: nothing but protocol and node:http.",
+      comment: "Authors of workers install it: nothing but protocol and the parts of Node that a server and its secret need.",
       severity: "error",
       from: { path: "^packages/worker/src", pathNot: "\\.test\\.ts$" },
-      to: { pathNot: ["^packages/(worker|protocol)/src", "^(node:)?(http|net)$"] },
+      to: { pathNot: ["^packages/(worker|protocol)/src", "^(node:)?(http|net|crypto|fs)$"] },
     },
     {
       name: "engine-depends-on-protocol",
