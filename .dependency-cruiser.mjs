@@ -18,7 +18,8 @@ export default {
     },
     {
       name: "worker-depends-on-protocol",
-      comment: "Authors of workers install it: nothing but protocol and the parts of Node that a server and its secret need.",
+      comment:
+        "Authors of workers install it: nothing but protocol and the parts of Node that a server and its secret need.",
       severity: "error",
       from: { path: "^packages/worker/src", pathNot: "\\.test\\.ts$" },
       to: { pathNot: ["^packages/(worker|protocol)/src", "^(node:)?(http|net|crypto|fs)$"] },
