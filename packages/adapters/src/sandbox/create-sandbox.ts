@@ -190,7 +190,8 @@ function cannotBeHad(level: IsolationLevel, refused: readonly SandboxOffer[]): S
 }
 
 function unavailable(message: string, fix: readonly string[]): SallyportError {
-  const advice = fix.length > 0 ? `Try, in this order: ${fix.join("; ")}.` : undefined;
+  const steps = fix.map((step) => step.replace(/\.+$/, ""));
+  const advice = steps.length > 0 ? `Try, in this order: ${steps.join("; ")}.` : undefined;
   return new SallyportError(failure("E3101", { message, ...(advice !== undefined && { advice }) }));
 }
 

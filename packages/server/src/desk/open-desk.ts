@@ -1,9 +1,8 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { dirname } from "node:path";
 import { VERSION } from "../version.ts";
 import { DeskConversation } from "./desk-conversation.ts";
-import { deskPlace } from "./desk-place.ts";
+import { deskFolder, deskPlace } from "./desk-place.ts";
 import { DESK_VERSION, type Greeting } from "./desk-words.ts";
 import type { EngineAccess } from "./engine-access.ts";
 
@@ -17,9 +16,10 @@ export interface OpenDesk {
  * socket cannot be made; a socket that a killed process left is in nobody's use, because the folder is ours.
  */
 export async function openDesk(desk: EngineAccess, stateFolder: string): Promise<OpenDesk | undefined> {
-  const path = deskPlace(stateFolder);
-  if (path === undefined) return undefined;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  mkdirSync(deskFolder(stateFolder), { recursive: true, mode: 0o700 });
+  const place = deskPlace(stateFolder);
+  if (place === undefined) return undefined;
+  const { path } = place;
   rmSync(path, { force: true });
   const visitors = new Set<Socket>();
   const server = createServer((socket) => {
@@ -36,7 +36,10 @@ export async function openDesk(desk: EngineAccess, stateFolder: string): Promise
   return {
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve());
+        server.close(() => {
+          place.leave();
+          resolve();
+        });
         for (const socket of visitors) socket.destroy();
       }),
   };

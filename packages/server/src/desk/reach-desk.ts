@@ -16,8 +16,8 @@ export interface ReachedDesk extends EngineAccess {
  * when there is one that cannot be talked to.
  */
 export async function reachDesk(stateFolder: string): Promise<ReachedDesk | undefined> {
-  const path = deskPlace(stateFolder);
-  const socket = path === undefined ? undefined : await connected(path);
+  const place = deskPlace(stateFolder);
+  const socket = place && (await connected(place.path).finally(place.leave));
   if (!socket) return undefined;
   const line = new DeskLine(socket);
   try {

@@ -18,7 +18,7 @@ import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
 import { blobsName, openBlobs, probeBlobs } from "../runtime/blobs.ts";
-import { tryIsolation } from "../runtime/isolation.ts";
+import { openSandbox, tryIsolation } from "../runtime/isolation.ts";
 import { hasStore, openStoreToRead, storeName } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 
@@ -339,12 +339,19 @@ function policyFinding(config: LoadedConfig): Finding {
 /** What this host offers for tools in processes of their own, found out by running real sandboxes. */
 async function sandboxFindings(config: LoadedConfig): Promise<Finding[]> {
   try {
-    const offers = await tryIsolation(config, ({ rules }) => rules.sandbox.offers());
+    const offers = await offersOf(config);
     return [...offers.map(offered), ...summary(offers), ...config.sandbox.weaker.map(weaker)];
   } catch (error) {
     const detail = error instanceof SallyportError ? error.failure.message : String(error);
     return [{ what: "sandbox", verdict: "problem", detail }];
   }
+}
+
+/** With the folder that calls use, so that doctor and `/readyz` say the same; a state folder that is not there is not made. */
+async function offersOf(config: LoadedConfig): Promise<SandboxOffer[]> {
+  if (!existsSync(config.stateFolder)) return tryIsolation(config, ({ rules }) => rules.sandbox.offers());
+  const sandbox = openSandbox(config, config.stateFolder);
+  return sandbox.offers().finally(() => sandbox.close());
 }
 
 function offered({ backend, level, available, missing, fix, facts }: SandboxOffer): Finding {

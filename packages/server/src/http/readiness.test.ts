@@ -6,12 +6,45 @@ import { diskCheck, sandboxCheck, storeCheck } from "./readiness.ts";
 const MIB = 1024 * 1024;
 
 describe("the sandboxes' check", () => {
-  it("says not ready while their folder cannot be used, and ready again after", async () => {
+  it("is ready while no tool needs a sandbox, and says else what doctor says", async () => {
     const offer: SandboxOffer = {
-      ...{ backend: "b", level: "LEVEL_2", available: false, missing: [], fix: [], facts: {} },
+      ...{
+        backend: "b",
+        level: "LEVEL_2",
+        available: false,
+        missing: ["/state is full."],
+        fix: [],
+        facts: {},
+      },
       transient: true,
     };
-    const { check } = sandboxCheck(async () => [offer]);
+    let isNeeded = false;
+    const look = vi.fn(async () => [offer]);
+    const { check } = sandboxCheck(look, () => isNeeded);
+    await vi.waitFor(async () => {
+      expect(await check()).toBeUndefined();
+      expect(look.mock.calls.length).toBeGreaterThan(2);
+    });
+    isNeeded = true;
+    await vi.waitFor(async () => expect(await check()).toBe("/state is full."));
+  });
+
+  it("says not ready while their folder cannot be used, and ready again after", async () => {
+    const offer: SandboxOffer = {
+      ...{
+        backend: "b",
+        level: "LEVEL_2",
+        available: false,
+        missing: ["the folder cannot be used"],
+        fix: [],
+        facts: {},
+      },
+      transient: true,
+    };
+    const { check } = sandboxCheck(
+      async () => [offer],
+      () => true,
+    );
     await check();
     await vi.waitFor(async () => expect(await check()).toMatch(/cannot be used/));
     delete offer.transient;

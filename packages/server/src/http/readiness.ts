@@ -1,6 +1,7 @@
 import { statfs } from "node:fs/promises";
 import type { SandboxOffer } from "@sallyport/engine/ports";
 import type { Runtime } from "../runtime/runtime.ts";
+import { runnersOf } from "../serve/start-report.ts";
 import type { ReadinessCheck } from "./routes/index.ts";
 
 /** Without which no call can be taken, each by the name an operator knows it by. */
@@ -8,7 +9,10 @@ export function readinessOf({ engine, store, config }: Runtime): ReadinessCheck[
   return [
     storeCheck(store),
     diskCheck(config.stateFolder),
-    sandboxCheck(() => engine.sandboxes()),
+    sandboxCheck(
+      () => engine.sandboxes(),
+      () => SANDBOXED.some((kind) => (runnersOf({ engine })[kind] ?? 0) > 0),
+    ),
     {
       name: "engine",
       check: () => (engine.load().accepting ? undefined : "it is closing"),
@@ -41,11 +45,18 @@ export function storeCheck(
   };
 }
 
+/** Kinds of tools that run in sandboxes. */
+const SANDBOXED = ["process", "script", "job_worker"] as const;
+
 /**
- * Tools in sandboxes are refused while their folder cannot be used. A host that offers no sandbox at all is ready: what
- * it can run, it takes. Answers with what the last look found, as a look may take longer than a check.
+ * Tools in sandboxes are refused while their folder cannot be used; a server without such tools is ready all the same.
+ * So is a host that offers no sandbox at all: what it can run, it takes. Answers with what the last look found, as a look
+ * may take longer than a check.
  */
-export function sandboxCheck(look: () => Promise<readonly SandboxOffer[]>): ReadinessCheck {
+export function sandboxCheck(
+  look: () => Promise<readonly SandboxOffer[]>,
+  isNeeded: () => boolean,
+): ReadinessCheck {
   let problem: string | undefined;
   let isLooking = false;
   return {
@@ -55,8 +66,8 @@ export function sandboxCheck(look: () => Promise<readonly SandboxOffer[]>): Read
         isLooking = true;
         void look()
           .then((offers) => {
-            const isBroken = offers.some(({ transient }) => transient);
-            problem = isBroken ? "the folder for sandboxes cannot be used" : undefined;
+            const broken = offers.find(({ transient }) => transient);
+            problem = broken && isNeeded() ? broken.missing.join("; ") : undefined;
           })
           .catch(() => {
             problem = "no sandbox could be looked at";

@@ -78,7 +78,8 @@ function domainOf({ config, live }: Runtime): StartReport["domain"] {
   return { id: domain.id, version: domain.version, folder: domain.folder, anyCaller };
 }
 
-function runnersOf({ engine }: Runtime): StartReport["runners"] {
+/** How many tools there are of each kind. */
+export function runnersOf({ engine }: Pick<Runtime, "engine">): StartReport["runners"] {
   const counts: StartReport["runners"] = {};
   for (const { id, version, operations } of engine.tools.definitions()) {
     const found = engine.tools.resolve({ tool: id, version, operation: Object.keys(operations)[0] ?? "" });

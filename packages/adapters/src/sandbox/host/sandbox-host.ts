@@ -33,9 +33,6 @@ interface RuntimeFoldersOrder {
   isShared: boolean;
 }
 
-/** Leaves room for a run's folder and the socket in it: a socket's path has at most 107 letters. */
-const LONGEST_FOLDER = 70;
-
 /**
  * The folders a sandbox process needs besides its order's: `own` belongs to us alone; `public` holds nothing secret and
  * can be entered by the sandbox's user. What is mounted in `public` is seen by one backend alone.
@@ -52,9 +49,6 @@ class RuntimeFolders {
 
   /** Rejects with SallyportError E3101 when they cannot be made. */
   static async make(order: RuntimeFoldersOrder): Promise<RuntimeFolders> {
-    if (order.runtimeFolder.length > LONGEST_FOLDER) {
-      throw unusable(`its path is longer than ${LONGEST_FOLDER} letters`, order.runtimeFolder);
-    }
     try {
       await mkdir(order.runtimeFolder, { recursive: true, mode: 0o700 });
       await sweep(order.runtimeFolder);
@@ -184,8 +178,8 @@ function unusable(why: string, folder: string): SallyportError {
   return new SallyportError(
     failure("E3101", {
       retryable: true,
-      message: `The runtime folder ${folder} cannot be used: ${why}.`,
-      advice: "Set the sandbox's runtime folder to a short path in which this user may write.",
+      message: `The folder for sandboxes, ${folder}, cannot be used: ${why}.`,
+      advice: "Free space on its disk, or choose a state folder in which this user may write (`--state-dir`)",
     }),
   );
 }

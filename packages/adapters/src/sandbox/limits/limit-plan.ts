@@ -27,7 +27,8 @@ export interface LimitHost {
 const SPARE_TASKS = 8;
 /** A refused fork tells nobody but the program itself, so the watch gets the time to see the tree grow before that. */
 const UNTOLD_SPARE_TASKS = 256;
-const SPARE_DATA_BYTES = 256 * 1024 * 1024;
+/** What a runtime such as V8 reserves and does not use; the watch holds what is used. */
+const SPARE_DATA_BYTES = 768 * 1024 * 1024;
 /** Our own processes inside: backend, init, forwarder. */
 const OWN_TASKS = 8;
 

@@ -1,4 +1,5 @@
-import { chmod, lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { chmod, lstat, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { SandboxOrder, WorkspaceView } from "@sallyport/engine/ports";
 import { type Enforcement, failure, SallyportError } from "@sallyport/protocol";
@@ -66,10 +67,12 @@ async function openNetwork(
   options: SandboxOptions & { openEgress: OpenEgress },
 ): Promise<RunNetwork> {
   const guest = await host.folders.makeGuest();
-  const removeGuest = () => rm(guest, { recursive: true, force: true });
+  // By its descriptor: a socket's path has at most 107 letters, and a folder's may have more.
+  const folder = await open(guest, constants.O_DIRECTORY);
+  const removeGuest = () => folder.close().finally(() => rm(guest, { recursive: true, force: true }));
   try {
     const egress = await options.openEgress({
-      socketPath: join(guest, basename(GUEST.socket)),
+      socketPath: `/proc/self/fd/${folder.fd}/${basename(GUEST.socket)}`,
       rules: order.egress,
       connections: order.limits.connections,
       ...(options.secrets && { secrets: options.secrets }),

@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, openSync, readSync } from "node:fs";
+import { closeSync, constants, openSync, readSync, realpathSync } from "node:fs";
 import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import type { SandboxMount } from "@sallyport/engine/ports";
 import { expect, it } from "vitest";
-import { inOpenFolder, makeView, type OpenSandbox, ran } from "./sandbox-fixture.ts";
+import { inOpenFolder, MIB, makeView, type OpenSandbox, ran } from "./sandbox-fixture.ts";
 
 /** What every level keeps from a process. */
 export function cleanlinessContract(open: OpenSandbox): void {
@@ -182,6 +183,15 @@ export function isolationContract(open: OpenSandbox): void {
         execFileSync("umount", [below]);
       }
     }));
+
+  it("starts a runtime that reserves much memory and uses little, whatever holds the limit", async () => {
+    const node: SandboxMount = { source: realpathSync(process.execPath), target: "/node", mode: "ro" };
+    const { stdout, stderr } = await ran(open(), "/node -e 'console.log(1)'", {
+      mounts: [node],
+      limits: { memoryBytes: 64 * MIB },
+    });
+    expect(stdout, stderr).toBe("1\n");
+  });
 
   it("is given nothing writable but a workspace", () =>
     inOpenFolder(async (folder) => {

@@ -26,6 +26,8 @@ const CANCEL_GRACE_MS = 50;
 /** With fewer Node may abort before it can say why. */
 const NODE_OPEN_FILES = 32;
 const OUT_OF_FILES = /too many open files|\bE[MN]FILE\b/i;
+/** What V8 prints below its last words, which are about itself and not the tool. */
+const NATIVE_STACK = /\s*-+ Native stack trace -+/;
 const OUT_OF_MEMORY = /heap out of memory|Fatal process out of memory|allocation failed/i;
 
 /** What Node prints then names files of the runtime, which say nothing to a caller. */
@@ -172,17 +174,19 @@ export class ScriptProcess {
 
   async #conclude({ ending }: SandboxEnd, call: RemoteCall): Promise<Outcome> {
     await this.#printed.closed();
-    const tail = withoutFolders(cleanText(this.#printed.tailText().trim()));
+    const [tail = ""] = withoutFolders(cleanText(this.#printed.tailText().trim())).split(NATIVE_STACK);
     const isStarved = call.id === 0 && this.spec.order.limits.openFiles < NODE_OPEN_FILES;
     if (isStarved || OUT_OF_FILES.test(tail)) return { ok: false, fault: OPEN_FILES_FAULT };
-    const printed = tail && `; it printed: ${tail}`;
+    const lastWords = tail.split("\n").find((line) => OUT_OF_MEMORY.test(line));
+    const said = lastWords?.replace(/^[#\s]+/, "") ?? tail;
+    const printed = said && `; it printed: ${said}`;
     if (ending.kind !== "signalled") {
       const code = ending.kind === "exited" ? ` with code ${ending.code}` : "";
       return { ok: false, fault: { kind: "died", message: `the tool's process ended${code}${printed}` } };
     }
     const message = `the tool's process was ended by ${ending.signal}${printed}`;
     // V8 aborts a process that has no memory left, and says so.
-    if (OUT_OF_MEMORY.test(tail)) return { ok: false, fault: { kind: "limit", limit: "memory", message } };
+    if (lastWords !== undefined) return { ok: false, fault: { kind: "limit", limit: "memory", message } };
     return { ok: false, fault: { kind: "crashed", message } };
   }
 }

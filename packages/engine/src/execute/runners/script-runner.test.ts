@@ -135,6 +135,20 @@ describe("script runner: endings", () => {
       "JavaScript heap out of memory",
       { kind: "limit", limit: "memory" },
     ],
+    [
+      { kind: "signalled", signal: "SIGTRAP" },
+      "#\n# Fatal process out of memory: CodeRange\n#\n----- Native stack trace -----\n\n 1: 0xc0ffee node::Abort()",
+      {
+        kind: "limit",
+        message:
+          "the tool's process was ended by SIGTRAP; it printed: Fatal process out of memory: CodeRange",
+      },
+    ],
+    [
+      { kind: "signalled", signal: "SIGABRT" },
+      "assert\n----- Native stack trace -----\n\n 1: 0xc0ffee node::Abort()",
+      { kind: "crashed", message: "the tool's process was ended by SIGABRT; it printed: assert" },
+    ],
     [{ kind: "timeout" }, "", { kind: "timeout" }],
     [{ kind: "limit", limit: "processes", message: "m" }, "", { kind: "limit", limit: "processes" }],
     [{ kind: "violation", message: "v" }, "", { kind: "violation" }],
