@@ -1,5 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { findLauncher, launcherPlace } from "../packages/adapters/src/sandbox/launcher/find-launcher.ts";
 import {
@@ -10,7 +20,8 @@ import {
 
 /*
  * Compiles the sandbox launcher when it is missing or older than its sources. With --if-possible a host that cannot
- * (no compiler, not Linux) gets one line and no error: everything but real sandboxes works without it.
+ * (no compiler, not Linux) gets one line and no error: everything but real sandboxes works without it. With --verify it is
+ * compiled once more: the program that goes into a package is, byte for byte, the one that its sources make here.
  */
 
 const INSTALL = "apt-get install gcc libc6-dev";
@@ -72,8 +83,17 @@ function compile(compiler: string): Problem | undefined {
     if (!runCompiler(compiler, [...COMPILER_FLAGS, ...files, "-o", output], { cwd: sources, quiet: false })) {
       return { problem: `${compiler} refused its sources`, fix: INSTALL, hopeless: false };
     }
+    const program = readFileSync(output);
+    const isThere = "path" in findLauncher();
+    if (isThere && !program.equals(readFileSync(binary))) {
+      return {
+        problem: "its sources make another program than the one that is there",
+        fix: "rm -r its folder build, then npm run launcher",
+        hopeless: false,
+      };
+    }
     renameSync(output, binary);
-    writeFileSync(join(aside, "stamp"), `${hash}\n`);
+    writeFileSync(join(aside, "stamp"), `${hash}\n${createHash("sha256").update(program).digest("hex")}\n`);
     renameSync(join(aside, "stamp"), stamp);
     return undefined;
   } finally {
@@ -82,7 +102,7 @@ function compile(compiler: string): Problem | undefined {
 }
 
 function build(): Problem | undefined {
-  if ("path" in findLauncher()) return undefined;
+  if ("path" in findLauncher() && !process.argv.includes("--verify")) return undefined;
   if (process.platform !== "linux") {
     return { problem: "it runs on Linux only", fix: "build on Linux", hopeless: true };
   }

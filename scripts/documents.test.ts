@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import ts from "typescript";
@@ -51,6 +52,34 @@ describe("docs/architecture.md", () => {
       expect(named(file)).toEqual(expect.arrayContaining(ports));
       expect(found.map(({ name }) => name)).toEqual(expect.arrayContaining(named(file)));
     }
+  });
+});
+
+describe("ways to install", () => {
+  const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).split("\n");
+  const found = (pattern: RegExp, where: (file: string) => boolean) =>
+    files
+      .filter(
+        (file) =>
+          /\.(?:md|ts|js|yaml|json)$|Dockerfile$/.test(file) && !/\.test\.ts$/.test(file) && where(file),
+      )
+      .filter((file) => existsSync(file) && pattern.test(readFileSync(file, "utf8")));
+
+  it("ask no registry for a name of ours, which anyone could take there [X-17]", () => {
+    const registry = /npm (?:i|install|add|exec)(?: -{1,2}[\w-]+)* (?:@sallyport|sallyport)\b(?!-)/;
+    expect(found(registry, () => true)).toEqual(["docs/install.md"]);
+    const described = files.filter((file) => file.endsWith("package.json") && file.includes("/templates/"));
+    expect(described.length).toBeGreaterThan(0);
+    for (const file of described)
+      expect(JSON.parse(readFileSync(file, "utf8"))).not.toHaveProperty("dependencies");
+  });
+
+  it("name npx only where a page is about the clone or about installing [X-17]", () => {
+    const inDocs = (file: string) => file.startsWith("docs/") && !file.startsWith("docs/decisions/");
+    expect(found(/npx sallyport/, inDocs)).toEqual(["docs/cli.md", "docs/install.md"]);
+    expect(found(/npx sallyport/, (file) => /^packages\/.*\.ts$/.test(file))).toEqual([
+      "packages/server/src/cli/invoked-as.ts",
+    ]);
   });
 });
 

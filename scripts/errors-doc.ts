@@ -26,7 +26,7 @@ advice below unless the case has better, and where it applies the list of wrong 
 - **retry** is the default of the failure class: resource errors and timeouts yes, all others no. A timeout of a
   tool that is not idempotent is reported as not retryable, unless a worker runs it; a failed execution of an
   idempotent one as retryable.
-- **status** is what the call is reported as. E3003, E3508, E3511 and E3607 are mostly warnings beside a success.
+- **status** is what the call is reported as. E3003, E3508, E3511 and E3607 are mostly warnings of a call that succeeded.
 `;
 
 type Row = [code: string, entry: CatalogueEntry];

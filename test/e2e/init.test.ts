@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,6 +95,26 @@ describe("sallyport init", () => {
     mkdirSync(inside);
     const { steps } = await shell.json<{ steps: Step[] }>(["init", inside]);
     expect(steps.map(({ path }) => path)).not.toContain("node_modules/@sallyport/engine");
+  });
+
+  it("survives a copy without node_modules: the missing package says what to do, and init mends it [X-17]", async () => {
+    await init();
+    const described = JSON.parse(readFileSync(at("package.json"), "utf8"));
+    // Nothing that npm would ask a registry for.
+    expect(described).toMatchObject({ engines: { node: ">=24" }, peerDependencies: {} });
+    expect(described).not.toHaveProperty("dependencies");
+    for (const name of ["node_modules", ".sallyport"]) rmSync(at(name), { recursive: true });
+    const broken = await shell.runAlone(within("call", "greet", '{"name":"Ada"}'));
+    expect(broken.stderr).toMatch(/E3920.*@sallyport\/engine[\s\S]*Run `\S*sallyport init` in the folder/);
+    // A link to another machine's installation is as bad as none.
+    mkdirSync(at("node_modules/@sallyport"), { recursive: true });
+    symlinkSync("/nowhere", at("node_modules/@sallyport/engine"));
+    expect(await init()).toMatchObject({
+      "sallyport.yaml": "kept",
+      "node_modules/@sallyport/engine": "made",
+    });
+    const { stdout } = await shell.runAlone(within("call", "greet", '{"name":"Ada"}'));
+    expect(JSON.parse(stdout)).toEqual({ greeting: "Hello, Ada!" });
   });
 
   it("shows the defaults in comments: without the marks the file means the same", async () => {

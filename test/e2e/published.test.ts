@@ -1,52 +1,69 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
+  accessSync,
   chmodSync,
-  cpSync,
-  mkdirSync,
+  constants,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "sallyport-published-"));
+const tarballs = join(folder, "tarballs");
+const BIN = join(folder, "node_modules/.bin/sallyport");
 // Whoever tools run as has to find the installation.
 chmodSync(folder, 0o755);
 
-/** A folder as a user has it: the built packages and their dependencies in node_modules, nothing of the sources. */
+interface Locked {
+  dev?: boolean;
+  link?: boolean;
+}
+
+/**
+ * Installs the tarballs as a reader of docs/install.md does. The dependencies are at the versions of the workspace: what
+ * `npm ci` left in npm's cache is enough, and the network is asked for what is missing there only.
+ */
 function install(): void {
-  const modules = join(folder, "node_modules");
-  mkdirSync(join(modules, "@sallyport"), { recursive: true });
-  for (const name of ["protocol", "client", "worker", "engine", "loop", "adapters"]) {
-    cpSync(join(ROOT, "packages", name, "dist"), join(modules, "@sallyport", name), { recursive: true });
-  }
-  cpSync(join(ROOT, "packages/server/dist"), join(modules, "sallyport"), { recursive: true });
-  for (const name of readdirSync(join(ROOT, "node_modules"))) {
-    const ours = name === "@sallyport" || name === "sallyport" || name.startsWith(".");
-    if (ours) continue;
-    // A sandbox sees this folder and not where a link out of it leads; real installations have no such links.
-    if (name === "semver") cpSync(join(ROOT, "node_modules", name), join(modules, name), { recursive: true });
-    else symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
-  }
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  const others = Object.entries<Locked>(packages).filter(
+    ([path, { dev, link }]) => path.startsWith("node_modules/") && !dev && !link,
+  );
+  const lock = { name: "here", lockfileVersion: 3, packages: { "": {}, ...Object.fromEntries(others) } };
+  writeFileSync(join(folder, "package-lock.json"), JSON.stringify(lock));
+  writeFileSync(join(folder, "package.json"), '{ "name": "here", "type": "module" }');
+  const files = readdirSync(tarballs).filter((name) => name.endsWith(".tgz"));
+  const words = ["install", "--prefer-offline", "--no-audit", ...files.map((name) => `./tarballs/${name}`)];
+  execFileSync("npm", words, { cwd: folder, stdio: "pipe" });
 }
 
 function sallyport(...args: string[]): string {
-  const bin = join(folder, "node_modules/sallyport/bin/sallyport.js");
-  return execFileSync(process.execPath, [bin, ...args], { cwd: folder, encoding: "utf8", stdio: "pipe" });
+  // As from a shell: the runner of these tests may itself have been started by npx.
+  const env = { ...process.env, npm_command: undefined };
+  return execFileSync(BIN, args, { cwd: folder, encoding: "utf8", stdio: "pipe", env });
+}
+
+/** The path of a Node below 24 on this machine. */
+function oldNode(): string | undefined {
+  const paths = (process.env.PATH ?? "").split(delimiter).map((place) => join(place, "node"));
+  return paths.find((path) => {
+    const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8" });
+    return Number(/^v(\d+)/.exec(stdout ?? "")?.[1] ?? 24) < 24;
+  });
 }
 
 describe("the published packages", () => {
   beforeAll(() => {
-    execFileSync(process.execPath, ["scripts/build.ts"], { cwd: ROOT, stdio: "pipe" });
+    execFileSync(process.execPath, ["scripts/pack.ts", tarballs], { cwd: ROOT, stdio: "pipe" });
     install();
-    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     writeFileSync(
       join(folder, "greet.js"),
       `import { defineTool } from "@sallyport/engine/tool";
@@ -65,6 +82,37 @@ describe("the published packages", () => {
   }, 900_000);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("are a command, a project and a call, without a compiler or a registry of ours [X-17]", () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, "packages/server/package.json"), "utf8"));
+    expect(sallyport("--version")).toBe(`${version}\n`);
+    const said = sallyport("init", "project");
+    expect(said).toContain(`$ ${BIN} serve`);
+    expect(said).not.toContain("a link to");
+    const config = join(folder, "project/sallyport.yaml");
+    expect(JSON.parse(sallyport("call", "greet", '{"name":"Ada"}', "--config", config))).toEqual({
+      greeting: "Hello, Ada!",
+    });
+    const launcher = "node_modules/@sallyport/adapters/native/build/linux-x64/sallyport-launcher";
+    if (process.platform === "linux" && process.arch === "x64")
+      accessSync(join(folder, launcher), constants.X_OK);
+  });
+
+  const old = oldNode();
+  it.skipIf(old === undefined)(
+    `are told the way to Node 24 by an old one, and take it [X-17]${old ? "" : " (no older Node on PATH)"}`,
+    () => {
+      const run = () => {
+        const ran = spawnSync(old ?? "", [BIN, "--version"], { cwd: folder, encoding: "utf8" });
+        return [ran.status, ran.stdout, ran.stderr];
+      };
+      const said =
+        /^Sallyport needs Node 24 or newer; this is Node [\d.]+\. Add one .*: npm install node@24\n$/;
+      expect(run()).toEqual([70, "", expect.stringMatching(said)]);
+      symlinkSync(join(ROOT, "node_modules/node"), join(folder, "node_modules/node"));
+      expect(run()).toEqual([0, sallyport("--version"), ""]);
+    },
+  );
 
   it("run a tool in a thread, keep the record and verify it", () => {
     expect(JSON.parse(sallyport("call", "greet", '{"name":"Ada"}'))).toBe("Hello, Ada");
@@ -116,13 +164,21 @@ describe("the published packages", () => {
     expect(bytes).toBeLessThan(300_000);
   });
 
-  it("begin a worker that runs [AX-ONB-1]", () => {
+  it("begin a worker that runs, and never passes without a test [AX-ONB-1] [X-17]", () => {
     sallyport("worker", "new", "counting");
-    const tests = execFileSync(process.execPath, ["--test"], {
-      cwd: join(folder, "counting"),
-      encoding: "utf8",
-    });
-    expect(tests).toMatch(/pass 2/);
+    const test = { cwd: join(folder, "counting"), encoding: "utf8" } as const;
+    expect(execFileSync("npm", ["test"], test)).toMatch(/pass 2/);
+    rmSync(join(test.cwd, "tool.test.ts"));
+    expect(spawnSync("npm", ["test"], test).status).toBe(1);
+    if (old === undefined) return;
+    const path = [dirname(old), process.env.PATH].join(delimiter);
+    for (const word of ["test", "start"]) {
+      const ran = spawnSync("npm", [word], { ...test, env: { ...process.env, PATH: path } });
+      expect([ran.status, ran.stderr]).toEqual([
+        1,
+        expect.stringContaining("This worker needs Node 24 or newer"),
+      ]);
+    }
   });
 
   it("hold only compiled code, with declarations", () => {

@@ -1,18 +1,23 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, unlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
  * Sees to it that modules in the folder find a package of ours by this entry, such as `@sallyport/engine/tool`. Where it is
- * not installed there it is linked to the one beside this program, as `npm link` does. Gives back the link it made;
- * undefined when none was needed, or there is none to link to.
+ * not installed there it is linked to the one beside this program, as `npm link` does; a link that leads nowhere is replaced.
+ * Gives back the link it made; "found" when none was needed, "missing" when there is none to link to.
  */
-export function linkPackage(folder: string, entry: string): { link: string; to: string } | undefined {
-  const to = isFound(folder, entry) ? undefined : packageFolder(entry);
-  if (to === undefined) return undefined;
+export function linkPackage(
+  folder: string,
+  entry: string,
+): { link: string; to: string } | "found" | "missing" {
+  if (isFound(folder, entry)) return "found";
+  const to = packageFolder(entry);
+  if (to === undefined) return "missing";
   const link = join(folder, "node_modules", nameOf(entry));
   mkdirSync(dirname(link), { recursive: true });
+  if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink()) unlinkSync(link);
   symlinkSync(to, link, "junction");
   return { link, to };
 }

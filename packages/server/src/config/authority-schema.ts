@@ -37,7 +37,7 @@ const preset = z
       .default(true)
       .describe("In mode prompt: ask about every tool with effects."),
   })
-  .describe("A ready-made policy instead of, or beside, rules files.");
+  .describe("A ready-made policy instead of rules files, or in addition to them.");
 
 const timeoutMs = positive.max(500).default(500).describe("No answer by then is a no.");
 
@@ -141,7 +141,7 @@ const approvals = z
     grantTier: z
       .enum(TIERS)
       .default("operator")
-      .describe('Whose word an "always allow" from this command line is.'),
+      .describe('The tier of an "always allow" that is given on this command line.'),
   })
   .prefault({})
   .describe("How people are asked.");
@@ -159,7 +159,7 @@ const capability = z.strictObject({
 /** The keys that say who may do what, and who is asked. */
 export const authorityKeys = {
   agents: z.array(agent).default([]).describe("What is known of agents: clearance, roles, outer limits."),
-  capabilities: z.array(capability).default([]).describe("Capabilities beside the built-in ones."),
+  capabilities: z.array(capability).default([]).describe("Capabilities in addition to the built-in ones."),
   tokens,
   policy,
   approvals,

@@ -77,7 +77,7 @@ const approval = z
     denylist: names
       .default(["run_command"])
       .describe(
-        "Tools that never run, whatever else is said. run_command stays denied beside those you name, unless the list is empty or the allowlist has it.",
+        "Tools that never run, whatever else is said. run_command stays denied with those you name, unless the list is empty or the allowlist has it.",
       ),
     prompt_side_effects: z
       .boolean()

@@ -85,7 +85,7 @@ export const configSchema = z
       .string()
       .min(1)
       .default(".sallyport")
-      .describe("Folder for everything that is kept, beside this file."),
+      .describe("Folder for everything that is kept, next to this file."),
     durability: z
       .enum(["power", "process"])
       .default("power")

@@ -68,10 +68,14 @@ function toolsIn(exported: Record<string, unknown>): DefinedTool[] {
 function notLoaded(path: string, error: unknown): Failure {
   const why = error instanceof Error ? error.message : String(error);
   const isCommonJs = why.includes("outside a module");
+  const [, ours] = /Cannot find package '(@sallyport\/[a-z]+)'/.exec(String(error)) ?? [];
   return failure("E3920", {
     message: `The tool module ${path} cannot be loaded: ${why}`,
     ...(isCommonJs && {
       advice: 'Tool modules are ES modules: set "type": "module" in package.json, or use .mts or .mjs.',
+    }),
+    ...(ours !== undefined && {
+      advice: `Run \`sallyport init\` in the folder of the configuration: it links ${ours}. Or install the package there.`,
     }),
   });
 }

@@ -33,8 +33,10 @@ export const WORKER_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export interface Scaffolded {
   folder: string;
   files: string[];
-  /** Where the SDK was linked from, when nothing had to be installed. */
+  /** Where the SDK was linked from; undefined where it is found without a link, or not needed. */
   linked: string | undefined;
+  /** Its tests need the SDK, and it is not installed. */
+  needsSdk: boolean;
 }
 
 /** Writes a worker into a folder that must not exist yet, or be empty; throws E3921 otherwise and leaves it as it is. */
@@ -48,8 +50,9 @@ export function scaffoldWorker(folder: string, language: Language): Scaffolded {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((path) => statSync(join(folder, path)).isFile())
     .map((path) => rename(folder, path, basename(folder)));
-  const linked = language === "ts" ? linkPackage(folder, "@sallyport/worker")?.to : undefined;
-  return { folder, files: files.sort(), linked };
+  const sdk = language === "ts" ? linkPackage(folder, "@sallyport/worker") : "found";
+  const linked = typeof sdk === "string" ? undefined : sdk.to;
+  return { folder, files: files.sort(), linked, needsSdk: sdk === "missing" };
 }
 
 function refuseExisting(folder: string): void {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,11 +12,11 @@ describe.runIf(process.platform === "linux")("findLauncher", () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
   });
 
-  function place(): LauncherPlace {
+  function place(parent = ""): LauncherPlace {
     const folder = mkdtempSync(join(tmpdir(), "sallyport-find-"));
     folders.push(folder);
-    const sources = join(folder, "native");
-    mkdirSync(sources);
+    const sources = join(folder, parent, "native");
+    mkdirSync(sources, { recursive: true });
     writeFileSync(join(sources, "main.c"), "int main(void) { return 0; }\n");
     return { sources, binary: join(folder, "launcher"), stamp: join(folder, "launcher.sha256") };
   }
@@ -41,9 +42,31 @@ describe.runIf(process.platform === "linux")("findLauncher", () => {
 
   it("says how to build one that is not there", () => {
     expect(findLauncher(place())).toEqual({
-      missing: "the sandbox launcher is not built",
+      missing: `there is no sandbox launcher for linux ${process.arch}`,
       fix: "npm run launcher",
     });
+    expect(findLauncher(place("node_modules"))).toMatchObject({
+      fix: expect.stringContaining("npm run pack"),
+    });
+  });
+
+  it("refuses a program that is not the one that was stamped, and an installed one without a digest [X-17]", () => {
+    const digest = createHash("sha256").update("").digest("hex");
+    const damaged = {
+      missing: "the sandbox launcher is not the program that was built",
+      fix: expect.anything(),
+    };
+    for (const [parent, line, found] of [
+      ["", digest, true],
+      ["node_modules", digest, true],
+      ["", "0".repeat(64), false],
+      ["node_modules", "0".repeat(64), false],
+      ["node_modules", "", false],
+    ] as const) {
+      const at = build(place(parent));
+      writeFileSync(at.stamp, `${sourceHash(at.sources)}\n${line}\n`);
+      expect(findLauncher(at)).toEqual(found ? { path: at.binary } : damaged);
+    }
   });
 
   it("refuses one whose sources have changed, whatever the change", () => {

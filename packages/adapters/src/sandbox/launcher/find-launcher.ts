@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isExecutable } from "./is-executable.ts";
 import { sourceFiles, sourceHash } from "./source-hash.ts";
@@ -8,7 +9,7 @@ import { sourceFiles, sourceHash } from "./source-hash.ts";
 export interface LauncherPlace {
   sources: string;
   binary: string;
-  /** The hash of the sources the binary was built from. */
+  /** Two lines: the hash of the sources the binary was built from, and its own. */
   stamp: string;
 }
 
@@ -16,6 +17,12 @@ export interface LauncherPlace {
 export type FoundLauncher = { path: string } | { missing: string; fix: string };
 
 const REBUILD = "npm run launcher";
+const REINSTALL = "install packages that were made on a host like this one (`npm run pack` in a clone)";
+
+/** In a clone the launcher was built here; in an installed package it came along. */
+function isInstalled({ sources }: LauncherPlace): boolean {
+  return sources.split(sep).includes("node_modules");
+}
 
 /** The place of the launcher for this platform. Says nothing about whether it is there. */
 export function launcherPlace(): LauncherPlace {
@@ -39,9 +46,13 @@ export function findLauncher(place: LauncherPlace = launcherPlace()): FoundLaunc
       fix: "run Sallyport on Linux, or in a Linux VM",
     };
   }
-  if (!isExecutable(place.binary)) return { missing: "the sandbox launcher is not built", fix: REBUILD };
-  if (!FRESH.has(place.binary) && isStale(place))
-    return { missing: "the sandbox launcher is older than its sources", fix: REBUILD };
+  const fix = isInstalled(place) ? REINSTALL : REBUILD;
+  if (!isExecutable(place.binary)) {
+    return { missing: `there is no sandbox launcher for ${process.platform} ${process.arch}`, fix };
+  }
+  if (FRESH.has(place.binary)) return { path: place.binary };
+  if (isStale(place)) return { missing: "the sandbox launcher is older than its sources", fix };
+  if (isDamaged(place)) return { missing: "the sandbox launcher is not the program that was built", fix };
   FRESH.add(place.binary);
   return { path: place.binary };
 }
@@ -49,5 +60,16 @@ export function findLauncher(place: LauncherPlace = launcherPlace()): FoundLaunc
 /** True when the sources are there and are not those the binary was built from. */
 export function isStale({ sources, stamp }: LauncherPlace): boolean {
   if (!existsSync(sources) || sourceFiles(sources).length === 0) return false;
-  return !existsSync(stamp) || readFileSync(stamp, "utf8").trim() !== sourceHash(sources);
+  return stampOf(stamp)[0] !== sourceHash(sources);
+}
+
+/** True when the binary is not the one that was stamped. In an installed package a stamp without a digest is no stamp. */
+function isDamaged(place: LauncherPlace): boolean {
+  const [, digest] = stampOf(place.stamp);
+  if (digest === undefined) return isInstalled(place);
+  return digest !== createHash("sha256").update(readFileSync(place.binary)).digest("hex");
+}
+
+function stampOf(path: string): string[] {
+  return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
 }

@@ -5,6 +5,7 @@ import { configKeys } from "../../config/config-keys.ts";
 import { CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { currentKid, initKeys, keyFolder } from "../../keys/index.ts";
 import { ensureOperatorKey, OPERATOR_KEY_FILE } from "../../keys/operator-key.ts";
+import { VERSION } from "../../version.ts";
 import { linkPackage } from "../link-package.ts";
 import { EXAMPLE_TOOL } from "./init-tool.ts";
 
@@ -26,6 +27,7 @@ function exampleConfig(): string {
   return `# Sallyport's configuration for this folder. Paths start here.
 #   sallyport config check           is it right?
 #   sallyport config explain KEY     what does a key mean?
+#   sallyport init                   in a copy from git: makes keys, and links what the tools import
 #   kill -HUP <pid of the server>    apply changes of tools, grants, agents, policy and limits
 
 # ${described("tools")}
@@ -79,8 +81,13 @@ export interface InitOrder {
 export async function initFolder({ folder, stateDir, force }: InitOrder): Promise<InitStep[]> {
   const within = (step: InitStep) => ({ ...step, path: relative(folder, step.path) || "." });
   const config = atFolder(folder, () => placeConfig(folder, force));
-  const example = config.done === "kept" ? [] : atFolder(folder, () => placeExample(folder));
-  const keys = await placeKeys(loadConfig({ cwd: folder, stateDir }).stateFolder);
+  const { stateFolder, tools } = loadConfig({ cwd: folder, stateDir });
+  const example = atFolder(folder, () => {
+    if (config.done !== "kept") return placeExample(folder);
+    // A copy of the folder from git has no node_modules.
+    return tools.length > 0 ? linkEngine(folder) : [];
+  });
+  const keys = await placeKeys(stateFolder);
   return [config, ...example, ...keys].map(within);
 }
 
@@ -98,25 +105,39 @@ function placeConfig(folder: string, force: boolean): InitStep {
   return { path, what, done: "replaced" };
 }
 
+const PACKAGE_FILE = "package.json";
+/** The engine as an optional peer: npm checks its version and never asks a registry for it. */
+const PROJECT_PACKAGE = {
+  private: true,
+  type: "module",
+  engines: { node: ">=24" },
+  peerDependencies: { "@sallyport/engine": VERSION },
+  peerDependenciesMeta: { "@sallyport/engine": { optional: true } },
+};
+
 function placeExample(folder: string): InitStep[] {
   const tool = join(folder, EXAMPLE_TOOL.module);
   mkdirSync(dirname(tool), { recursive: true });
-  const made = writeNew(tool, EXAMPLE_TOOL.text);
-  const ignore = join(folder, ".gitignore");
-  const ignored = writeNew(ignore, "node_modules/\n.sallyport/\n");
+  const files = [
+    [tool, EXAMPLE_TOOL.text, "an example tool"],
+    [join(folder, PACKAGE_FILE), `${JSON.stringify(PROJECT_PACKAGE, null, 2)}\n`, "what its modules import"],
+    [join(folder, ".gitignore"), "node_modules/\n.sallyport/\n", "keeps keys and state out of git"],
+  ] as const;
+  const steps = files.map(([path, text, what]): InitStep => {
+    return { path, what, done: writeNew(path, text) ? "made" : "kept" };
+  });
+  return [...steps, ...linkEngine(folder)];
+}
+
+function linkEngine(folder: string): InitStep[] {
   const linked = linkPackage(folder, ENGINE_ENTRY);
+  if (typeof linked === "string") return [];
   return [
-    { path: tool, what: "an example tool", done: made ? "made" : "kept" },
-    { path: ignore, what: "keeps keys and state out of git", done: ignored ? "made" : "kept" },
-    ...(linked
-      ? [
-          {
-            path: linked.link,
-            what: `for your tools to import; a link to ${linked.to}`,
-            done: "made" as const,
-          },
-        ]
-      : []),
+    {
+      path: linked.link,
+      what: `for your tools to import; a link to ${linked.to}`,
+      done: "made",
+    },
   ];
 }
 

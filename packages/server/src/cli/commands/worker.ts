@@ -54,9 +54,9 @@ function workerName(text: string): string {
 const EXAMPLE_INPUT = '{"text":"two words"}';
 const EXAMPLE_SLOW_INPUT = '{"text":"two words","pause_ms":5000}';
 
-function newText(name: string, language: Language, { files, linked }: Scaffolded): string {
+function newText(name: string, language: Language, { files, linked, needsSdk }: Scaffolded): string {
   const { title, test, start } = LANGUAGES[language];
-  const install = language === "ts" && linked === undefined ? ["  $ npm install"] : [];
+  const install = needsSdk ? ["  $ npm install TARBALLS/sallyport-{protocol,worker}-*.tgz"] : [];
   const lines = [
     `A worker in ${title} in ${name}:`,
     ...files.map((file) => `  ${file}`),
