@@ -9,13 +9,15 @@ import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
 import { canonicalJson } from "@sallyport/protocol";
 import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { S3_ACCESS } from "../../../../scripts/service-table.ts";
 import { reasonToSkip, startService } from "../../../../scripts/services.ts";
 import { openFolderBlobs, openS3Blobs } from "../blobs/index.ts";
 import { TestServer } from "./fixtures/server.ts";
 
 const reason = reasonToSkip("postgres");
+/** Far beyond everything that is waited for: it says that something hangs. */
+const HANGS = { timeout: 120_000 };
 const keepMs = 90 * 86_400_000;
 const MONTHS = ["2020-01", "2020-02"];
 
@@ -55,6 +57,33 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
       );
     }
   });
+
+  const clients: pg.Client[] = [];
+  /** Somebody with an open transaction that has locked a table. */
+  const locking = async (table: string, mode = "ACCESS EXCLUSIVE") => {
+    const client = new pg.Client({ connectionString: server.url() });
+    clients.push(client);
+    await client.connect();
+    await client.query(`BEGIN; LOCK TABLE ${schema}.${table} IN ${mode} MODE`);
+    return client;
+  };
+  afterEach(async () => {
+    for (const client of clients.splice(0)) await client.end();
+  });
+
+  /** Blobs that count what is put, and do something after it. */
+  const counted = (afterPut?: () => Promise<void>, blobs = createMemoryBlobs()) => {
+    const counting = {
+      ...blobs,
+      puts: 0,
+      put: async (...order: Parameters<Blobs["put"]>) => {
+        await blobs.put(...order);
+        counting.puts += 1;
+        await afterPut?.();
+      },
+    };
+    return counting;
+  };
 
   const left = async () =>
     (await server.query(`SELECT count(*)::int AS units FROM ${schema}.audit`))[0]?.units;
@@ -201,9 +230,7 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
   });
 
   it("holds up nobody while it notes what it has taken", async () => {
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query(`BEGIN; LOCK TABLE ${schema}.audit_archived IN EXCLUSIVE MODE`);
+    const blocker = await locking("audit_archived", "EXCLUSIVE");
     const archiving = store.archiveAudit({ blobs: createMemoryBlobs(), keepMs }).catch(() => []);
     const locks = (table: string, granted: boolean) =>
       server.query(
@@ -216,7 +243,113 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     expect(await locks("audit", true)).toEqual([]);
     await blocker.query("COMMIT");
     await archiving;
-    await blocker.end();
+  });
+
+  it("takes as long as it takes", HANGS, async () => {
+    const limits = { statementTimeoutMs: 2_000, lockTimeoutMs: 100_000 };
+    const slow = await server.open(schema, limits);
+    const blocker = await locking("audit_archived");
+    const archiving = slow.archiveAudit({ blobs: createMemoryBlobs(), keepMs });
+    const waiting = () =>
+      server.query(
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'audit_archived'
+          AND query_start < now() - interval '4 seconds'`,
+      );
+    // Twice as long as a statement of a call may take.
+    await expect.poll(waiting, { interval: 100, timeout: 60_000 }).toHaveLength(1);
+    await blocker.query("COMMIT");
+    expect((await archiving).map(({ month, problem }) => [month, problem])).toEqual(
+      MONTHS.map((month) => [month, undefined]),
+    );
+  });
+
+  it(
+    "holds up nobody behind a long reader, and does not write again what it has written",
+    HANGS,
+    async () => {
+      const blobs = counted();
+      const reader = await locking("audit", "ACCESS SHARE");
+      await reader.query(`SELECT 1 FROM ${schema}.audit LIMIT 1`);
+      let isOver = false;
+      const archiving = store.archiveAudit({ blobs, keepMs }).finally(() => {
+        isOver = true;
+      });
+      // Held up for as long as a reader stays, a unit would be refused.
+      while (!isOver) await applied(other, unitOf({ audit: auditBody("acme", ['{"eventId":"w"}']) }));
+      expect(await archiving).toMatchObject(MONTHS.map((month) => ({ month, problem: { code: "E3914" } })));
+      const { waiting } = await store.archiveState(keepMs);
+      expect([blobs.puts, waiting.map(({ isWritten }) => isWritten)]).toEqual([2, [true, true]]);
+      await reader.query("COMMIT");
+      const parts = await other.archiveAudit({ blobs, keepMs });
+      expect(parts.map(({ month, units }) => [month, units])).toEqual([
+        ["2020-01", 6],
+        ["2020-02", 3],
+      ]);
+      expect([blobs.puts, await findings()]).toEqual([2, []]);
+    },
+  );
+
+  it("goes on after a cut with what was put, and writes a month anew that has changed meanwhile", async () => {
+    const kept = createMemoryBlobs();
+    const blobs = counted(async () => void (await server.cut()), kept);
+    await expect(store.archiveAudit({ blobs, keepMs })).rejects.toMatchObject({ failure: { code: "E3914" } });
+    expect([blobs.puts, await left()]).toEqual([1, 12]);
+    const reader = await locking("audit", "ACCESS SHARE");
+    await reader.query(`SELECT 1 FROM ${schema}.audit LIMIT 1`);
+    const again = counted(undefined, kept);
+    expect(await other.archiveAudit({ blobs: again, keepMs })).toHaveLength(2);
+    expect(again.puts).toBe(1);
+    await reader.query(`INSERT INTO ${schema}.audit VALUES ('acme', 9, 1, '2020-01-16', '', '{}'); COMMIT`);
+    const parts = await other.archiveAudit({ blobs: again, keepMs });
+    expect(parts).toMatchObject([
+      { month: "2020-01", problem: { code: "E3804" } },
+      { month: "2020-02", units: 3 },
+    ]);
+    expect(again.puts).toBe(1);
+  });
+
+  it("ends at once when it is told to, and goes on another time", HANGS, async () => {
+    const stop = new AbortController();
+    const stuck: Blobs = {
+      ...createMemoryBlobs(),
+      put: () => {
+        stop.abort();
+        return new Promise(() => undefined);
+      },
+    };
+    expect(await store.archiveAudit({ blobs: stuck, keepMs, signal: stop.signal })).toEqual([]);
+    expect(await left()).toBe(12);
+    const blobs = createMemoryBlobs();
+    // Its connection holds the lock until the server has noticed.
+    await expect.poll(() => store.archiveAudit({ blobs, keepMs }), { timeout: 60_000 }).toHaveLength(2);
+  });
+
+  it("can be tried without moving anything", async () => {
+    const blobs = counted();
+    const parts = await store.archiveAudit({ blobs, keepMs, isTrial: true });
+    expect(parts).toMatchObject([
+      { month: "2020-01", units: 6 },
+      { month: "2020-02", units: 3 },
+    ]);
+    expect([blobs.puts, await left()]).toEqual([0, 12]);
+    expect((await store.archiveState(keepMs)).waiting).toMatchObject([{ tries: 0 }, { tries: 0 }]);
+    const moved = await store.archiveAudit({ blobs, keepMs });
+    expect(moved.map(({ name }) => name)).toEqual(parts.map(({ name }) => name));
+  });
+
+  it("takes rows that nobody could make a month for", async () => {
+    await server.query(
+      `WITH moved AS (DELETE FROM ${schema}.audit_2020_01 RETURNING *) INSERT INTO ${schema}.audit_2020_02
+        SELECT tenant_id, strand, sequence, '2020-02-01', hash, body FROM moved`,
+    );
+    await server.query(`ALTER TABLE ${schema}.audit DETACH PARTITION ${schema}.audit_2020_02;
+      INSERT INTO ${schema}.audit SELECT * FROM ${schema}.audit_2020_02; DROP TABLE ${schema}.audit_2020_02`);
+    const parts = await store.archiveAudit({ blobs: createMemoryBlobs(), keepMs });
+    expect(parts.map(({ month, units, problem }) => [month, units, problem])).toEqual([
+      ["2020-01", 0, undefined],
+      ["2020-02", 9, undefined],
+    ]);
+    expect([await left(), await findings()]).toEqual([3, []]);
   });
 
   it("is one process's work at a time", async () => {

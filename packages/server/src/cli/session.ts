@@ -36,6 +36,8 @@ interface InRuntimeOptions {
   needsStateFolder?: boolean;
 }
 
+type ReadStore = Awaited<ReturnType<typeof openStoreToRead>>;
+
 /** What a command works with. */
 export class Session {
   readonly output: Output;
@@ -96,7 +98,7 @@ export class Session {
   }
 
   /** Opens the store to read, also while another process writes to it. */
-  async reading<Result>(use: (store: Store) => Promise<Result>): Promise<Result> {
+  async reading<Result>(use: (store: ReadStore) => Promise<Result>): Promise<Result> {
     const store = await openStoreToRead(this.config);
     try {
       return await use(store);

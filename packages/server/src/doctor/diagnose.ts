@@ -17,6 +17,7 @@ import { workerSecretOf } from "../gateway/gateway.ts";
 import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
+import { auditArchiveOf } from "../runtime/audit-archive.ts";
 import { blobsName, openBlobs, probeBlobs } from "../runtime/blobs.ts";
 import { openSandbox, tryIsolation } from "../runtime/isolation.ts";
 import { hasStore, openStoreToRead, storeName } from "../runtime/store.ts";
@@ -41,6 +42,7 @@ export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
     await attempt("store", () => (config.store.postgres ? sharedStore(config) : store(config))),
     ...(config.store.postgres ? [await attempt("keys", () => sharedKeys(config))] : []),
     ...(config.blobs ? [await attempt("blobs", () => blobFinding(config))] : []),
+    ...(config.store.postgres ? [await attempt("archive", () => archiveFinding(config))] : []),
     await attempt("events", () => eventFinding(config)),
     await attempt("tokens", async () => tokenFinding(config)),
     await attempt("policy", async () => policyFinding(config)),
@@ -169,6 +171,33 @@ async function blobFinding(config: LoadedConfig): Promise<Finding> {
     verdict: "good",
     detail: `${blobsName(config)}: a blob was written, read and removed`,
   };
+}
+
+/** Which months of the audit record wait for the archive, and why one stays. */
+async function archiveFinding(config: LoadedConfig): Promise<Finding> {
+  const what = "archive";
+  const opened = await openStoreToRead(config);
+  try {
+    const state = await auditArchiveOf({ config, store: opened })?.state();
+    if (!state)
+      return { what, verdict: "good", detail: "the audit record stays in the database: no `blobs`" };
+    const { waiting, last } = state;
+    const counts = [
+      last ? `${last.month} is the last month in the archive` : "no month is in the archive yet",
+      waiting.length === 0 ? "none waits" : `waiting: ${waiting.map(({ month }) => month).join(", ")}`,
+    ].join("; ");
+    const stays = waiting.filter(({ problem }) => problem !== undefined);
+    if (stays.length === 0) return { what, verdict: "good", detail: counts };
+    const why = stays.map(({ month, problem }) => `${month} stays: ${problem}`).join("; ");
+    return {
+      what,
+      verdict: "note",
+      detail: `${counts}; ${why}`,
+      advice: "Then run: sallyport audit archive",
+    };
+  } finally {
+    await opened.close();
+  }
 }
 
 async function verifyAll(opened: Store): Promise<{ events: number; broken: string[] }> {

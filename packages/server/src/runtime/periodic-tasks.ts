@@ -5,7 +5,8 @@ import { timerMs } from "@sallyport/engine/host";
 export interface PeriodicTask {
   name: string;
   everyMs: number;
-  run(): Promise<unknown>;
+  /** The signal comes when the tasks are stopped: what can be gone on with another time ends. */
+  run(signal: AbortSignal): Promise<unknown>;
 }
 
 /** Tasks under way; stopping waits for the one that is being done. */
@@ -41,7 +42,7 @@ async function repeat(
     await sleep(timerMs(everyMs), undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted) return;
     try {
-      await run();
+      await run(signal);
       isFailing = false;
     } catch (error) {
       if (!isFailing) onProblem(name, error);

@@ -9,7 +9,7 @@ import {
   type RecoveryVerdict,
   type TokenChecker,
 } from "@sallyport/engine";
-import type { Bus, ErrorHandler, Hook, Meter, Policy, Store, Tracer } from "@sallyport/engine/ports";
+import type { Bus, ErrorHandler, Hook, Meter, Policy, Tracer } from "@sallyport/engine/ports";
 import { type Failure, SallyportError } from "@sallyport/protocol";
 import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -44,7 +44,7 @@ export interface Door {
 export interface Runtime {
   readonly config: LoadedConfig;
   readonly engine: Engine;
-  readonly store: Store;
+  readonly store: Persistence["store"];
   readonly bus: Bus;
   /** For files of this process alone; the state folder, unless another process has it. */
   readonly ownFolder: string;

@@ -7,7 +7,7 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { type KeySharing, shareKeys } from "../keys/index.ts";
 import { openWebhooks } from "../webhooks/open-webhooks.ts";
 import type { WebhookLog } from "../webhooks/webhook-log.ts";
-import { openBlobs } from "./blobs.ts";
+import { type AuditArchive, auditArchiveOf } from "./audit-archive.ts";
 import { type PeriodicTask, startTasks } from "./periodic-tasks.ts";
 
 export interface ServiceOptions {
@@ -59,8 +59,9 @@ export async function startServices(
   { config, engine, store, bus, workspaces, events, keySharing, gateway }: Collaborators,
   { log, publicUrl, everyMs }: ServiceOptions,
 ): Promise<RunningServices> {
+  const archive = auditArchiveOf({ config, store });
   const webhooks = openWebhooks({ config, engine, store, bus }, { log, publicUrl });
-  const runs: Record<TaskName, () => Promise<unknown>> = {
+  const runs: Record<TaskName, PeriodicTask["run"]> = {
     "expire approvals": () => engine.approvals.expireDue(),
     "claim queued calls": () => engine.claimQueued(),
     // Where no other process can use the store, there are none but those found at the start.
@@ -69,7 +70,7 @@ export async function startServices(
     "anchor audit strands": () => engine.anchorStrands(),
     "take changed keys": async () => keySharing?.sealing && (await takeKeys(keySharing)),
     "probe workers": async () => await gateway?.probe(),
-    "archive audit": () => archiveAudit({ config, store }, log),
+    "archive audit": (signal) => archiveAudit(archive, { log, signal }),
   };
   void gateway?.probe();
   try {
@@ -95,19 +96,12 @@ export async function startServices(
   };
 }
 
-const DAY_MS = 86_400_000;
-
 /** Moves old months of the audit record to the configured place, where there is one. */
 async function archiveAudit(
-  { config, store }: Pick<Collaborators, "config" | "store">,
-  log: WebhookLog,
-  signal?: AbortSignal,
+  archive: AuditArchive | undefined,
+  { log, signal }: { log: WebhookLog; signal: AbortSignal },
 ): Promise<void> {
-  const { postgres } = config.store;
-  const blobs = openBlobs(config);
-  if (!store.archiveAudit || !postgres || !blobs) return;
-  const parts = await store.archiveAudit({ blobs, keepMs: postgres.auditDays * DAY_MS, signal });
-  for (const { problem, ...part } of parts) {
+  for (const { problem, ...part } of (await archive?.move({ signal })) ?? []) {
     if (!problem) log.info(part, "Moved a month of the audit record to the archive");
     else log.warn({ ...part, code: problem.code }, `A month stays in the database. ${problem.message}`);
   }

@@ -96,7 +96,7 @@ function addressOf({ folder }: Pick<LoadedConfig, "folder">, { url }: PostgresSe
 }
 
 /** Opens the store to read, also while other processes write to it; an empty one where nothing was ever stored. */
-export async function openStoreToRead(config: ReadSettings): Promise<Store> {
+export async function openStoreToRead(config: ReadSettings): Promise<Store & Partial<AuditArchiver>> {
   const { stateFolder, folder = stateFolder, store } = config;
   if (store?.postgres) return await openPostgres({ folder }, store.postgres);
   return hasStore(config)

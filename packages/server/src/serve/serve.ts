@@ -9,8 +9,9 @@ import { type OpenDesk, openDesk } from "../desk/index.ts";
 import { type HttpOptions, openHttp } from "../http/compose-http.ts";
 import type { PolicyFiles, Reloaded } from "../policy/policy-files.ts";
 import { type ReloadReport, reloadRuntime } from "../reload/reload-runtime.ts";
+import { auditArchiveOf } from "../runtime/audit-archive.ts";
 import { type Door, openRuntime, type Runtime } from "../runtime/runtime.ts";
-import { openTelemetry, watchSinks, watchWorkers } from "../telemetry/index.ts";
+import { openTelemetry, watchArchive, watchSinks, watchWorkers } from "../telemetry/index.ts";
 import { VERSION } from "../version.ts";
 import { type StartReport, startReport } from "./start-report.ts";
 import { listenForSignals, type StopSignals } from "./stop-signal.ts";
@@ -54,6 +55,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     });
     try {
       watchSinks(meter, () => runtime.sinks());
+      const archive = auditArchiveOf(runtime);
+      if (archive) watchArchive(meter, () => archive.state());
       const { gateway } = runtime.live;
       if (gateway) watchWorkers(meter, () => gateway.workers());
       const door = await openDoor(runtime, { log, telemetry });

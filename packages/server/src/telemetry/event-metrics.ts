@@ -22,6 +22,34 @@ export function watchWorkers(
   });
 }
 
+/** What waits for the archive, as it is measured. */
+export interface MeasuredArchive {
+  waiting: readonly { month: string; problem?: string }[];
+  last?: { month: string };
+}
+
+/** Months of the audit record on their way to the archive. A store that does not answer leaves the readings out. */
+export function watchArchive(meter: Meter, state: () => Promise<MeasuredArchive>): void {
+  const gauge = (name: string, description: string) => meter.createObservableGauge(name, { description });
+  const waiting = gauge(
+    "audit_months_waiting",
+    "Months that are old enough for the archive and in the store",
+  );
+  const failing = gauge("audit_month_failing", "1 for a month that could not be moved to the archive");
+  const last = gauge("audit_last_month_archived", "The last month in the archive, such as 202608");
+  meter.addBatchObservableCallback(
+    async (reader) => {
+      const found = await state().catch(() => undefined);
+      if (!found) return;
+      reader.observe(waiting, found.waiting.length);
+      for (const { month, problem } of found.waiting)
+        if (problem !== undefined) reader.observe(failing, 1, { month });
+      if (found.last) reader.observe(last, Number(found.last.month.replace("-", "")));
+    },
+    [waiting, failing, last],
+  );
+}
+
 /**
  * How much waits for each sink, read from the store when somebody asks. A store that does not answer leaves the readings
  * out.

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { afterFirstLook } from "./fixtures/first-look.ts";
 import { observedEngine } from "./fixtures/observed-engine.ts";
-import { createHttpMetrics, openTelemetry, watchSinks, watchWorkers } from "./index.ts";
+import { createHttpMetrics, openTelemetry, watchArchive, watchSinks, watchWorkers } from "./index.ts";
 
 const page = readFileSync(new URL("../../../../docs/operate/observe.md", import.meta.url), "utf8");
 
@@ -20,6 +20,8 @@ describe("the page on observing", async () => {
   });
   createHttpMetrics(telemetry.meter).answered({ method: "GET", route: "/metrics", status: 200, seconds: 0 });
   watchSinks(telemetry.meter, async () => [{ sink: "kafka", batches: 3, oldestAt: 5, problem: "down" }]);
+  const waiting = [{ month: "2026-07", problem: "E3804" }];
+  watchArchive(telemetry.meter, async () => ({ waiting, last: { month: "2026-08" } }));
   watchWorkers(telemetry.meter, () => [{ baseUrl: "http://worker:8080", state: "up" }]);
   for (const tool of ["echo", "works", "breaks", "denied", "differs", "differs"]) await call(tool);
   engine.flush();
@@ -33,7 +35,7 @@ describe("the page on observing", async () => {
 
   it("has the labels of each", () => {
     for (const [, name, , labels = ""] of page.matchAll(
-      /^\| `(tool_\w+|permission_\w+|http_\w+|events_\w+|worker_\w+)` \| (\w+) \| ([\w, ]*) ?\|/gm,
+      /^\| `((?:tool|permission|http|events|worker|audit)_\w+)` \| (\w+) \| ([\w, ]*) ?\|/gm,
     )) {
       const line = text
         .split("\n")

@@ -20,12 +20,14 @@ import { EXIT } from "../exit-codes.ts";
 import { type Io, visible } from "../io.ts";
 import { readInput } from "../read-input.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
+import { archiveCommand } from "./audit-archive.ts";
 
-/** `sallyport audit`: is the record whole, and a copy of it to take away. */
+/** `sallyport audit`: is the record whole, a copy of it to take away, and its old months out of the database. */
 export function auditCommand(io: Io, finish: (code: number) => void): Command {
-  const command = new Command("audit").description("verify or export the tamper-evident record");
+  const command = new Command("audit").description("verify, export or archive the tamper-evident record");
   command.addCommand(verifyCommand(io, finish));
   command.addCommand(exportCommand(io));
+  command.addCommand(archiveCommand(io, finish));
   return command;
 }
 
