@@ -197,7 +197,12 @@ async function record(
   const result = await commitEnd(unit, attempt, context);
   const isWritten = "ok" in result && result.ok;
   publishing?.end(isWritten ? { ok: true } : { ok: false, code: "E3801" });
-  if (!("ok" in result)) return unrecorded(answer, result.lost);
+  const { fence } = attempt;
+  if (!("ok" in result)) {
+    if (fence) context.unrecorded.owe(fence, unit);
+    return unrecorded(answer, result.lost);
+  }
+  if (fence) context.unrecorded.settled(fence.runId);
   if (result.ok) return withReceipt(answer, attempt.progress, result.link);
   // Somebody else has ended the call meanwhile: what the journal says counts.
   const recorded = await recordedAnswer(attempt, context);

@@ -61,7 +61,7 @@ export class Recovery {
     for await (const record of heldWork("executing", this.#context, inHand)) {
       // It has begun since.
       if (inFlight.get(record.callId)) continue;
-      verdicts.push(...(await this.#settle(record)));
+      verdicts.push(...((await this.#payOwed(record)) ?? (await this.#settle(record))));
       this.#orphans.delete(record.runId ?? "");
     }
     return verdicts;
@@ -75,6 +75,20 @@ export class Recovery {
       return record?.closing?.status === "success" && (runId === undefined || record.runId === runId);
     });
     for (const { callId, rollback } of taken ?? []) this.#files.set(callId, rollback);
+  }
+
+  /** Sends the end again that the store did not take; undefined when there is none, or it does not fit any more. */
+  async #payOwed(record: CallRecord): Promise<RecoveryVerdict[] | undefined> {
+    const { store, unrecorded, feeds, clock } = this.#context;
+    const { callId, runId = "" } = record;
+    const unit = unrecorded.owed(runId);
+    if (!unit) return undefined;
+    const { ok } = await store.commit(unit);
+    unrecorded.settled(runId);
+    if (!ok) return undefined;
+    const closing = unit.close?.closing;
+    feeds.ended(callId, { status: closing?.status ?? "error", at: closing?.closedAt ?? clock.now() });
+    return [judge(callId, await store.calls.get(callId))];
   }
 
   /** Nothing when the call has moved on meanwhile. */

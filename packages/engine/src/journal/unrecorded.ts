@@ -1,17 +1,22 @@
 import { LruMap } from "../lru-map.ts";
 import type { Fence, UnitOfWork } from "../ports/store.ts";
 
-/** Whoever is beyond it is judged by the record alone, as after a crash. */
+/** What is beyond these bounds is judged by the record alone, as after a crash. */
 const MOST_RUNS = 10_000;
+const MOST_OWED_CHARS = 32 * 1024 * 1024;
 
 /**
- * What this process knows of its runs and the record may not, because the store was away: which units may still land, and
- * which intents began nothing. It lives as long as the process; without it a call is judged as after a crash.
+ * What this process knows of its runs and the record may not, because the store was away: which units may still land,
+ * which intents began nothing, and which ends it owes the record. It lives as long as the process; without it a call is judged as after a crash.
  */
 export class UnrecordedRuns {
   /** How many units of a call were given up and are still under way in the store's client. */
   readonly #landing = new Map<string, number>();
   readonly #neverBegan = new LruMap<string, true>(MOST_RUNS);
+
+  /** The ends of runs that the store did not take, the oldest first. */
+  readonly #owed = new Map<string, { unit: UnitOfWork; chars: number }>();
+  #owedChars = 0;
 
   /** A unit has no answer; it may land until `over` resolves, and afterwards only by what the server has of it already. */
   givenUp({ fence, open, begin, close }: UnitOfWork, over: Promise<unknown>): void {
@@ -35,6 +40,28 @@ export class UnrecordedRuns {
   /** The intent of the run has no answer, and its tool was not reached: should it be on record, nothing has run. */
   neverBegan({ runId }: Fence): void {
     this.#neverBegan.set(runId, true);
+  }
+
+  /** The end of the run is to be sent again. The first one of a run stays: it says the most. */
+  owe({ runId }: Fence, unit: UnitOfWork): void {
+    if (this.#owed.has(runId)) return;
+    const chars = JSON.stringify(unit).length;
+    this.#owed.set(runId, { unit, chars });
+    this.#owedChars += chars;
+    for (const oldest of this.#owed.keys()) {
+      if (this.#owedChars <= MOST_OWED_CHARS) return;
+      this.settled(oldest);
+    }
+  }
+
+  owed(runId: string | undefined): UnitOfWork | undefined {
+    return this.#owed.get(runId ?? "")?.unit;
+  }
+
+  /** The run's end is on record, whoever wrote it. */
+  settled(runId: string): void {
+    this.#owedChars -= this.#owed.get(runId)?.chars ?? 0;
+    this.#owed.delete(runId);
   }
 
   isKnownNotToHaveBegun(runId: string | undefined): boolean {

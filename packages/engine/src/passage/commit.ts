@@ -6,7 +6,7 @@ import { isUnanswered, reasonOf } from "../journal/bounded-store.ts";
 import { conflictFailure, fileRefusal } from "../journal/conflicts.ts";
 import type { Progress } from "../journal/progress.ts";
 import { closeAttempt } from "../journal/unit.ts";
-import type { CommitResult } from "../ports/store.ts";
+import type { CommitResult, UnitOfWork } from "../ports/store.ts";
 import { Ending, type ResultAccepted, rollBack, scoped } from "./steps.ts";
 
 /** Makes files, state, outcome, events and messages durable together; only then is the call completed. */
@@ -59,6 +59,7 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
     result = await context.store.commit(unit);
   } catch (error) {
     context.errors.report({ error, code: "E3801", callId, tool: tool.manifest.id, stage: "commit" });
+    if (isUnanswered(error) || tool.traits.sideEffects === "external") owe(at, unit, context);
     return await storeLost(at, known, error);
   }
   if (!result.ok) {
@@ -73,6 +74,11 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
     out: Buffer.byteLength(at.outputText),
   });
   return new Ending(life.completed(progress), progress, withReceipt(answer, progress, result.link));
+}
+
+/** The caller will be told that nobody knows; the record will, once the store takes it. */
+function owe({ attempt: { fence }, tool }: ResultAccepted, unit: UnitOfWork, context: EngineContext): void {
+  if (fence && tool.traits.sideEffects !== "none") context.unrecorded.owe(fence, unit);
 }
 
 /** Why this run may not change files any more, where another process may have taken the call over. */
