@@ -40,6 +40,7 @@ export {
   thumbprint,
 } from "./authorise/token/index.ts";
 export { cleanText, type ReadManifests, readManifests, unheldInProcess } from "./execute/index.ts";
+export { loadProblem } from "./execute/runners/load-problem.ts";
 export { type Hosts, hostsWithin, readHost, readHostPattern } from "./match/locations.ts";
 export { compilePatterns } from "./match/patterns.ts";
 export { YES } from "./match/truth.ts";

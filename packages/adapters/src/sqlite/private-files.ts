@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { chmod, mkdir, open, stat } from "node:fs/promises";
+import { access, chmod, constants, mkdir, open, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { lost } from "./failures.ts";
 
@@ -13,12 +13,14 @@ export async function createPrivateFiles(folder: string, paths: readonly string[
   try {
     const isNew = !existsSync(folder);
     await createFolder(resolve(folder));
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     keepOutOfGit(folder, { isNew });
     await Promise.all(paths.map(createPrivate));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw lost(`Cannot use the state folder ${folder}: ${reason}`, {
-      advice: "Give a folder this user may create or write in.",
+      advice:
+        "Start it as the user whom the folder belongs to, or give this one a folder it may write in: --state-dir FOLDER.",
       cause,
     });
   }

@@ -103,7 +103,15 @@ export async function pendingAnswerOf(
   const approval = await context.store.approvals.ofCall(callId);
   if (record?.phase !== "waiting" || !approval) return undefined;
   const progress = { ...progressOf(record), startedAt: call.startedAt };
-  return replayed(pendingAnswer(progress, { visits: [], completedAt: context.clock.now() }, approval));
+  const ended = { visits: [], completedAt: context.clock.now() };
+  return replayed(pendingAnswer(progress, ended, asked(approval, call)));
+}
+
+function asked(
+  approval: ApprovalRecord,
+  { request }: Pick<Call, "request">,
+): { approval: ApprovalRecord; goesOn: boolean } {
+  return { approval, goesOn: request.unattended === true || request.asyncMode === true };
 }
 
 /**
@@ -136,7 +144,7 @@ export async function afterAsking(
     if (request) return { ...call, request, ...goingOn(kept, context) };
   }
   if (standing.state === "pending" || isUnspent(standing)) {
-    return pendingAnswer(attempt.progress, attempt.endedAt(context.clock.now()), record);
+    return pendingAnswer(attempt.progress, attempt.endedAt(context.clock.now()), asked(record, call));
   }
   if (standing.state === "expired") await expireQuestion(record, context);
   return await presentAnswer(record, attempt, context);
@@ -183,7 +191,7 @@ async function presentAnswer(
   const call = await store.calls.get(record.callId);
   if (call?.closing) return call.closing.answer;
   const latest = (await store.approvals.ofCall(record.callId)) ?? record;
-  return pendingAnswer(attempt.progress, attempt.endedAt(clock.now()), latest);
+  return pendingAnswer(attempt.progress, attempt.endedAt(clock.now()), asked(latest, attempt));
 }
 
 /** What it takes to end a question and its call. */

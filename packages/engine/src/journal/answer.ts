@@ -72,8 +72,12 @@ function noteOf({ approvalId, votes, editedBy, input }: ApprovalRecord): Approva
   return { approvalId, by, ...(editedBy !== undefined && { editedInput: input }) };
 }
 
-/** A person has to answer first: how the question stands, and how to get on. */
-export function pendingAnswer(progress: Progress, ended: Ended, approval: ApprovalRecord): Unsuccessful {
+/** A person has to answer first: how the question stands, and how to get on; `goesOn`: the server then runs the call. */
+export function pendingAnswer(
+  progress: Progress,
+  ended: Ended,
+  { approval, goesOn }: { approval: ApprovalRecord; goesOn: boolean },
+): Unsuccessful {
   const { approvalId, callId, summary, risk, expiresAt, reason, rules, quorum, votes } = approval;
   const isPending = approval.standing.state === "pending";
   const message = isPending
@@ -82,8 +86,10 @@ export function pendingAnswer(progress: Progress, ended: Ended, approval: Approv
   const error = failure("E3213", {
     message,
     advice: isPending
-      ? `A person answers with \`sallyport approvals approve ${approvalId}\` or \`deny\`, or over HTTP at /v1/approvals/${approvalId}; then ask for call ${callId} again (\`sallyport calls resume ${callId}\`). Nothing has run yet.`
-      : `Ask for call ${callId} again (\`sallyport calls resume ${callId}\`) to run it.`,
+      ? `A person answers with \`sallyport approvals approve ${approvalId}\` or \`deny\`, or over HTTP at /v1/approvals/${approvalId}; ${goesOn ? `then the server runs the call by itself (\`sallyport calls show ${callId}\`)` : `then ask for call ${callId} again (\`sallyport calls resume ${callId}\`)`}. Nothing has run yet.`
+      : goesOn
+        ? `The server runs it by itself: \`sallyport calls show ${callId}\` says what comes of it.`
+        : `Ask for call ${callId} again (\`sallyport calls resume ${callId}\`) to run it.`,
     details: {
       approvalId,
       approvalUnlocks: true,

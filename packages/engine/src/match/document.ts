@@ -161,8 +161,12 @@ export class DocumentNode {
   }
 }
 
+/** What the input of a call is called elsewhere, in a rule too. */
+const INPUT_NAMES = ["arguments", "args", "parameters", "params"];
+
 function suggestName(name: string, known: readonly string[]): string {
-  const near = nearestName(name, known);
+  const isInput = INPUT_NAMES.includes(name) && known.includes("input");
+  const near = isInput ? "input" : nearestName(name, known);
   return near === undefined ? `known: ${known.join(", ")}` : `did you mean "${near}"?`;
 }
 

@@ -224,6 +224,10 @@ function manifestOf(definition: AnyOperation | CommandOperation, textResult?: Js
 /** The library's own validation runs once and gives the typed value; the raw one goes no further (FR-REG-02). */
 function toolFunction(definition: AnyOperation): ToolFunction {
   const { input: schema } = definition;
+  if (typeof definition.run !== "function") {
+    const message = "An operation has no `run`, the function that does its work.";
+    throw new SallyportError(failure("E3008", { message }));
+  }
   const run: ToolFunction = (typed: unknown, context) => definition.run(typed as never, context);
   if (!isVendorSchema(schema)) return run;
   return async (raw: unknown, context: ToolContext) => run(await parseInput(schema, raw), context);

@@ -41,6 +41,10 @@ export function isVendorSchema(schema: object): schema is VendorSchema {
  * when a library's schema has none, and says how to get one.
  */
 export function jsonSchemaOf(schema: object, side: "input" | "output"): JsonSchema {
+  if (!isRecord(schema)) {
+    const wanted = `Give \`${side}\` a schema of zod, ArkType or Valibot, or plain JSON Schema`;
+    throw new SallyportError(failure("E3008", { message: `An operation has no ${side} schema. ${wanted}.` }));
+  }
   const standard = standardOf(schema);
   if (standard === undefined) return schema as JsonSchema;
   const convert = isRecord(standard) && isRecord(standard.jsonSchema) ? standard.jsonSchema[side] : undefined;

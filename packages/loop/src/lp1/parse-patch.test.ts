@@ -21,6 +21,7 @@ const REJECTED: [string, number, string][] = [
   ["lp1\nEND\n", 1, "invalid header"],
   ["\ufeffLP1\nEND\n", 1, "invalid header"],
   ["\u00a0LP1\nEND\n", 1, "invalid header"],
+  ["*** Begin Patch\n", 1, "LP1 and then has, each on a line of its own: F path, R, the lines to find"],
   ["LP1\n", 1, "missing END"],
   ["LP1\nF a\nT\nx\n.\n", 5, "missing END"],
   ["LP1\nend\n", 2, "expected file section"],

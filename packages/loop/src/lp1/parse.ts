@@ -24,6 +24,11 @@ const EDGE = new Map<string, EdgeOperation["kind"]>([
   ["B", "prepend"],
 ]);
 
+/** How patches begin that models know from elsewhere. */
+const OTHER_FORMATS = /^(?:\*\*\* |--- |\+\+\+ |diff |Index: |@@)/;
+const FORM =
+  "and then has, each on a line of its own: F path, R, the lines to find, a dot, the new lines, a dot, END";
+
 const TERMINATOR = /^\.[ \t]*$/;
 
 /**
@@ -86,7 +91,8 @@ class PatchReader {
   #readHeader(): boolean {
     const header = this.#command();
     const fault = header === undefined ? "missing header" : `invalid header '${excerpt(header)}'`;
-    if (header !== "LP1") this.#fail(`${fault}: the patch begins with LP1`);
+    const form = header !== undefined && OTHER_FORMATS.test(header) ? ` ${FORM}` : "";
+    if (header !== "LP1") this.#fail(`${fault}: the patch begins with LP1${form}`);
     return header === "LP1";
   }
 

@@ -178,7 +178,8 @@ export const HTTP_ERRORS = {
     advice: "Call from a program or the server's own pages, or add this origin to http.allowedOrigins.",
   }),
   E3938: entry(UNAUTHENTICATED, "A credential is required", {
-    advice: "Send `Authorization: Bearer` with a capability token, or the operator key for management.",
+    advice:
+      "Send `Authorization: Bearer` with a capability token or, for management, the operator key (keys/operator.key in the state folder).",
   }),
   E3939: entry(UNAUTHENTICATED, "Credential was not accepted", {
     advice: "Send the current operator key or an open session; routes without access control need none.",

@@ -111,7 +111,7 @@ export const EXECUTION_ERRORS = {
     ...SANDBOX_FAILED,
   }),
   E3108: entry(TOOL_FAILED, "Tool process ended with an error", {
-    advice: "Read the exit code and error output in the details and change the input accordingly.",
+    advice: "Read the exit code and the error output, and change the input accordingly.",
     fixer: "model",
   }),
   E3109: entry(DENIED, "Tool tried to leave its sandbox", {

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import type { Engine } from "@sallyport/engine";
-import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
+import { type CallAnswer, type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { effectsText, isFileEffects } from "./effects-text.ts";
 import type { Session } from "./session.ts";
 
@@ -20,13 +20,22 @@ export async function askToCommit(pending: CallAnswer, asking: Asking): Promise<
   const changes = record && isFileEffects(record.effects) ? record.effects : undefined;
   const by = session.caller({}).user ?? "operator";
   const isWanted = changes ? await isAgreedOrNothing(changes, asking) : await mayRunUnseen(asking);
+  if (signal.aborted) {
+    await engine.cancelCall(pending.callId, { reason: CANCELLED });
+    return must(await engine.resume(pending.callId, { disclosure: "full" }));
+  }
   const settled = isWanted
     ? await engine.approvals.approve(approvalId, { by, ...(record && { digest: record.digest }) })
     : await engine.approvals.deny(approvalId, { by, reason: "the changes were not wanted" });
-  if (isFailure(settled)) throw new SallyportError(settled);
-  const answer = await engine.resume(pending.callId, { disclosure: "full", signal });
-  if (isFailure(answer)) throw new SallyportError(answer);
-  return answer;
+  must<object>(settled);
+  return must(await engine.resume(pending.callId, { disclosure: "full", signal }));
+}
+
+const CANCELLED = "The person left the question with Ctrl-C.";
+
+function must<Value extends object>(value: Value | Failure): Value {
+  if (isFailure(value)) throw new SallyportError(value);
+  return value as Value;
 }
 
 async function isAgreedOrNothing(

@@ -101,7 +101,9 @@ describe("approvals approve", () => {
     );
     const waits = await asked();
     const told = await runLine(cwd, ["approvals", "approve", waits.approvalId]);
-    expect(told.out).toContain(`It runs when it is asked for again: sallyport calls resume ${waits.callId}`);
+    expect(told.out).toContain(
+      `A command that waits for this answer runs it now. If none does: sallyport calls resume ${waits.callId}`,
+    );
     expect(await store.calls.get(waits.callId)).toMatchObject({ phase: "waiting" });
   });
 

@@ -1,5 +1,6 @@
-import { failure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { Command, CommanderError, Help, type Option } from "commander";
+import { refusedFile } from "../runtime/own-folder.ts";
 import { VERSION } from "../version.ts";
 import { approvalsCommand } from "./commands/approvals.ts";
 import { auditCommand } from "./commands/audit.ts";
@@ -124,6 +125,13 @@ function optionDescription(option: Option): string {
   return option.mandatory ? `${text} (required)` : text;
 }
 
+/** What the system refuses, a person can put right; anything else that is not ours is a defect. */
+function failureOf(error: unknown): Failure {
+  if (error instanceof SallyportError) return error.failure;
+  const advice = "Report this with the command and the text above: it is a defect of Sallyport.";
+  return refusedFile(error) ?? failure("E3900", { message: String(error), advice });
+}
+
 function explain(error: unknown, argv: string[], io: Io): number {
   // What comes after -- are words for another command.
   const own = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
@@ -135,8 +143,7 @@ function explain(error: unknown, argv: string[], io: Io): number {
     if (output.json) output.result({ status: "error", error: misused }, () => "");
     return EXIT.badUsage;
   }
-  const failed =
-    error instanceof SallyportError ? error.failure : failure("E3900", { message: String(error) });
+  const failed = failureOf(error);
   if (output.json) output.result({ status: "error", error: failed }, () => "");
   else output.note(failureText(failed, output));
   return exitCodeOf(failed);

@@ -33,8 +33,16 @@ async function fetchText(argument: string, io: Io): Promise<{ text: string; sour
     return { text: await readAll(createReadStream(file, { end: MAX_BYTES }), file), source: file };
   } catch (error) {
     if (error instanceof SallyportError) throw error;
-    throw bad(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw unreadable(file, error);
   }
+}
+
+/** E3921 for a file on the line that cannot be read. */
+export function unreadable(file: string, error: unknown): SallyportError {
+  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+  const why = error instanceof Error ? error.message : String(error);
+  const message = isMissing ? `There is no file ${file}.` : `${file} cannot be read: ${why}`;
+  return new SallyportError(failure("E3921", { message, advice: "Name a file that this user may read." }));
 }
 
 async function readAll(stream: Readable, source: string): Promise<string> {

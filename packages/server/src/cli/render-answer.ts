@@ -1,5 +1,7 @@
+import type { CallRecord } from "@sallyport/engine/ports";
 import { type CallAnswer, type Failure, invokeResponse, type Receipt } from "@sallyport/protocol";
 import { lengthText } from "./duration-text.ts";
+import { effectsText } from "./effects-text.ts";
 import { hint } from "./invoked-as.ts";
 import { type Output, visible } from "./io.ts";
 
@@ -68,18 +70,48 @@ export function answerSummary(answer: CallAnswer, output: Output): string {
   const warnings = answer.warnings.map(
     ({ code, message }) => `\n${output.style("yellow", "!")} ${code} ${visible(message)}`,
   );
-  return `${mark} ${visible(parts.join(" · "))}${warnings.join("")}`;
+  const refused = (answer.violations ?? []).map(
+    ({ description, times }) =>
+      `\n${output.style("yellow", "!")} ${visible(description)}${times > 1 ? ` (${times} times)` : ""}`,
+  );
+  return `${mark} ${visible(parts.join(" · "))}${[...warnings, ...refused].join("")}`;
 }
 
-/** What a refusal teaches besides its message: the rules that decided, and what would be allowed. */
+const LAST_LINES = 10;
+
+/** What a failure teaches besides its message: the rules that decided, what would be allowed, what a process said. */
 function lessons({ details = {} }: Failure): string[] {
-  const { rules, nearest, retryAfterMs } = details;
+  const { rules, nearest, retryAfterMs, stderr } = details;
   const named = Array.isArray(rules) ? rules.map(String) : [];
   return [
     ...(named.length > 0 ? [`${named.length === 1 ? "rule" : "rules"} ${named.join(", ")}`] : []),
     ...(typeof nearest === "string" ? [`nearest allowed: ${nearest}`] : []),
     ...(typeof retryAfterMs === "number" ? [`try again in ${lengthText(retryAfterMs)}`] : []),
+    ...(typeof stderr === "string" ? stderr.trimEnd().split("\n").slice(-LAST_LINES) : []).map(
+      (line) => `| ${line}`,
+    ),
   ];
+}
+
+/** A recorded call as a person looks at it; everything is in the document. */
+export function callText(record: CallRecord, output: Output): string {
+  const { closing, agent, tenant, user } = record;
+  const facts = [
+    `call ${record.callId} of agent ${agent} of ${tenant}${user === undefined ? "" : ` for ${user}`}`,
+    `input      ${record.input}`,
+    `started    ${new Date(record.startedAt).toISOString()}`,
+    `state      ${closing?.status ?? record.phase}`,
+    ...(closing?.timeline?.decisions ?? []).map(({ outcome, reason }) => `decision   ${outcome}: ${reason}`),
+  ];
+  const answer = closing?.answer;
+  if (!answer) return visible(facts.join("\n  "));
+  const isGood = answer.status === "success";
+  return [
+    visible([...facts, ...(isGood ? [`result     ${JSON.stringify(answer.result)}`] : [])].join("\n  ")),
+    ...(answer.effects ? [effectsText(answer.effects, output, { diff: true })] : []),
+    answerSummary(answer, output),
+    ...(isGood ? [] : [failureText(answer.error, output)]),
+  ].join("\n");
 }
 
 /** A failure for a person: what, where, and what to do about it. */

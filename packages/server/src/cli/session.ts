@@ -1,4 +1,5 @@
 import { userInfo } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ConfiguredGrant, createEngine, type Tools } from "@sallyport/engine";
 import type { Store } from "@sallyport/engine/ports";
@@ -8,6 +9,7 @@ import { processEnvironment } from "../config/environment.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type EngineAccess, reachDesk } from "../desk/index.ts";
 import { type KeySharing, keySharingOf, shareKeys } from "../keys/index.ts";
+import { takeFolder } from "../runtime/own-folder.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { hasStore, openStoreToRead } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
@@ -34,6 +36,8 @@ interface InRuntimeOptions {
   services?: boolean;
   /** E3915 when another process has the state folder, also where the store is shared. */
   needsStateFolder?: boolean;
+  /** While another process has the state folder, it works in a folder of its own within that one, and says so. */
+  mayMove?: boolean;
 }
 
 type ReadStore = Awaited<ReturnType<typeof openStoreToRead>>;
@@ -53,12 +57,13 @@ export class Session {
   /** Opens the server for the time of `use`. Tells on stderr what a crash left behind. */
   async inRuntime<Result>(
     use: (runtime: Runtime) => Promise<Result>,
-    { grants, services = false, needsStateFolder = false }: InRuntimeOptions = {},
+    { grants, services = false, needsStateFolder = false, mayMove = false }: InRuntimeOptions = {},
   ): Promise<Result> {
-    const runtime = await openRuntime({
-      config: this.config,
-      needsStateFolder,
-      ...(grants && { grants }),
+    const options = { needsStateFolder, ...(grants && { grants }) };
+    const own = mayMove && (await this.#isServed()) ? this.#ownFolder() : undefined;
+    const runtime = await openRuntime({ config: own?.config ?? this.config, ...options }).catch((error) => {
+      own?.release();
+      throw error;
     });
     try {
       this.#tellRecovered(runtime);
@@ -67,8 +72,27 @@ export class Session {
       return await use(runtime);
     } finally {
       const waiting = await runtime.close();
+      own?.release();
       if (waiting !== undefined) this.output.note(`! Events wait in the outbox: ${waiting}`);
     }
+  }
+
+  /** Whether a server has the state folder and, with it, the only store. */
+  async #isServed(): Promise<boolean> {
+    if (this.config.store.postgres) return false;
+    const desk = await reachDesk(this.config.stateFolder);
+    desk?.close();
+    return desk !== undefined;
+  }
+
+  /** What the other process keeps stays as hidden from tools as before. */
+  #ownFolder(): { config: LoadedConfig; release(): void } {
+    const { stateFolder, sandbox } = this.config;
+    const own = takeFolder(join(stateFolder, "own"));
+    this.output.note(`A server has ${stateFolder}: this is on record in ${own.path} (--state-dir).`);
+    const hidden = [...sandbox.hidden, stateFolder];
+    const config = { ...this.config, stateFolder: own.path, sandbox: { ...sandbox, hidden } };
+    return { config, release: () => own.release() };
   }
 
   /**

@@ -126,8 +126,9 @@ export const configSchema = z
     ...loopKeys,
   })
   .refine(({ domain, tools }) => domain === undefined || tools.length === 0, {
-    path: ["domain"],
-    error: "cannot stand beside tools: a gateway runs no modules, only the workers of its domain",
+    path: ["tools"],
+    error:
+      "cannot stand beside domain: a gateway runs no modules, only the workers of its domain. Give it a configuration of its own (--config FILE), or start it in a folder without this one",
   });
 
 export type Config = z.infer<typeof configSchema>;

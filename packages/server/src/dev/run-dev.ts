@@ -3,7 +3,7 @@ import type { EventEmitter } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { processEnvironment } from "../config/environment.ts";
 import { workerSecretOf } from "../gateway/gateway.ts";
 import { type DomainPackage, readDomainPackage } from "../gateway/read-package.ts";
@@ -116,7 +116,7 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
     one.baseUrl === undefined ? [] : [[one.baseUrl, addressOf(one)] as const],
   );
   let said = "";
-  const report = Promise.withResolvers<Pick<StartReport, "url" | "curl" | "warnings">>();
+  const report = Promise.withResolvers<StartReport>();
   const gateway = new LocalProcess({
     command: [
       ...([process.execPath, script, "gateway", "--domain", domain.folder, "--json"] as const),
@@ -132,7 +132,7 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
     onLine: (line, from) => {
       if (from === "stderr") return tell(GATEWAY, line);
       said += line;
-      if (line === "}") report.resolve(JSON.parse(said));
+      if (line === "}") settle(JSON.parse(said), report);
     },
   });
   running.gateway = gateway;
@@ -152,6 +152,15 @@ async function openGateway(plan: Plan, running: Topology): Promise<LocalProcess>
     processes,
   });
   return gateway;
+}
+
+/** The one document that a gateway prints says where it listens, or why it does not. */
+function settle(
+  document: StartReport | { status: "error"; error: Failure },
+  report: PromiseWithResolvers<StartReport>,
+): void {
+  if ("url" in document) report.resolve(document);
+  else report.reject(new SallyportError(document.error));
 }
 
 function cannotRun(name: string, how: string, said = ""): SallyportError {

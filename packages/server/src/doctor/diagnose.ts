@@ -20,6 +20,7 @@ import { openPolicyFiles } from "../policy/policy-files.ts";
 import { auditArchiveOf } from "../runtime/audit-archive.ts";
 import { blobsName, openBlobs, probeBlobs } from "../runtime/blobs.ts";
 import { openSandbox, tryIsolation } from "../runtime/isolation.ts";
+import { refusedFile } from "../runtime/own-folder.ts";
 import { hasStore, openStoreToRead, storeName } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 
@@ -58,8 +59,9 @@ async function attempt(what: string, look: () => Promise<Finding>): Promise<Find
   try {
     return await look();
   } catch (error) {
-    if (!(error instanceof SallyportError)) return { what, verdict: "problem", detail: String(error) };
-    const { code, message, advice } = error.failure;
+    const failed = error instanceof SallyportError ? error.failure : refusedFile(error);
+    if (!failed) return { what, verdict: "problem", detail: String(error) };
+    const { code, message, advice } = failed;
     return { what, verdict: "problem", detail: `${code} ${message}`, advice };
   }
 }

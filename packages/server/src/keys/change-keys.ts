@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { thumbprint } from "@sallyport/engine/host";
 import { type Failure, isFailure } from "@sallyport/protocol";
+import { refusedFile } from "../runtime/own-folder.ts";
 import { ensureGrantsKey } from "./grants-key.ts";
 import { type ListedKey, publicKeysSoFar, writePublicKeys } from "./jwks-file.ts";
 import {
@@ -72,6 +73,8 @@ async function changing(
     const grants = ensureGrantsKey(folder);
     return Buffer.isBuffer(grants) ? await withKeyLock(folder, change) : grants;
   } catch (error) {
+    const refused = refusedFile(error);
+    if (refused) return refused;
     return keyTrouble(
       `The keys in ${folder} could not be changed: ${reasonOf(error)}`,
       "Look at the cause, then try again.",

@@ -4,6 +4,7 @@ import { type MessagePort, Worker } from "node:worker_threads";
 import type { ProcessProgram } from "@sallyport/engine/ports";
 import { openTypeStripper, sourceThreadEnv } from "@sallyport/engine/threads";
 import { type Failure, failure, type ToolManifest } from "@sallyport/protocol";
+import { notLoaded } from "../tools/load-module.ts";
 
 /** A tool as its module has it, without its functions. */
 export interface FoundTool {
@@ -50,8 +51,7 @@ export async function readModule(path: string): Promise<FoundModule | Failure> {
       advice: "Export what defineTool() returns, by name or as default.",
     });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return failure("E3920", { message: `The tool module ${path} cannot be loaded: ${why}` });
+    return notLoaded(path, error);
   } finally {
     await worker.terminate();
   }

@@ -124,7 +124,7 @@ export function deniedPatterns({ sandbox }: Pick<LoadedConfig, "sandbox">): stri
 
 /** What no tool may see: everything that is kept, what decides, and every file that the configuration refers to. */
 export function hiddenPaths({ place, ...config }: LoadedConfig): string[] {
-  const { stateFolder, folder, sandbox, policy, blobs, tokens, http } = config;
+  const { state, stateFolder, folder, sandbox, policy, blobs, tokens, http } = config;
   const kept = blobs?.folder === undefined ? [] : [blobs.folder];
   const keys = [
     ...tokens.publicKeys,
@@ -132,7 +132,8 @@ export function hiddenPaths({ place, ...config }: LoadedConfig): string[] {
     ...Object.values(http.tls ?? {}),
   ];
   const given = [
-    ...[...sandbox.hidden, ...policy.files, ...kept, ...keys],
+    // The usual state folder too, where another one was named for this process.
+    ...[state, ...sandbox.hidden, ...policy.files, ...kept, ...keys],
     // Secrets wherever they are referred to, the file of events, and the configuration itself.
     ...referencesIn(config, "file"),
     ...brokerKeys(config),

@@ -1,7 +1,7 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { keepOutOfGit, lockFile } from "@sallyport/adapters/sqlite";
-import { failure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 
 /** A folder that no other process uses until it is released, or until this process ends in any way. */
 export interface OwnFolder {
@@ -30,6 +30,31 @@ export function takeFolder(
   }
   const message = `The state folder ${stateFolder} is in use by another process.`;
   throw new SallyportError(failure("E3915", { message }));
+}
+
+const REFUSED = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "ENOSPC", "EDQUOT", "ELOOP", "ENAMETOOLONG"]);
+
+/** E3914 for what the system does not let this user do with a file; undefined for any other error. */
+export function refusedFile(error: unknown): Failure | undefined {
+  if (!(error instanceof Error && "code" in error && "syscall" in error)) return undefined;
+  if (typeof error.code !== "string" || !REFUSED.has(error.code)) return undefined;
+  const path = "path" in error && typeof error.path === "string" ? error.path : undefined;
+  const message = `A file cannot be used: ${error.message}.${path === undefined ? "" : ownerText(path)}`;
+  const advice =
+    "Start it as the user whom the folder belongs to, or give this one a folder of its own: --state-dir FOLDER.";
+  return failure("E3914", { message, advice });
+}
+
+/** Whose the nearest thing on the way is that this user may look at. */
+function ownerText(path: string): string {
+  try {
+    const { uid } = statSync(path);
+    return uid === process.getuid?.()
+      ? ""
+      : ` ${path} belongs to user ${uid}; this is user ${process.getuid?.()}.`;
+  } catch {
+    return path === dirname(path) ? "" : ownerText(dirname(path));
+  }
 }
 
 function lockIn(path: string): OwnFolder | undefined {

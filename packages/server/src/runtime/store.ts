@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
@@ -115,6 +115,8 @@ export function openConversations({
 /** Whether there is a store to read; a first start on the embedded one that was cut off leaves an empty file. */
 export function hasStore({ store, stateFolder }: ReadSettings): boolean {
   if (store?.postgres) return true;
+  // What is in the way of the folder is not an empty store.
+  if (existsSync(stateFolder)) accessSync(`${stateFolder}/`, constants.R_OK | constants.X_OK);
   return (statSync(join(stateFolder, DATABASE_FILE), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 

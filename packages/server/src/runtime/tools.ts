@@ -1,5 +1,11 @@
 import { pathToFileURL } from "node:url";
-import type { DefinedTool, Engine, EngineOptions } from "@sallyport/engine";
+import {
+  createEngine,
+  createMemoryStore,
+  type DefinedTool,
+  type Engine,
+  type EngineOptions,
+} from "@sallyport/engine";
 import type { Implementation, Sandbox } from "@sallyport/engine/ports";
 import { type Failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
@@ -31,21 +37,42 @@ export async function registerTools(
   const domain = readConfiguredDomain(config);
   if (domain && isFailure(domain)) return [domain];
   if (domain) return await registerManifests(engine, domain.tools, keep);
-  const problems: Failure[] = [];
   const scripts = new ScriptModules(config, { keep, sandbox });
-  const configured = configuredModules(config);
-  try {
-    for (const [path, runner] of configured) {
-      problems.push(...(await registerModule(engine, path, { runner, keep, scripts })));
-    }
-  } finally {
-    await scripts.close();
-  }
+  const configured = await registerConfigured(engine, config, { keep, scripts });
+  const problems = [...configured.values()].flat();
   // A module of the configuration whose manifest was not read must not be loaded in another way.
   for (const path of engine.tools.modulesWithoutCode().filter((module) => !configured.has(module))) {
     problems.push(...(await registerModule(engine, path, { runner: "thread", keep, scripts })));
   }
   return problems;
+}
+
+/** What is wrong with each module of the configuration, by its path. */
+async function registerConfigured(
+  engine: Engine,
+  config: LoadedConfig,
+  { keep, scripts }: Omit<Registering, "runner">,
+): Promise<Map<string, Failure[]>> {
+  const problems = new Map<string, Failure[]>();
+  try {
+    for (const [path, runner] of configuredModules(config)) {
+      problems.set(path, await registerModule(engine, path, { runner, keep, scripts }));
+    }
+  } finally {
+    await scripts.close();
+  }
+  return problems;
+}
+
+/** What a start would say about each module, by its path; nothing is kept. */
+export async function moduleProblems(config: LoadedConfig): Promise<Map<string, Failure[]>> {
+  const engine = await createEngine({ store: createMemoryStore(), registry: registryRulesOf(config) });
+  try {
+    const scripts = new ScriptModules(config, { keep: false });
+    return await registerConfigured(engine, config, { keep: false, scripts });
+  } finally {
+    await engine.close();
+  }
 }
 
 /** What a gateway would run, for those who only look: workers are reached by the runtime of a gateway alone. */

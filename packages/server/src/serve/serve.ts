@@ -80,7 +80,7 @@ async function openDoor(runtime: Runtime, options: HttpOptions): Promise<Door> {
   } catch (error) {
     if (!(error instanceof SallyportError) || error.failure.code !== "E3943") throw error;
     const { port } = runtime.config.http;
-    const advice = `Stop what uses it, or choose another: sallyport serve --port ${port < LAST_PORT ? port + 1 : 0} (--port 0 takes any free one; --host for the address; http.port and http.host in the file).`;
+    const advice = `Stop what uses it, or choose another: --port ${port < LAST_PORT ? port + 1 : 0} (--port 0 takes any free one; --host for the address; http.port and http.host in the file).`;
     throw new SallyportError({ ...error.failure, advice }, { cause: error });
   }
 }

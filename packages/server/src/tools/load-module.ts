@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import type { DefinedTool } from "@sallyport/engine";
-import { isDefinedTool } from "@sallyport/engine/host";
+import { isDefinedTool, loadProblem } from "@sallyport/engine/host";
 import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 
 export interface LoadedModule {
@@ -65,8 +65,9 @@ function toolsIn(exported: Record<string, unknown>): DefinedTool[] {
   }
 }
 
-function notLoaded(path: string, error: unknown): Failure {
-  const why = error instanceof Error ? error.message : String(error);
+/** E3920 with the place in the module. */
+export function notLoaded(path: string, error: unknown): Failure {
+  const why = loadProblem(error, pathToFileURL(path).href);
   const isCommonJs = why.includes("outside a module");
   const [, ours] = /Cannot find package '(@sallyport\/[a-z]+)'/.exec(String(error)) ?? [];
   return failure("E3920", {

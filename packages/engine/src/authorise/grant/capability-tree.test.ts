@@ -84,7 +84,7 @@ describe("the capability tree", () => {
     ]);
     expect(issuesOf({ id: "a" }, { id: "a" })).toEqual([{ path: "/1/id", reason: "a is there already" }]);
     expect(issuesOf({ id: "Not OK" })).toEqual([
-      { path: "/0/id", reason: "is not a dotted lower-case name" },
+      { path: "/0/id", reason: '"Not OK" is not a dotted lower-case name (letters, digits, "-")' },
     ]);
     expect(issuesOf({ id: "a", requires: ["x"], conflicts: ["y"] }).map(({ path }) => path)).toEqual([
       "/0/requires",

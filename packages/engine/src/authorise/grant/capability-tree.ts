@@ -116,7 +116,11 @@ export class CapabilityTree {
       return [...(isTaken ? [taken] : []), ...issuesOf(capability, extended, `/${index}`)];
     });
     if (issues.length === 0) return extended;
-    return failure("E3220", { message: "The capabilities of the configuration cannot be used.", issues });
+    return failure("E3220", {
+      message: "The capabilities of the configuration cannot be used.",
+      advice: "Correct each capability named in the issues, under `capabilities` of the configuration.",
+      issues,
+    });
   }
 }
 
@@ -154,7 +158,8 @@ function issuesOf(capability: Capability, tree: CapabilityTree, path: string): I
   const noteUnknown = (below: string, names: readonly string[]) => {
     for (const name of names) if (!tree.get(name)) note(below, `there is no capability ${name}`);
   };
-  if (!ID.test(id) || id.length > MAX_ID_CHARS) note("/id", "is not a dotted lower-case name");
+  if (!ID.test(id) || id.length > MAX_ID_CHARS)
+    note("/id", `"${id}" is not a dotted lower-case name (letters, digits, "-")`);
   noteUnknown("/parent", parent === undefined ? [] : [parent]);
   if (isOwnAncestor(tree, id)) note("/parent", "leads back to itself");
   noteUnknown("/requires", requires);

@@ -1,6 +1,7 @@
 import { registerHooks } from "node:module";
 import { Writable } from "node:stream";
 import { toolsOf } from "./call-server.ts";
+import { loadProblem } from "./load-problem.ts";
 import { describeThrown } from "./tool-result.ts";
 
 // The program that reads a module's manifests inside the sandbox: it imports the module, writes what the module says
@@ -29,7 +30,7 @@ try {
 }
 
 function fail(error: unknown): void {
-  say({ error: describeThrown(error).message });
+  say({ error: describeThrown(new Error(loadProblem(error, process.argv[2] ?? ""))).message });
 }
 
 function say(found: object): void {

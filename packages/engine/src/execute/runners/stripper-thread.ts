@@ -32,7 +32,7 @@ function answerTo(source: string): StripAnswer {
     remembered.set(source, code);
     return { code };
   } catch (error) {
-    const { name, message, code } = error as NodeJS.ErrnoException;
-    return { problem: { name, message, code } };
+    const { name, message, code, stack } = error as NodeJS.ErrnoException;
+    return { problem: { name, message, code, stack } };
   }
 }

@@ -25,7 +25,9 @@ export interface StripRequest {
   answered: SharedArrayBuffer;
 }
 
-export type StripAnswer = { code: string } | { problem: { name: string; message: string; code: unknown } };
+export type StripAnswer =
+  | { code: string }
+  | { problem: { name: string; message: string; code: unknown; stack: string | undefined } };
 
 /** The thread that strips has started long before, or something is wrong; then the asking thread strips by itself. */
 const LONGEST_WAIT_MS = 10_000;
@@ -81,7 +83,7 @@ export function stripTypesWith(port: MessagePort, longestWaitMs: number = LONGES
       if (loaded.format !== "module-typescript" || loaded.source == null) return loaded;
       const typed = Buffer.from(loaded.source as Uint8Array).toString();
       if (isUndecided && !MODULE_SYNTAX.test(typed)) return next(url, context);
-      const source = isServed ? stripped(typed, port, longestWaitMs) : undefined;
+      const source = isServed ? stripped({ source: typed, url }, port, longestWaitMs) : undefined;
       isServed = source !== undefined;
       return source === undefined ? loaded : { ...loaded, format: "module", source };
     },
@@ -89,14 +91,19 @@ export function stripTypesWith(port: MessagePort, longestWaitMs: number = LONGES
 }
 
 /** Undefined when nobody answers. Throws what Node would throw for text that is no TypeScript. */
-function stripped(source: string, port: MessagePort, longestWaitMs: number): string | undefined {
+function stripped(
+  { source, url }: { source: string; url: string },
+  port: MessagePort,
+  longestWaitMs: number,
+): string | undefined {
   const answered = new SharedArrayBuffer(4);
   port.postMessage({ source, answered } satisfies StripRequest);
   if (Atomics.wait(new Int32Array(answered), 0, 0, longestWaitMs) === "timed-out") return undefined;
   const answer: StripAnswer | undefined = receiveMessageOnPort(port)?.message;
   if (answer && "problem" in answer) {
-    const { message, ...known } = answer.problem;
-    throw Object.assign(new SyntaxError(message), known);
+    const { message, stack, ...known } = answer.problem;
+    // It was told no name of the text.
+    throw Object.assign(new SyntaxError(message), known, { stack: stack?.replace(/^\S*(?=:\d+\n)/, url) });
   }
   return answer?.code;
 }

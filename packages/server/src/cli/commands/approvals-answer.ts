@@ -224,7 +224,7 @@ function tell(session: Session, { record, approval, goesOn }: Told): number {
       ? `${missing} more ${missing === 1 ? "person has" : "people have"} to agree.`
       : goesOn
         ? `The server runs it now; what comes of it: sallyport calls show ${record.callId}`
-        : `It runs when it is asked for again: sallyport calls resume ${record.callId}`;
+        : `A command that waits for this answer runs it now. If none does: sallyport calls resume ${record.callId}`;
   session.output.result(approval, () => visible(`Approved: ${record.summary}\n${hint(next)}`));
   return EXIT.success;
 }

@@ -18,7 +18,7 @@ import { failure, isJsonObject, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
 import { type Io, visible } from "../io.ts";
-import { readInput } from "../read-input.ts";
+import { readInput, unreadable } from "../read-input.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { archiveCommand } from "./audit-archive.ts";
 
@@ -112,7 +112,7 @@ function readable(file: string): string {
     accessSync(file, constants.R_OK);
     return file;
   } catch (error) {
-    throw new SallyportError(failure("E3921", { message: `${file} cannot be read: ${String(error)}` }));
+    throw unreadable(file, error);
   }
 }
 

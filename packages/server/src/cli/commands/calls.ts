@@ -5,10 +5,10 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { type EngineAccess, reachDesk } from "../../desk/index.ts";
 import { stageFilter } from "../../stage-filter.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
-import { type Io, table, visible } from "../io.ts";
+import { type Io, table } from "../io.ts";
 import { printAnswer } from "../print-answer.ts";
 import { readInput } from "../read-input.ts";
-import { answerDocument } from "../render-answer.ts";
+import { answerDocument, callText } from "../render-answer.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { resumeOnce, waitForPerson } from "../wait-for-person.ts";
 
@@ -137,14 +137,13 @@ function listDocument(call: ListedCall) {
 
 function showCommand(io: Io): Command {
   const command = new Command("show")
-    .description("show everything on record about one call")
+    .description("show one call; with --json everything on record about it")
     .argument("<call>", "id of the call");
   return withCommonOptions(command).action(async (callId: string, options: CommonOptions) => {
     const session = new Session(options, io);
     const record = await session.reading((store) => store.calls.get(callId));
     if (!record) throw new SallyportError(failure("E3917", { message: `There is no call ${callId}.` }));
-    const document = recordDocument(record);
-    session.output.result(document, () => visible(JSON.stringify(document, null, 2)));
+    session.output.result(recordDocument(record), () => callText(record, session.output));
   });
 }
 

@@ -1,12 +1,13 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Failure, type Issue, isFailure } from "@sallyport/protocol";
+import { defined, type Failure, type Issue, isFailure } from "@sallyport/protocol";
 import type { ConfigReading, LoadedConfig } from "../../config/load.ts";
 import { keyText } from "../../config/schema-issues.ts";
 import { readConfiguredDomain } from "../../gateway/gateway.ts";
 import { refuseWideBinding } from "../../http/guard/wide-binding.ts";
 import { loadPolicyFile } from "../../policy/load-policy.ts";
 import { capabilitiesOf } from "../../runtime/authority.ts";
+import { moduleProblems } from "../../runtime/tools.ts";
 import { configuredWebhookSecrets } from "../../webhooks/configured-secret.ts";
 import { originText } from "./config-values.ts";
 
@@ -21,10 +22,7 @@ interface Reference {
 /** What a configuration that is right in itself would still stop the start with: missing files, wrong rules, an open door. */
 export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Issue[] {
   const { config } = read;
-  const place = (path: Step[]) => {
-    const origin = read.originOf(path);
-    return origin.kind === "default" ? keyText(path) : originText(origin);
-  };
+  const place = (path: Step[]) => placeIn(read, path);
   const missing = references(config).flatMap(({ path, file, what }) => {
     const why = trouble(resolve(config.folder, file), what);
     return why === undefined ? [] : [{ path: place(path), reason: `${keyText(path)}: ${why}` }];
@@ -45,7 +43,10 @@ export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Iss
     : [];
   const refused = capabilitiesOf(config);
   const capabilities = isFailure(refused)
-    ? [{ path: place(["capabilities"]), reason: refused.message, suggestion: refused.advice }]
+    ? (refused.issues ?? []).map(({ path, reason, suggestion }) => {
+        const steps = ["capabilities", ...path.split("/").slice(1).map(asStep)];
+        return { path: place(steps), reason: `${keyText(steps)} ${reason}`, ...defined({ suggestion }) };
+      })
     : [];
   return [
     ...missing,
@@ -55,6 +56,27 @@ export function referenceIssues(read: Extract<ConfigReading, { ok: true }>): Iss
     ...policyIssues(config),
     ...domainIssues(config),
   ];
+}
+
+function placeIn(read: ConfigReading, path: Step[]): string {
+  const origin = read.originOf(path);
+  return origin.kind === "default" ? keyText(path) : originText(origin);
+}
+
+const asStep = (step: string): Step => (/^\d+$/.test(step) ? Number(step) : step);
+
+/** What a start would say about the modules of tools. Their code is loaded for it, that of scripts in a sandbox. */
+export async function moduleIssues(read: Extract<ConfigReading, { ok: true }>): Promise<Issue[]> {
+  const { tools, folder } = read.config;
+  const problems = await moduleProblems(read.config);
+  return tools.flatMap((entry, index) => {
+    const module = typeof entry === "string" ? entry : entry.module;
+    return (problems.get(resolve(folder, module)) ?? []).map(({ message, advice, issues = [] }) => ({
+      path: placeIn(read, ["tools", index]),
+      reason: [message, ...issues.map(({ path, reason }) => `${path} ${reason}`)].join(" "),
+      suggestion: advice,
+    }));
+  });
 }
 
 /** Why webhooks could not be signed. The server's own secret is made at the start, so only a configured one is looked at. */

@@ -7,7 +7,7 @@ import { type Io, Output, table, visible } from "../io.ts";
 import { failureText } from "../render-answer.ts";
 import { type CommonOptions, withCommonOptions } from "../session.ts";
 import { explainCommand } from "./config-explain.ts";
-import { referenceIssues } from "./config-references.ts";
+import { moduleIssues, referenceIssues } from "./config-references.ts";
 import { type ConfigValue, configValues, isChanged, originText, valueText } from "./config-values.ts";
 
 const HELP = `
@@ -45,14 +45,20 @@ function checkCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("check")
     .description("check the configuration and show what differs from the defaults")
     .option("--all", "every value, and where it comes from");
-  return withCommonOptions(command).action((options: CheckOptions) => {
+  return withCommonOptions(command).action(async (options: CheckOptions) => {
     const output = new Output(io, options.json === true);
     const read = readConfig({ file: options.config, stateDir: options.stateDir, cwd: io.cwd });
-    const issues = read.ok ? referenceIssues(read) : read.issues;
+    const issues = read.ok ? await issuesOf(read) : read.issues;
     if (read.ok && issues.length === 0) return tellRight(read, { output, all: options.all === true });
     tellWrong({ file: read.file, issues }, output);
     finish(EXIT.badUsage);
   });
+}
+
+/** Modules are loaded only once everything that they need is right. */
+async function issuesOf(read: RightReading): Promise<Issue[]> {
+  const issues = referenceIssues(read);
+  return issues.length > 0 ? issues : await moduleIssues(read);
 }
 
 function tellWrong({ file, issues }: { file: string | undefined; issues: Issue[] }, output: Output): void {

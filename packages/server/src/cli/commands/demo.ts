@@ -1,6 +1,5 @@
 import type { CallAnswer } from "@sallyport/protocol";
 import { Command } from "commander";
-import { openRuntime } from "../../runtime/runtime.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { hint } from "../invoked-as.ts";
 import type { Io } from "../io.ts";
@@ -43,8 +42,7 @@ export function demoCommand(io: Io, finish: (code: number) => void): Command {
 
 async function demo(session: Session): Promise<number> {
   const { output } = session;
-  const runtime = await openRuntime({ config: session.config });
-  try {
+  return await session.withEngine(async (engine) => {
     const caller = session.caller({});
     const calls = [
       { title: "A call that gets through", operation: "add", input: { a: 2, b: 3 } },
@@ -53,16 +51,14 @@ async function demo(session: Session): Promise<number> {
     ];
     const answers: CallAnswer[] = [];
     for (const { title, operation, input } of calls) {
-      const answer = await runtime.engine.call({ tool: "calculator", operation, input, caller });
+      const answer = await engine.call({ tool: "calculator", operation, input, caller });
       answers.push(answer);
       if (!output.json) output.note(`\n${story(title, { operation, input }, answer, session)}`);
     }
     output.result(answers.map(answerDocument), () => hint(NEXT));
     const [first] = answers;
     return first ? exitCodeOfAnswer(first) : EXIT.internal;
-  } finally {
-    await runtime.close();
-  }
+  });
 }
 
 function story(

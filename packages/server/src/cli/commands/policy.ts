@@ -150,13 +150,14 @@ not asked) and by the candidate. Nothing is run and nothing is written.
 function backtestCommand(io: Io, finish: (code: number) => void): Command {
   const command = new Command("backtest")
     .description("apply a rules file to recorded calls and list the decisions that change")
-    .argument("<file>", "rules file to try")
+    .argument("[file]", "rules file to try")
     .option("--limit <calls>", `how many of the newest calls to check, 1 to ${MAX_CALLS}`, count, 1_000)
     .option("--since <time>", "only calls since then: a time, or 30m, 24h, 7d ago", moment)
     .option("--fail-on-flip", "exit 1 when a decision changes")
     .addHelpText("after", BACKTEST_HELP);
-  return withCommonOptions(command).action(async (file: string, options: BacktestOptions) => {
+  return withCommonOptions(command).action(async (file: string | undefined, options: BacktestOptions) => {
     const session = new Session(options, io);
+    if (file === undefined) throw nothingToTry();
     const candidate = decideBy(loadPolicies([resolve(io.cwd, file)]));
     if (!candidate) throw new TypeError("one file makes one policy");
     const preset = presetOf(session.config);
@@ -175,6 +176,14 @@ function backtestCommand(io: Io, finish: (code: number) => void): Command {
     session.output.result(report, () => backtestText(report, inForce !== undefined));
     finish(options.failOnFlip && report.flips.length > 0 ? EXIT.toolFailed : EXIT.success);
   });
+}
+
+function nothingToTry(): SallyportError {
+  const message =
+    "There are no candidate rules: those in force are compared with a rules file that you name.";
+  const advice =
+    "Copy a file of policy.files, change it, then: sallyport policy backtest new-rules.yaml --since 7d";
+  return new SallyportError(failure("E3921", { message, advice }));
 }
 
 function count(text: string): number {

@@ -1,7 +1,14 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Engine } from "@sallyport/engine";
-import { type CallAnswer, DEFAULT_LIMITS, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import {
+  type CallAnswer,
+  DEFAULT_LIMITS,
+  type Failure,
+  failure,
+  isFailure,
+  SallyportError,
+} from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { refuseInGateway } from "../../gateway/gateway.ts";
 import { implementationOf } from "../../runtime/tools.ts";
@@ -9,7 +16,7 @@ import { askToCommit } from "../ask-to-commit.ts";
 import { effectsText } from "../effects-text.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
-import type { Io } from "../io.ts";
+import type { Io, Output } from "../io.ts";
 import { parseLength } from "../parse-length.ts";
 import { parseSize } from "../parse-size.ts";
 import { answerDocument, answerSummary, failureText } from "../render-answer.ts";
@@ -89,14 +96,23 @@ async function run(argv: string[], options: RunOptions, io: Io): Promise<number>
   const session = new Session(options, io);
   refuseInGateway(session.config, "`sallyport run`");
   const asks = !options.commit && !options.dryRun && !options.json && isTerminal(io);
-  if (asks && options.allowHost.length > 0) {
-    throw misuse("A command that may reach hosts cannot be tried out first. Add --commit or --dry-run.");
+  if (!options.commit && !options.dryRun && options.allowHost.length > 0) {
+    throw misuse(
+      "A command that may reach hosts cannot be tried out first. Add --commit, or --dry-run, which has no network.",
+    );
   }
-  const answer = await session.inRuntime(
-    async ({ engine }) => await inSandbox(engine, { argv, options, asks, session }),
-    { grants: [GRANT], services: true },
+  const { stateFolder } = session.config;
+  const isNew = !existsSync(stateFolder);
+  const { answer, folder } = await session.inRuntime(
+    async ({ engine, config }) => ({
+      answer: await inSandbox(engine, { argv, options, asks, session }),
+      folder: config.stateFolder,
+    }),
+    { grants: [GRANT], services: true, mayMove: true },
   );
-  tell(answer, { options, session, isShown: asks });
+  const flag = folder === stateFolder ? "" : ` --state-dir ${folder}`;
+  tell(answer, { options, session, isShown: asks, undo: `sallyport undo ${answer.callId}${flag}` });
+  if (isNew) session.output.note(`What ran is on record in ${stateFolder}, which is new.`);
   return exitCodeFor(answer);
 }
 
@@ -172,9 +188,11 @@ interface Telling {
   session: Session;
   /** The person has seen the changes already, when asked about them. */
   isShown: boolean;
+  /** The command that takes it back. */
+  undo: string;
 }
 
-function tell(answer: CallAnswer, { options, session, isShown }: Telling): void {
+function tell(answer: CallAnswer, { options, session, isShown, undo }: Telling): void {
   const { output } = session;
   if (output.json) {
     output.result(answerDocument(answer), () => "");
@@ -183,14 +201,19 @@ function tell(answer: CallAnswer, { options, session, isShown }: Telling): void 
   if (answer.effects && !isShown)
     output.note(effectsText(answer.effects, output, { diff: options.diff === true }));
   output.note(answerSummary(answer, output));
-  if (answer.status !== "success") output.note(failureText(answer.error, output));
-  else if (answer.effects && answer.effects.files.length > 0) output.note(whatBecame(answer));
+  if (answer.status !== "success") output.note(endText(answer.error, { isShown, output }));
+  else if (answer.effects && answer.effects.files.length > 0) output.note(whatBecame(answer, undo));
 }
 
-function whatBecame({ dryRun, callId }: CallAnswer): string {
-  return dryRun
-    ? "Nothing was kept. Add --commit to keep it."
-    : `Committed. To take it back: sallyport undo ${callId}`;
+/** Its output came as it was printed, and a person who said no needs no advice. */
+function endText(error: Failure, { isShown, output }: { isShown: boolean; output: Output }): string {
+  if (isShown && error.code === "E3214") return "Nothing was kept.";
+  const { stderr: _said, stdout: _printed, ...details } = error.details ?? {};
+  return failureText({ ...error, details }, output);
+}
+
+function whatBecame({ dryRun }: CallAnswer, undo: string): string {
+  return dryRun ? "Nothing was kept. Add --commit to keep it." : `Committed. To take it back: ${undo}`;
 }
 
 /** The command's own exit code where it has one, so that scripts can go by it. */

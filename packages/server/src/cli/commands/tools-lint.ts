@@ -10,6 +10,7 @@ import { loadModule } from "../../tools/load-module.ts";
 import { type ScriptModule, ScriptModules } from "../../tools/script-modules.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Io, visible } from "../io.ts";
+import { unreadable } from "../read-input.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 
 interface LintResult {
@@ -62,9 +63,8 @@ async function readManifest(file: string): Promise<ToolManifest> {
   try {
     value = JSON.parse(await readFile(file, "utf8"));
   } catch (error) {
-    throw new SallyportError(
-      failure("E3008", { message: `${file} cannot be read as JSON: ${String(error)}` }),
-    );
+    if (!(error instanceof SyntaxError)) throw unreadable(file, error);
+    throw new SallyportError(failure("E3008", { message: `${file} is not JSON: ${error.message}` }));
   }
   const decoded = decodeManifest(value, createSchemaCompiler());
   if (!decoded.ok) throw new SallyportError(decoded.failure);

@@ -191,11 +191,16 @@ function failureReply(
   const body: RunResponse = {
     ok: false,
     ...envelope(about, durationMs),
-    error: { code, message: error.message, retryable, details: details ?? {}, gateway },
+    error: { code, message: messageOf(error), retryable, details: details ?? {}, gateway },
   };
   const headers =
     status === 429 ? { "retry-after": retryAfter(error) } : status < 400 ? {} : problemHeaders(error);
   return { status, code: error.code, ...(Object.keys(headers).length > 0 && { headers }), body };
+}
+
+function messageOf({ code, message }: Failure): string {
+  if (code !== "E3010") return message;
+  return `${message}. This route names no operation: use POST /v1/tools/invoke.`;
 }
 
 function issuesOf({ issues = [] }: Failure): JsonObject[] {
@@ -221,6 +226,7 @@ function verdictOf(error: Failure): Verdict {
   if (failureClass === "AuthorizationError" && http < 500)
     return http === 429 ? LIMITED : { status: http, code: "POLICY_DENIED", retryable };
   if (http === 429 || code === "E3910") return LIMITED;
+  if (code === "E3010") return { status: 400, code: "VALIDATION_ERROR", retryable: false };
   if (ax === "NOT_FOUND" || code === "E3014" || code === "E3920")
     return { status: 404, code: "NOT_FOUND", retryable: false };
   if (failureClass === "TimeoutError") return { status: http, code: "TIMEOUT", retryable: true };
