@@ -1,6 +1,10 @@
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
+import type { Issue } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readModule } from "../../packages/server/src/reload/read-module.ts";
 import { Shell } from "./shell.ts";
+
+const DEFINE = `import { defineTool } from ${JSON.stringify(import.meta.resolve("@sallyport/engine/tool"))};`;
 
 let shell: Shell;
 beforeEach(() => {
@@ -57,6 +61,54 @@ describe("sallyport config check", () => {
       "rules.yaml:1",
       "rules.yaml:1",
     ]);
+  });
+
+  it("names each capability that cannot be used, where it stands", async () => {
+    const config = "capabilities:\n  - id: a.b\n    requires: [none]\n  - id: Not_ok\n";
+    writeFileSync(shell.path("sallyport.yaml"), config);
+    const { stdout } = await shell.run(["config", "check"]);
+    expect(stdout).toContain(":3:5 capabilities[0].requires there is no capability none");
+    expect(stdout).toContain(':4:5 capabilities[1].id "Not_ok" is not a dotted lower-case name');
+    expect((await shell.run(["tools", "list"])).code).toBe(0);
+    const refused = await shell.run(["call", "none"]);
+    expect(refused.stderr).toMatch(/E3220[\s\S]*\/1\/id "Not_ok"[\s\S]*→ Correct each capability/);
+  });
+
+  it("agrees with tools list and a reload about each module, with its line", async () => {
+    const modules: [string, string, RegExp][] = [
+      ["syntax.mjs", "export const a = ;\n", /:1:18 /],
+      ["types.mts", "const a: number = 1;\nexport const b: = a;\n", /:2:\d+ /],
+      [
+        "schemas.mjs",
+        `${DEFINE}\nexport const t = defineTool({ id: "x", run: () => 1 });\n`,
+        /:2:18 .*no input schema/,
+      ],
+      ["run.mjs", `${DEFINE}\nexport const t = defineTool({ id: "x", input: {} });\n`, /:2:18 .*no `run`/],
+      ["import.mjs", 'import "./gone.mjs";\n', /:1:11 Cannot find module/],
+      ["throw.mjs", "\nthrow new Error('no luck');\n", /:2:7 no luck/],
+      ["sandboxed.mjs", "\nthrow new Error('no luck');\n", /:2:7 no luck/],
+      ["sandboxed.mts", "const a: number = ;\n", /:1:19 /],
+    ];
+    // A sandbox of another user has to see them.
+    chmodSync(shell.folder, 0o777);
+    for (const [name, code] of modules) writeFileSync(shell.path(name), code);
+    const runner = (name: string) => (name.startsWith("sandboxed") ? "script" : "thread");
+    const tools = modules.map(([name]) => `  - { module: ${name}, runner: ${runner(name)} }\n`);
+    writeFileSync(shell.path("sallyport.yaml"), `tools:\n${tools.join("")}`);
+    const checked = await shell.runAlone(["config", "check", "--json"]);
+    const issues: Issue[] = JSON.parse(checked.stdout).issues;
+    const listed = await shell.runAlone(["tools", "list"]);
+    for (const [index, [name, , place]] of modules.entries()) {
+      const told = new RegExp(`${name} cannot be loaded: /.*/${name}${place.source}`);
+      expect(issues[index]).toMatchObject({
+        path: expect.stringContaining(`sallyport.yaml:${index + 2}:`),
+        reason: expect.stringMatching(told),
+      });
+      expect(listed.stderr).toMatch(told);
+      if (runner(name) === "thread")
+        expect(await readModule(shell.path(name))).toMatchObject({ message: expect.stringMatching(told) });
+    }
+    expect([checked.code, issues.length, listed.code]).toEqual([2, modules.length, 0]);
   });
 
   it("is what every command does first", async () => {

@@ -1,5 +1,7 @@
 import { execFile, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
@@ -43,9 +45,9 @@ afterEach(async () => {
 const write = (name: string, text: string) => writeFileSync(join(domain, name), text);
 
 /** A package with a new worker for each language. */
-async function domainOfNewWorkers(): Promise<void> {
+async function domainOfNewWorkers(languages = THERE): Promise<void> {
   let [tools, processes] = ["", ""];
-  for (const language of THERE) {
+  for (const language of languages) {
     const name = `count-${language}`;
     await shell.run(["worker", "new", name, "--lang", language]);
     cpSync(join(shell.folder, name, "schemas"), join(domain, "schemas"), { recursive: true });
@@ -94,6 +96,19 @@ async function swapped(client: Client, version: string): Promise<void> {
 }
 
 describe("sallyport dev", () => {
+  it("says in the gateway's words why it does not start: the port is taken", async () => {
+    await domainOfNewWorkers(["ts"]);
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    try {
+      const { code, stderr } = await shell.runAlone(["dev", "--domain", domain, "--port", String(port)]);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/^E3943 .*\n.*another: --port \d+/m)]);
+    } finally {
+      taken.close();
+    }
+  });
+
   it("runs a domain of workers in several languages: the whole of what a gateway is for [AX-DOM-1] [AX-CAT-1] [AX-RUN-1] [AX-POL-1] [AX-ENV-1] [AX-SRCH-1] [AX-INV-2] [AX-INV-3] [AX-INV-5]", async () => {
     await domainOfNewWorkers();
     const { child, ran, done } = startDev();

@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { Terminal } from "../../packages/server/src/cli/fixtures/run-line.ts";
 import { Shell } from "./shell.ts";
 
 const EDITOR = fileURLToPath(new URL("../../examples/editor", import.meta.url));
@@ -141,6 +143,65 @@ describe("sallyport run", () => {
       rollback: { verified: true, files: { verified: true } },
       exitCode: 7,
     });
+    expect(readFileSync(shell.path("kept.txt"), "utf8")).toBe("one\n");
+  });
+
+  it("tells the person what the command said last, and which host was refused", async () => {
+    using shell = new Shell("tools: [say.mjs]\ngrants: [{ id: g, tools: [say] }]\n");
+    const input = JSON.stringify({
+      type: "object",
+      properties: {},
+      required: [],
+      additionalProperties: false,
+    });
+    writeFileSync(
+      shell.path("say.mjs"),
+      `import { defineCommand } from ${JSON.stringify(import.meta.resolve("@sallyport/engine/tool"))};
+export const say = defineCommand({ id: "say", version: "1.0.0", description: "Fails.", input: ${input},
+  command: ["sh", "-c", "echo first >&2; echo 'no luck' >&2; exit 3"] });`,
+    );
+    const said = await shell.run(["call", "say", "{}"]);
+    expect(said.stderr).toMatch(/E3108 say ended with exit code 3\.\n {2}\| first\n {2}\| no luck\n/);
+    const ask = "import urllib.request as u; u.urlopen('https://localhost:9/')";
+    const allowed = ["--allow-host", "localhost:9"];
+    const refused = await shell.run(["run", "--commit", ...allowed, "--", "python3", "-c", ask]);
+    const why = "localhost:9 was refused: localhost leads to";
+    expect(refused.stderr).toContain(`! ${why}`);
+    expect(refused.stderr).toMatch(/E3108 sandbox\.run ended with exit code 1\.\n.*→ Read the exit code/);
+    const [call] = await shell.json<{ callId: string }[]>(["calls", "list", "--tool", "sandbox.run"]);
+    const shown = await shell.run(["calls", "show", call?.callId ?? ""]);
+    expect(shown.stdout).toMatch(/^call \S+ of agent cli of local.*\n {2}input {6}\{"command":\["python3"/);
+    expect(shown.stdout).toContain(why);
+    const piped = await shell.run(["run", ...allowed, "--", "true"]);
+    expect(piped).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --commit, or --dry-run") });
+  });
+
+  it.each([
+    ["\u0003", 6, /E3906[\s\S]*left the question/, "Ctrl-C"],
+    ["n\r", 3, /\nNothing was kept\.\n/, "a no"],
+  ])("keeps nothing by %j at the question, and says so: %i", async (keys, code, words) => {
+    using shell = new Shell("{}\n");
+    const terminal = new Terminal(shell.folder);
+    const ended = terminal.run(["run", "--", "touch", "new.txt"]);
+    await terminal.shows("Keep these changes?");
+    terminal.type(keys);
+    expect(await ended).toBe(code);
+    expect(terminal.err).toMatch(words);
+    expect(terminal.err).not.toContain("the person's reason");
+    expect(existsSync(shell.path("new.txt"))).toBe(false);
+  });
+
+  it("works in a folder of its own while a server has the state folder, which stays hidden", async () => {
+    using shell = new Shell("{}\n");
+    const server = shell.serve(["--port", "0", "--json"]);
+    await once(server.stdout, "data");
+    writeFileSync(shell.path("kept.txt"), "one\n");
+    const edit = "ls .sallyport; cat .sallyport/keys/*; echo two > kept.txt";
+    const { code, stdout, stderr } = await shell.run(["run", "--commit", "--", "sh", "-c", edit]);
+    expect([code, stdout]).toEqual([0, ""]);
+    expect(readFileSync(shell.path("kept.txt"), "utf8")).toBe("two\n");
+    const undo = /To take it back: \S+ (undo .* --state-dir \S+own)\n/.exec(stderr)?.[1] ?? "";
+    expect(await shell.run(undo.split(" "))).toMatchObject({ code: 0 });
     expect(readFileSync(shell.path("kept.txt"), "utf8")).toBe("one\n");
   });
 

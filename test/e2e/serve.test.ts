@@ -207,7 +207,7 @@ describe("sallyport serve", () => {
       const { code, stderr } = await shell.run(["serve", "--port", port]);
       expect(code).not.toBe(0);
       expect(stderr).toContain(`127.0.0.1:${port} cannot be used`);
-      expect(stderr).toContain("sallyport serve --port");
+      expect(stderr).toContain("choose another: --port");
     } finally {
       await new Promise((resolve) => taken.close(resolve));
     }

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { refusedFile } from "../runtime/own-folder.ts";
 import { VERSION } from "../version.ts";
 import { runLine } from "./fixtures/run-line.ts";
 import { main } from "./main.ts";
@@ -65,6 +66,46 @@ describe("a command line that fails", () => {
       expect(written.stderr).toContain("There is no call nothing.");
     },
   );
+});
+
+describe("a state folder that this user cannot use", () => {
+  const ID = "01a1f5c8-5257-7000-b57a-e542a80fc301";
+  it.each([
+    ["audit verify"],
+    ["calls list"],
+    [`calls show ${ID}`],
+    [`calls resume ${ID}`],
+    ["approvals list"],
+    [`approvals approve ${ID}`],
+    ["grants list"],
+    ["tools list"],
+    ["keys list"],
+    ["keys init"],
+    ["conversations list"],
+    ["call none {}"],
+    ["run -- true"],
+    ["demo"],
+    ["serve --port 0"],
+    [`undo ${ID}`],
+  ])("is E3914 with a hint, and no defect: %s", async (line) => {
+    writeFileSync(join(cwd, ".sallyport"), "in the way");
+    const { code, err } = await runLine(cwd, line.split(" "));
+    expect([code, err]).toEqual([70, expect.stringMatching(/^E3914 .*ENOTDIR|^E3914 .*EEXIST/)]);
+    expect(err).toContain("--state-dir FOLDER");
+    expect(err).not.toContain("defect");
+  });
+
+  it("is told with its owner, also by doctor", async () => {
+    writeFileSync(join(cwd, ".sallyport"), "in the way");
+    const { out } = await runLine(cwd, ["doctor"]);
+    expect(out).toMatch(/store: E3914 .*ENOTDIR.*\n.*--state-dir/);
+    const denied = { code: "EACCES", syscall: "stat", path: "/proc/1/nothing/at/all" };
+    expect(refusedFile(Object.assign(new Error("EACCES"), denied))).toMatchObject({
+      code: "E3914",
+      message: expect.stringMatching(process.getuid?.() === 0 ? /EACCES\.$/ : /\/proc.* belongs to user 0/),
+    });
+    expect(refusedFile(new Error("EACCES"))).toBeUndefined();
+  });
 });
 
 describe("a uid that the password file does not know", () => {

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { DEFAULT_TOKEN_RULES, type KeySet, type TokenRules } from "@sallyport/engine";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
+import { requireReadable } from "../runtime/own-folder.ts";
 import { KEY_FILES, keyFilesIn, keyFolder } from "./key-files.ts";
 import { tokenKeys } from "./outside-keys.ts";
 import { loadKeys } from "./signing-keys.ts";
@@ -24,6 +25,7 @@ export function tokenRulesOf({ tokens }: LoadedConfig): TokenRules {
 export function configuredKeys({ tokens, stateFolder, folder }: LoadedConfig): KeySet | Failure | undefined {
   const { issuers, jwks, publicKeys } = tokens;
   const keysIn = keyFolder(stateFolder);
+  requireReadable(stateFolder);
   const runtime = existsSync(join(keysIn, KEY_FILES.current)) ? loadKeys(keysIn) : undefined;
   if (runtime && isFailure(runtime)) return runtime;
   if (!runtime && jwks === undefined && publicKeys.length === 0) return undefined;

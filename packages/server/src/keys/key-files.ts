@@ -18,6 +18,7 @@ import {
 import { dirname, join } from "node:path";
 import { keepOutOfGit } from "@sallyport/adapters/sqlite";
 import { type Failure, failure } from "@sallyport/protocol";
+import { requireReadable } from "../runtime/own-folder.ts";
 
 /** Names of the files in a key folder. */
 export const KEY_FILES = {
@@ -54,6 +55,7 @@ export function keyTrouble(message: string, advice?: string): Failure {
 
 /** Why the folder cannot be used for keys; undefined when it can. */
 export function folderTrouble(folder: string): Failure | undefined {
+  requireReadable(dirname(folder));
   const found = statSync(folder, { throwIfNoEntry: false });
   if (!found?.isDirectory()) return keyTrouble(`There are no keys in ${folder}.`);
   if ((found.mode & READ_BY_OTHERS) === 0) return undefined;

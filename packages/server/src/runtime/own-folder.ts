@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { keepOutOfGit, lockFile } from "@sallyport/adapters/sqlite";
 import { type Failure, failure, SallyportError } from "@sallyport/protocol";
@@ -30,6 +39,11 @@ export function takeFolder(
   }
   const message = `The state folder ${stateFolder} is in use by another process.`;
   throw new SallyportError(failure("E3915", { message }));
+}
+
+/** Throws what the system says of a state folder that is there and cannot be looked into, which is not an empty one. */
+export function requireReadable(stateFolder: string): void {
+  if (existsSync(stateFolder)) accessSync(`${stateFolder}/`, constants.R_OK | constants.X_OK);
 }
 
 const REFUSED = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "ENOSPC", "EDQUOT", "ELOOP", "ENAMETOOLONG"]);

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import { DATABASE_FILE, openSqliteStore } from "@sallyport/adapters/sqlite";
@@ -8,7 +8,7 @@ import type { Conversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { readSecret, secretPlace } from "./configured-secrets.ts";
-import { takeFolder } from "./own-folder.ts";
+import { requireReadable, takeFolder } from "./own-folder.ts";
 
 /* The one place that knows which store a configuration means. */
 
@@ -115,8 +115,7 @@ export function openConversations({
 /** Whether there is a store to read; a first start on the embedded one that was cut off leaves an empty file. */
 export function hasStore({ store, stateFolder }: ReadSettings): boolean {
   if (store?.postgres) return true;
-  // What is in the way of the folder is not an empty store.
-  if (existsSync(stateFolder)) accessSync(`${stateFolder}/`, constants.R_OK | constants.X_OK);
+  requireReadable(stateFolder);
   return (statSync(join(stateFolder, DATABASE_FILE), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 

@@ -13,6 +13,7 @@ import {
 import type { Conversations } from "@sallyport/loop";
 import type { LoadedConfig } from "../../config/load.ts";
 import { openBlobs } from "../../runtime/blobs.ts";
+import { requireReadable } from "../../runtime/own-folder.ts";
 
 /** Conversations, and the long output that was kept for them. */
 export interface Kept {
@@ -63,5 +64,6 @@ function scopeOf(stateFolder: string): string {
 
 /** Whether there was ever a conversation in the state folder. */
 export function hasConversations(stateFolder: string): boolean {
+  requireReadable(stateFolder);
   return (statSync(join(stateFolder, CONVERSATIONS_FILE), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }

@@ -58,6 +58,19 @@ describe("POST /v1/tools/{tool_id}:run", () => {
     expect(Object(json.error).gateway).toEqual(gateway);
   });
 
+  it("says where a tool of several operations is called, which this route cannot name", async () => {
+    const operations = { add: () => 1, subtract: () => 1 };
+    const { ask } = await open([{ id: "calculator", operations }]);
+    const { status, json } = await ask("runTool", { params: { tool_id: "calculator" }, body: { input: {} } });
+    expect([status, json.error]).toMatchObject([
+      400,
+      {
+        code: "VALIDATION_ERROR",
+        message: expect.stringMatching(/it has add, subtract.*\/v1\/tools\/invoke/),
+      },
+    ]);
+  });
+
   it("names no tool of the domain that the asker may not know of", async () => {
     const { parts, ask } = await open([{ id: "mail.reap" }, { id: "mail.read" }], { parts: NARROW });
     const tools = parts.engine.tools.definitions();
