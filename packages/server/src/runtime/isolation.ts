@@ -140,7 +140,7 @@ export function hiddenPaths({ place, ...config }: LoadedConfig): string[] {
   ].map((path) => resolve(folder, path));
   const { WORKER_SECRET_FILE: ofWorkers } = place.environment ?? processEnvironment();
   if (ofWorkers !== undefined) given.push(resolve(ofWorkers));
-  return [stateFolder, ...new Set(given)].map(canonical);
+  return [...new Set([stateFolder, ...given])].map(canonical);
 }
 
 function brokerKeys({ events }: Pick<LoadedConfig, "events">): string[] {
