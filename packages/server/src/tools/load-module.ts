@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import type { DefinedTool } from "@sallyport/engine";
 import { isDefinedTool, loadProblem } from "@sallyport/engine/host";
@@ -65,9 +66,17 @@ function toolsIn(exported: Record<string, unknown>): DefinedTool[] {
   }
 }
 
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
 /** E3920 with the place in the module. */
 export function notLoaded(path: string, error: unknown): Failure {
-  const why = loadProblem(error, pathToFileURL(path).href);
+  const why = loadProblem(error, pathToFileURL(path).href, readText);
   const isCommonJs = why.includes("outside a module");
   const [, ours] = /Cannot find package '(@sallyport\/[a-z]+)'/.exec(String(error)) ?? [];
   return failure("E3920", {

@@ -87,7 +87,9 @@ describe("a wrong rules document is refused with every wrong place (E3223)", () 
   it("is told that the arguments of an example are its input", () => {
     const { issues } = refusal(withRule({ examples: { match: [{ tool: "x", arguments: {} }], not: [{}] } }));
     const suggestion = 'did you mean "input"?';
-    expect(issues).toContainEqual(expect.objectContaining({ path: "/rules/0/examples/match/0/arguments", suggestion }));
+    expect(issues).toContainEqual(
+      expect.objectContaining({ path: "/rules/0/examples/match/0/arguments", suggestion }),
+    );
   });
 
   function expectIssue(document: unknown, path: string, reason: RegExp): void {

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,21 +6,25 @@ import { fileURLToPath } from "node:url";
 const OWN = new URL("../../../../", import.meta.url).href;
 const MAX_FRAMES = 100;
 
+/** The text of a file of the module; undefined where it cannot be read. */
+type ReadText = (path: string) => string | undefined;
+
 /** Why a module could not be loaded, beginning with `file:line:column` where that is known. Runs nothing of the module. */
-export function loadProblem(error: unknown, moduleUrl: string): string {
+export function loadProblem(error: unknown, moduleUrl: string, readText: ReadText): string {
   const why = error instanceof Error ? error.message : String(error);
   const missing = /^Cannot find (?:module|package) '(.+)' imported from (.+)$/.exec(why);
   if (missing?.[1] === fileURLToPath(moduleUrl)) return "there is no such file";
-  const place = missing ? importPlace(missing) : placeOf(error, moduleUrl);
+  const place = missing ? importPlace(missing, readText) : thrownPlace(error, moduleUrl, readText);
   return place === undefined ? why : `${place} ${why}`;
 }
 
-function placeOf(error: unknown, moduleUrl: string): string | undefined {
+function thrownPlace(error: unknown, moduleUrl: string, readText: ReadText): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const stack = String(error.stack);
-  return (
-    shownPlace(stack) ?? framePlace(stack) ?? (error.name === "SyntaxError" ? parsed(moduleUrl) : undefined)
-  );
+  const known = shownPlace(stack) ?? framePlace(stack);
+  if (known !== undefined || error.name !== "SyntaxError") return known;
+  const text = readText(fileURLToPath(moduleUrl));
+  return text === undefined ? undefined : parsedPlace(text, moduleUrl);
 }
 
 /** Where Node shows the line, with carets below the place. */
@@ -42,11 +45,11 @@ function framePlace(stack: string): string | undefined {
 }
 
 /** Where V8 does not say the place: what the parser of types says about the same text. */
-function parsed(moduleUrl: string): string | undefined {
+function parsedPlace(text: string, sourceUrl: string): string | undefined {
   const { emitWarning } = process;
   process.emitWarning = () => undefined;
   try {
-    stripTypeScriptTypes(readFileSync(new URL(moduleUrl), "utf8"), { sourceUrl: moduleUrl });
+    stripTypeScriptTypes(text, { sourceUrl });
     return undefined;
   } catch (error) {
     return shownPlace(String(error instanceof Error ? error.stack : error));
@@ -56,13 +59,9 @@ function parsed(moduleUrl: string): string | undefined {
 }
 
 /** The line that imports what is not there. */
-function importPlace([, wanted = "", importer = ""]: RegExpExecArray): string | undefined {
+function importPlace([, wanted = "", importer = ""]: RegExpExecArray, readText: ReadText): string {
   const name = basename(wanted);
-  try {
-    const lines = readFileSync(importer, "utf8").split("\n");
-    const line = lines.findIndex((text) => text.includes(`${name}"`) || text.includes(`${name}'`));
-    return line < 0 ? importer : `${importer}:${line + 1}:${(lines[line] ?? "").indexOf(name) + 1}`;
-  } catch {
-    return importer;
-  }
+  const lines = readText(importer)?.split("\n") ?? [];
+  const line = lines.findIndex((text) => text.includes(`${name}"`) || text.includes(`${name}'`));
+  return line < 0 ? importer : `${importer}:${line + 1}:${(lines[line] ?? "").indexOf(name) + 1}`;
 }

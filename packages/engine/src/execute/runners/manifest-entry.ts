@@ -1,5 +1,6 @@
 import { registerHooks } from "node:module";
 import { Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
 import { toolsOf } from "./call-server.ts";
 import { loadProblem } from "./load-problem.ts";
 import { describeThrown } from "./tool-result.ts";
@@ -9,7 +10,8 @@ import { describeThrown } from "./tool-result.ts";
 
 const { stdout, stderr, exit } = process;
 const { stringify } = JSON;
-const files = new Set<string>();
+/** What was loaded, by its address. */
+const files = new Map<string, string>();
 
 Object.defineProperty(process, "stdout", {
   value: new Writable({ write: (chunk, encoding, done) => void stderr.write(chunk, encoding, () => done()) }),
@@ -17,20 +19,22 @@ Object.defineProperty(process, "stdout", {
 process.on("uncaughtException", fail);
 registerHooks({
   load(url, context, next) {
-    if (url.startsWith("file:")) files.add(url);
-    return next(url, context);
+    const loaded = next(url, context);
+    if (url.startsWith("file:")) files.set(url, String(loaded.source ?? ""));
+    return loaded;
   },
 });
 
 try {
   const tools = toolsOf(await import(process.argv[2] ?? ""));
-  say({ tools: tools.map(({ manifest, programs }) => ({ manifest, programs })), files: [...files] });
+  say({ tools: tools.map(({ manifest, programs }) => ({ manifest, programs })), files: [...files.keys()] });
 } catch (error) {
   fail(error);
 }
 
 function fail(error: unknown): void {
-  say({ error: describeThrown(new Error(loadProblem(error, process.argv[2] ?? ""))).message });
+  const why = loadProblem(error, process.argv[2] ?? "", (path) => files.get(pathToFileURL(path).href));
+  say({ error: describeThrown(new Error(why)).message });
 }
 
 function say(found: object): void {
