@@ -9,6 +9,8 @@ const COUNTS = {
   SALLYPORT_EFFECT_KILLS: [40, 2_000],
   /** Faults of a fleet of servers; in an ordinary run for four minutes at most. */
   SALLYPORT_FLEET_FAULTS: [300, 3_000],
+  /** Fleets in a simulated time, each from its beginning to its rest. */
+  SALLYPORT_SIMULATED_WORLDS: [200, 10_000],
   SALLYPORT_JOURNAL_KILLS: [20, 1_000],
   SALLYPORT_FORGET_KILLS: [8, 300],
   SALLYPORT_SANDBOX_RUNS: [150, 10_000],
