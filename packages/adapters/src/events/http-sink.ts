@@ -24,8 +24,9 @@ const BATCH = { most: 100, chars: 1024 * 1024 };
  */
 export function createHttpSink(options: HttpSinkOptions): EventSink {
   return {
-    send: inTurn(async (events) => {
-      for (const request of requestsFor(events, options.mode ?? "batched")) await post(request, options);
+    send: inTurn(async (events, signal) => {
+      for (const request of requestsFor(events, options.mode ?? "batched"))
+        await post(request, options, signal);
     }),
   };
 }
@@ -73,8 +74,14 @@ function headerValue(text: string): string {
     );
 }
 
-async function post({ headers, body }: EventRequest, options: HttpSinkOptions): Promise<void> {
+async function post(
+  { headers, body }: EventRequest,
+  options: HttpSinkOptions,
+  stop: AbortSignal | undefined,
+): Promise<void> {
+  stop?.throwIfAborted();
   const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const late = AbortSignal.timeout(timeoutMs);
   const own = typeof options.headers === "function" ? options.headers() : options.headers;
   let response: Response;
   try {
@@ -83,10 +90,11 @@ async function post({ headers, body }: EventRequest, options: HttpSinkOptions): 
       headers: { ...own, ...headers },
       body,
       redirect: "manual",
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: stop ? AbortSignal.any([late, stop]) : late,
     });
     await response.body?.cancel();
   } catch (cause) {
+    stop?.throwIfAborted();
     throw refused(url, reasonOf(cause, timeoutMs));
   }
   if (!response.ok) throw refused(url, `it answered ${response.status}`);

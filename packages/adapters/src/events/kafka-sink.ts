@@ -41,15 +41,23 @@ export function createKafkaSink(
   let opened: Promise<Producer> | undefined;
   let previous: Promise<unknown> = Promise.resolve();
 
-  const send = async (events: readonly OutgoingEvent[]): Promise<void> => {
+  const send: EventSink["send"] = async (events, signal) => {
     opened ??= openProducer(options);
+    // Without its producer, the parcel under way fails.
+    const cut = () => void close();
+    signal?.addEventListener("abort", cut);
     try {
       const producer = await opened;
-      for (const parcel of parcels(events, PARCEL))
+      for (const parcel of parcels(events, PARCEL)) {
+        signal?.throwIfAborted();
         await producer.send({ messages: parcel.map((event) => messageOf(event, topicOf(options))) });
+      }
     } catch (error) {
       await close();
+      signal?.throwIfAborted();
       throw error instanceof SallyportError ? error : unreachable(options, error);
+    } finally {
+      signal?.removeEventListener("abort", cut);
     }
   };
   const close = async () => {
@@ -59,8 +67,8 @@ export function createKafkaSink(
     await producer?.close(true).catch(() => undefined);
   };
   // One batch after the other: of two at once a failing one could end up behind the other.
-  const inTurn = (events: readonly OutgoingEvent[]) => {
-    const turn = previous.then(() => send(events));
+  const inTurn: EventSink["send"] = (events, signal) => {
+    const turn = previous.then(() => send(events, signal));
     previous = turn.catch(() => undefined);
     return turn;
   };
@@ -69,7 +77,7 @@ export function createKafkaSink(
     await close();
   };
   return {
-    send: (events) => (events.length === 0 ? Promise.resolve() : inTurn(events)),
+    send: (events, signal) => (events.length === 0 ? Promise.resolve() : inTurn(events, signal)),
     check: () => inTurn([]),
     close: closeAfterwards,
     [Symbol.asyncDispose]: closeAfterwards,

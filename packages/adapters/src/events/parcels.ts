@@ -1,4 +1,4 @@
-import type { OutgoingEvent } from "@sallyport/engine/ports";
+import type { EventSink, OutgoingEvent } from "@sallyport/engine/ports";
 
 /**
  * The events in order, in parcels of at most `most` events and about `chars` characters. A larger event goes alone: a
@@ -24,12 +24,10 @@ export function* parcels(
 }
 
 /** The same, one call after the other: of two sends at once a failing one could end up behind the other. */
-export function inTurn(
-  send: (events: readonly OutgoingEvent[]) => Promise<void>,
-): (events: readonly OutgoingEvent[]) => Promise<void> {
+export function inTurn(send: EventSink["send"]): EventSink["send"] {
   let previous: Promise<unknown> = Promise.resolve();
-  return (events) => {
-    const turn = previous.then(() => send(events));
+  return (events, signal) => {
+    const turn = previous.then(() => send(events, signal));
     previous = turn.catch(() => undefined);
     return turn;
   };

@@ -17,26 +17,39 @@ export interface DatabaseOptions {
   patienceMs: number;
 }
 
+/** One for leases, one for writing, and two for reads: one that takes long holds up no other. */
+export const LEAST_CONNECTIONS = 4;
 /** PostgreSQL's type numbers for whole numbers of 64 bits and for text. */
 const INT8 = 20;
 const TEXT = new Set([25, 1043]);
 const IDLE_MS = 30_000;
 const PAUSES_MS = [20, 100, 250, 500, 1_000];
 
+interface Statement {
+  text: string;
+  values: readonly Value[];
+  onRepeat?: (() => void) | undefined;
+}
+
 /**
- * The connections to one database: a bounded pool, each connection set to the store's schema and time limits before its
- * first use. A statement that only the connection failed is sent again on another one, so everything that goes through
- * `rows` may be done twice.
+ * The connections to one database: a bounded pool, and one connection for leases alone, which waits behind no read. Each
+ * is set to the store's schema and time limits before its first use. A statement that only the connection failed is sent
+ * again on another one, so everything that goes through `rows` may be done twice.
  */
 export class Database {
   readonly #pool: Pool;
+  readonly #leases: Pool;
   readonly #openApart: () => Promise<Client>;
   readonly #patienceMs: number;
   readonly #names = new Map<string, string>();
   #closing: Promise<void> | undefined;
 
-  private constructor(pool: Pool, openApart: () => Promise<Client>, patienceMs: number) {
+  private constructor(
+    { pool, leases, openApart }: { pool: Pool; leases: Pool; openApart: () => Promise<Client> },
+    patienceMs: number,
+  ) {
     this.#pool = pool;
+    this.#leases = leases;
     this.#openApart = openApart;
     this.#patienceMs = patienceMs;
   }
@@ -54,19 +67,22 @@ export class Database {
           oid === INT8 ? Number : TEXT.has(oid) ? decodeText : types.getTypeParser(oid, format as "text"),
       } as typeof types,
     };
-    const pool = new Pool({
+    const pooled = {
       ...connection,
-      max: options.poolSize,
       // The server ends a statement first; this is for a server that does not answer at all.
       query_timeout: options.statementTimeoutMs + 5_000,
       idleTimeoutMillis: IDLE_MS,
-      onConnect: (client) => prepareSession(client, options),
-    });
+      onConnect: (client: ClientBase) => prepareSession(client, options),
+    };
+    const [pool, leases] = [
+      new Pool({ ...pooled, max: options.poolSize - 1 }),
+      // Kept open: a lease is renewed by a statement, not by a new connection.
+      new Pool({ ...pooled, max: 1, idleTimeoutMillis: 0 }),
+    ];
     // An idle connection that is lost is replaced when the next one is needed.
-    pool.on("error", () => undefined);
+    for (const each of [pool, leases]) each.on("error", () => undefined);
     const openApart = async () => {
       const client = new Client(connection);
-      // Nothing is asked of it while a blob is put: losing it then must not end the process.
       client.on("error", () => undefined);
       try {
         await client.connect();
@@ -77,13 +93,17 @@ export class Database {
         throw error;
       }
     };
-    return new Database(pool, openApart, options.patienceMs);
+    return new Database({ pool, leases, openApart }, options.patienceMs);
   }
 
   /** The rows of one statement, text decoded and whole numbers as numbers. `onRepeat` is told before it is sent again. Rejects with E3914. */
-  async rows(text: string, values: readonly Value[] = [], onRepeat?: () => void): Promise<Row[]> {
-    const query = { name: this.#nameOf(text), text, values: values.map(encoded) };
-    return this.#persist(async () => (await this.#pool.query<Row>(query)).rows, onRepeat);
+  rows(text: string, values: readonly Value[] = [], onRepeat?: () => void): Promise<Row[]> {
+    return this.#ask(this.#pool, { text, values, onRepeat });
+  }
+
+  /** The same over the connection that is kept for leases: nothing that takes long, or others count this process as gone. */
+  leaseRows(text: string, values: readonly Value[]): Promise<Row[]> {
+    return this.#ask(this.#leases, { text, values });
   }
 
   /** Resolves once the server answers. Rejects with E3914. */
@@ -91,7 +111,7 @@ export class Database {
     await this.rows("SELECT 1");
   }
 
-  /** A connection for one owner, who gives it back with `release`. Rejects with the driver's error. */
+  /** A connection for one owner, who gives it back with `release`; losing it fails its statements. Rejects with the driver's error. */
   connect(): Promise<PoolClient> {
     return this.#pool.connect();
   }
@@ -105,13 +125,14 @@ export class Database {
     return this.#openApart();
   }
 
-  /** Does it again, after a pause, while only the connection fails and patience lasts. Rejects with E3914. */
-  async #persist<Result>(once: () => Promise<Result>, onRepeat: (() => void) | undefined): Promise<Result> {
+  /** Asks again, after a pause, while only the connection fails and patience lasts. Rejects with E3914. */
+  async #ask(pool: Pool, { text, values, onRepeat }: Statement): Promise<Row[]> {
+    const query = { name: this.#nameOf(text), text, values: values.map(encoded) };
     const giveUpAt = performance.now() + this.#patienceMs;
     for (let tries = 0; ; tries += 1) {
       this.requireOpen();
       try {
-        return await once();
+        return (await pool.query<Row>(query)).rows;
       } catch (error) {
         const mayHelp = fateOf(error) !== "failed" && performance.now() < giveUpAt && !this.#closing;
         if (!mayHelp) throw failedBy(error, "PostgreSQL did not do what was asked");
@@ -127,7 +148,9 @@ export class Database {
 
   /** Refuses everything from now on, and resolves once `last` has ended and every connection is closed. */
   close(last: () => Promise<void>): Promise<void> {
-    this.#closing ??= last().then(() => this.#pool.end());
+    this.#closing ??= last().then(
+      async () => void (await Promise.all([this.#pool.end(), this.#leases.end()])),
+    );
     return this.#closing;
   }
 
@@ -150,6 +173,8 @@ export function pause(tries: number): Promise<void> {
 
 /** A standby answers reads and refuses writes: it is not used at all, so that both see the same. */
 async function prepareSession(client: ClientBase, options: DatabaseOptions): Promise<void> {
+  // The pool listens to idle connections only. Without a listener, losing one that is in use would end the process.
+  client.on("error", () => undefined);
   const { schema, statementTimeoutMs, lockTimeoutMs } = options;
   await client.query(`SET search_path TO "${schema}"; SET statement_timeout TO ${statementTimeoutMs};
     SET lock_timeout TO ${lockTimeoutMs}; SET idle_in_transaction_session_timeout TO ${statementTimeoutMs};

@@ -3,6 +3,8 @@ import { expect, it } from "vitest";
 import { failedBy, fateOf, unanswered } from "./failures.ts";
 
 const coded = (code: string) => Object.assign(new Error("words"), { code });
+/** As the driver makes it of an error that the server has sent. */
+const sent = (code: string) => Object.assign(coded(code), { severity: "ERROR" });
 
 it.for([
   ["40P01", "retry"],
@@ -11,17 +13,24 @@ it.for([
   ["53300", "refused"],
   ["57P03", "refused"],
   ["25006", "refused"],
-  ["ECONNREFUSED", "refused"],
   ["57P01", "lost"],
   ["08006", "lost"],
-  ["ECONNRESET", "lost"],
   ["53100", "failed"],
   ["55P03", "failed"],
   ["57014", "failed"],
   ["22P02", "failed"],
 ] as const)("knows what %s means for a statement: %s [D-8]", ([code, fate]) => {
-  expect(fateOf(coded(code))).toBe(fate);
+  expect(fateOf(sent(code))).toBe(fate);
 });
+
+it("knows that a refused connection has sent nothing [D-8]", () => {
+  expect(fateOf(coded("ECONNREFUSED"))).toBe("refused");
+});
+
+it.for(["ECONNRESET", "EPIPE", "ETIMEDOUT", "ERR_SOCKET_CLOSED"])(
+  "takes %s for a lost connection, never for an answer [D-8]",
+  (code) => expect(fateOf(coded(code))).toBe("lost"),
+);
 
 it("takes an error of the driver without a code for a lost connection", () => {
   expect(fateOf(new Error("Connection terminated unexpectedly"))).toBe("lost");

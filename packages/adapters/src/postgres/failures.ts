@@ -39,9 +39,13 @@ export function fateOf(error: unknown): Fate {
   const code = codeOf(error);
   if (NEVER_BEGAN.has(code)) return "refused";
   if (MET_ANOTHER.has(code)) return "retry";
-  // 57P0x: the server ends the connection. Without a SQLSTATE the socket or the driver's own time limit spoke.
-  const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !code.startsWith("08") && !code.startsWith("57P");
-  return isAnswer ? "failed" : "lost";
+  // 57P0x: the server ends the connection. What has no severity comes from the socket or from the driver's own time limit.
+  return isServerError(error) && !code.startsWith("08") && !code.startsWith("57P") ? "failed" : "lost";
+}
+
+/** Every error that PostgreSQL sends has a severity. Those of sockets have codes of five letters too, such as EPIPE. */
+function isServerError(error: unknown): boolean {
+  return typeof (error as { severity?: unknown }).severity === "string";
 }
 
 /** Another transaction held a row for too long. */

@@ -18,7 +18,11 @@ export function instancesOf(database: Database): Instances {
   return {
     renew: async ({ instance, ttlMs, about }) => {
       const said = about === undefined ? null : JSON.stringify(about);
-      const [row] = await database.rows("SELECT * FROM renew_instance($1, $2, $3)", [instance, ttlMs, said]);
+      const [row] = await database.leaseRows("SELECT * FROM renew_instance($1, $2, $3)", [
+        instance,
+        ttlMs,
+        said,
+      ]);
       const { slot, expiresAt } = instanceOf(row ?? {});
       return { instance, slot, expiresAt };
     },

@@ -7,7 +7,7 @@ import {
 import { auditArchiver } from "./archive.ts";
 import { callReader, queueReader } from "./calls.ts";
 import { Committer, resultOf } from "./committer.ts";
-import { Database } from "./database.ts";
+import { Database, LEAST_CONNECTIONS } from "./database.ts";
 import { auditReader, callbackReader, recordReader, stateReader, toolReader } from "./documents.ts";
 import { encodeUnit } from "./encode-unit.ts";
 import { isLockTimeout, isMadeMeanwhile, lost } from "./failures.ts";
@@ -22,7 +22,7 @@ export interface PostgresStoreOptions {
   connectionString: string;
   /** The schema that holds everything, created when it is not there. Default: `sallyport`. */
   schema?: string;
-  /** Connections at most, of which one writes. Default: 10. */
+  /** Connections at most, 4 at least: one is for leases, one writes, the others read. Default: 10. */
   poolSize?: number;
   /** A statement that takes longer is undone. Default: 15 s. */
   statementTimeoutMs?: number;
@@ -50,15 +50,18 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const {
     connectionString,
     schema = "sallyport",
+    poolSize = 10,
     patienceMs = 4_000,
     stateRetentionMs = STATE_RETENTION_MS,
   } = options;
   if (!NAME.test(schema))
     throw lost(`The schema name ${schema} is not made of small letters, digits and underscores.`);
+  if (!(poolSize >= LEAST_CONNECTIONS))
+    throw lost(`poolSize is ${poolSize}, and a process needs ${LEAST_CONNECTIONS} connections at least.`);
   const database = await Database.create({
     connectionString,
     schema,
-    poolSize: Math.max(2, options.poolSize ?? 10),
+    poolSize,
     statementTimeoutMs: options.statementTimeoutMs ?? 15_000,
     lockTimeoutMs: options.lockTimeoutMs ?? 5_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 5_000,

@@ -26,6 +26,11 @@ export function outboxReader(database: Database): OutboxReader {
       ]);
       return rows.map(pendingBatch);
     },
+    renew: async ({ sink, instance }) => {
+      const renewed = `UPDATE outbox_publishers SET expires_at = now_ms() + $3
+        WHERE sink = $1 AND instance = $2 AND expires_at > now_ms() RETURNING true`;
+      return (await database.leaseRows(renewed, [sink, instance, PARTITION_LEASE_MS])).length > 0;
+    },
     delivered: async ({ sink, ids }) =>
       void (await database.rows("DELETE FROM outbox WHERE sink = $1 AND position = ANY ($2::bigint[])", [
         sink,

@@ -189,6 +189,40 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     await store.close();
   });
 
+  it("renews leases while slow reads have every other connection", async () => {
+    const store = await server.open("busy", { poolSize: 4, lockTimeoutMs: 60_000, connectTimeoutMs: 500 });
+    const about = { instance: "one", ttlMs: 60_000 };
+    const { slot } = await store.instances.renew(about);
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query("BEGIN; LOCK TABLE busy.calls IN ACCESS EXCLUSIVE MODE");
+    let answered = 0;
+    const reads = crowd(3, () =>
+      store.calls.list({ limit: 1 }).then(() => {
+        answered += 1;
+      }),
+    );
+    await expect(store.calls.list({ limit: 1 })).rejects.toMatchObject({ failure: { code: "E3914" } });
+    expect(await store.instances.renew(about)).toMatchObject({ slot });
+    expect(await store.outbox.renew({ sink: "s", instance: "one" })).toBe(false);
+    expect(answered).toBe(0);
+    await blocker.end();
+    await Promise.all(reads);
+    await expect(server.open("busy", { poolSize: 3 })).rejects.toThrow(/poolSize is 3.*4 connections/);
+  });
+
+  it("rejects with E3914 when a connection is lost while the store is opened, and ends no process", async () => {
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    await blocker.query("SELECT pg_advisory_lock(hashtext('sallyport-migrate'), hashtext('opening'))");
+    const opening = server.open("opening", { patienceMs: 0 }).catch(failureOf);
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'";
+    await expect.poll(() => server.query(waiting), { timeout: 20_000 }).toHaveLength(1);
+    await server.cut();
+    expect(await opening).toMatchObject({ code: "E3914" });
+    await blocker.end();
+  });
+
   it("does not use a server that takes no writes, and goes on once it takes them [D-8]", async () => {
     const store = await server.open("standby", { patienceMs: 200 });
     const readOnly = async (isOn: boolean) => {

@@ -124,7 +124,7 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
   it("waits for a migration of another process, and takes as long as a migration takes", async () => {
     const limits = { statementTimeoutMs: 100, lockTimeoutMs: 100 };
     const made = { schema: "slow", migrations: [{ sql: "SELECT pg_sleep(7)", oldestProgram: 1 }] };
-    const connection = { connectionString: server.url(), schema: "slow", poolSize: 2 };
+    const connection = { connectionString: server.url(), schema: "slow", poolSize: 4 };
     const times = { connectTimeoutMs: 5_000, patienceMs: 0 };
     const databases = await Promise.all(
       crowd(2, () => Database.create({ ...connection, ...limits, ...times })),

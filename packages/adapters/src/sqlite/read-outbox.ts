@@ -29,6 +29,10 @@ export class OutboxReads {
     return firstBatches(this.#batches(sink), { held: this.#leases.hold(sink, instance), limit });
   }
 
+  renew({ sink, instance }: { sink: string; instance: string }): boolean {
+    return this.#leases.renew(sink, instance);
+  }
+
   backlogs(): Backlog[] {
     return this.#backlogs.all().map(({ sink, batches, oldest_at }) => ({
       sink: String(sink),

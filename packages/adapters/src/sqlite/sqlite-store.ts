@@ -203,6 +203,10 @@ export class SqliteStore implements Store {
         this.#requireWriter();
         return await this.#read(() => reads.pending(order));
       },
+      renew: async (order) => {
+        this.#requireWriter();
+        return reads.renew(order);
+      },
       delivered: async ({ sink, ids }) => void (await this.#submit(["delivered", sink, ids])),
       backlogs: () => this.#read(() => reads.backlogs()),
     };

@@ -18,6 +18,7 @@ export class MemoryOutbox {
       const held = this.#leases.hold(sink, instance);
       return firstBatches(this.#sinks.get(sink)?.values() ?? [], { held, limit });
     },
+    renew: async ({ sink, instance }) => this.#leases.renew(sink, instance),
     delivered: async ({ sink, ids }) => {
       const kept = this.#sinks.get(sink);
       for (const id of ids) kept?.delete(id);

@@ -49,6 +49,11 @@ export interface OutboxReader {
    * `limit`, but at least one, when they are large. The same ones come again until they are delivered.
    */
   pending(order: { sink: string; instance: string; limit: number }): Promise<PendingBatch[]>;
+  /**
+   * Keeps the partitions that this instance holds, while it sends what they hold: takes none, and gives none up. Resolves
+   * with false when the lease had lapsed, so that another instance may have them.
+   */
+  renew(order: { sink: string; instance: string }): Promise<boolean>;
   /** The sink has taken these batches. Safe to repeat. */
   delivered(order: { sink: string; ids: readonly string[] }): Promise<void>;
   backlogs(): Promise<Backlog[]>;
@@ -75,8 +80,11 @@ export interface OutgoingEvent {
 
 /** Where published events go. */
 export interface EventSink {
-  /** Resolves once the events are kept there; a rejection keeps them in the outbox. */
-  send(events: readonly OutgoingEvent[]): Promise<void>;
+  /**
+   * Resolves once the events are kept there; a rejection keeps them in the outbox. With an aborted signal nothing more is
+   * sent, and what waits for an answer is given up where that can be done.
+   */
+  send(events: readonly OutgoingEvent[], signal?: AbortSignal): Promise<void>;
   /** Rejects with the reason when nothing could be delivered now. Left out where only sending can tell. */
   check?(): Promise<void>;
   /** Lets go of connections. Nothing is sent afterwards. */

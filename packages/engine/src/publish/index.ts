@@ -5,6 +5,7 @@ export { firstBatches, PartitionLeases } from "./partitions.ts";
 export {
   EventPublisher,
   type Publication,
+  type PublisherClosing,
   type PublisherOptions,
   publishPending,
   type SinkProblem,

@@ -43,6 +43,15 @@ export class PartitionLeases {
     this.#now = now;
   }
 
+  /** Counts the instance as live for another while; false when it was not live any more. */
+  renew(sink: string, instance: string): boolean {
+    const { expiry } = this.#sinks.get(sink) ?? {};
+    const now = this.#now();
+    const isLive = (expiry?.get(instance) ?? now) > now;
+    if (isLive) expiry?.set(instance, now + PARTITION_LEASE_MS);
+    return isLive;
+  }
+
   /** Renews the instance's leases, takes or gives up what its share asks for, and says what it holds now. */
   hold(sink: string, instance: string): ReadonlySet<number> {
     const leases = this.#sinks.get(sink) ?? { expiry: new Map(), holders: Array(PARTITIONS).fill(undefined) };

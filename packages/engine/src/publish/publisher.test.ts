@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
-import { type CloudEvent, type EventSink, type OutgoingEvent, partitionOf } from "../ports/outbox.ts";
+import {
+  type CloudEvent,
+  type EventSink,
+  type OutgoingEvent,
+  PARTITION_LEASE_MS,
+  partitionOf,
+} from "../ports/outbox.ts";
 import type { Store } from "../ports/store.ts";
 import { fixtureEngine } from "../testing/fixture-engine.ts";
 import { applied, batchOf, pendingOf, unitOf } from "../testing/store-samples.ts";
@@ -158,6 +164,66 @@ describe("a publisher", () => {
     expect(changes).toEqual(["Error: down", undefined]);
     expect(publisher.problem).toBeUndefined();
     await Promise.all([publisher.close(), neighbour.close()]);
+  });
+
+  /** Takes its time for each send, and stops when it is told to. */
+  const slowly = (sink: Received, ms: number): EventSink => ({
+    async send(events, signal) {
+      await new Promise<void>((resolve, reject) => {
+        setTimeout(resolve, ms);
+        signal?.addEventListener("abort", () => reject(signal.reason));
+      });
+      await sink.send(events);
+    },
+  });
+
+  it("sends a tenant's events alone, however slow the sink is and whoever asks for them meanwhile", async () => {
+    const [one, two] = [new Received(), new Received()];
+    const publishers = [one, two].map(
+      (sink, index) => new EventPublisher(store.outbox, publishing(slowly(sink, 40_000), "s", `i-${index}`)),
+    );
+    const names = Array.from({ length: 40 }, (_, n) => `${n}`);
+    for (const name of names) await told(store, name);
+    for (const publisher of publishers) {
+      publisher.start();
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect([named(one), named(two)]).toEqual([names, []]);
+    for (const publisher of publishers) await publisher.close({ sendsRest: false });
+  });
+
+  it.each([
+    ["another has taken them", async () => false],
+    ["the store is away for longer than the lease", () => Promise.reject(new Error("away"))],
+  ])("stops sending when its partitions may be another's: %s", async (_what, renew) => {
+    const sink = new Received();
+    const publisher = new EventPublisher({ ...store.outbox, renew }, publishing(slowly(sink, 40_000)));
+    await told(store, "a");
+    publisher.start();
+    await vi.advanceTimersByTimeAsync(PARTITION_LEASE_MS);
+    expect([String(publisher.problem?.error), named(sink)]).toEqual([expect.stringMatching(/lease/), []]);
+    await publisher.close({ signal: AbortSignal.abort() }).catch(String);
+  });
+
+  it("ends within seconds whatever waits and however slow the sink is, and says that events wait", async () => {
+    const [idle, busy, told5] = [new Received(), new Received(), new AbortController()];
+    for (let n = 0; n < 1_000; n += 1) await told(store, `${n}`, "acme", ["idle", "busy", "cut"]);
+    const publishers = [
+      new EventPublisher(store.outbox, publishing(slowly(idle, 2_000), "idle")),
+      new EventPublisher(store.outbox, publishing(slowly(busy, HOUR), "busy")),
+      new EventPublisher(store.outbox, publishing(slowly(busy, HOUR), "cut")),
+    ];
+    publishers[1]?.start();
+    await vi.advanceTimersByTimeAsync(1_000);
+    const closing = publishers.map((publisher, index) =>
+      publisher.close(index === 2 ? { signal: told5.signal } : {}).catch(String),
+    );
+    told5.abort();
+    expect(await closing[2]).toMatch(/still wait/);
+    await vi.advanceTimersByTimeAsync(5_000);
+    for (const reason of await Promise.all(closing)) expect(reason).toMatch(/still wait.*at the next start/);
+    expect([idle.events.length, busy.events.length]).toEqual([800, 0]);
   });
 
   it("gathers what is committed together, and looks for what others commit", async () => {

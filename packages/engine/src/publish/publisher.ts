@@ -1,8 +1,20 @@
-import type { EventSink, OutboxReader, OutgoingEvent, PendingBatch } from "../ports/outbox.ts";
+import { failure, SallyportError } from "@sallyport/protocol";
+import {
+  type EventSink,
+  type OutboxReader,
+  type OutgoingEvent,
+  PARTITION_LEASE_MS,
+  PENDING_CHARS,
+  type PendingBatch,
+} from "../ports/outbox.ts";
 import type { Random } from "../ports/platform.ts";
 
 /** Batches of one send. More would hold up calls that run meanwhile; fewer would sync the sink more often. */
 const BATCHES = 400;
+/** How often the partitions are renewed while a sink takes its time. */
+const RENEW_MS = PARTITION_LEASE_MS / 5;
+/** How long the rest of the outbox has when a publisher closes. */
+const REST_MS = 5_000;
 
 /** One sink, and who publishes to it. */
 export interface Publication {
@@ -15,25 +27,61 @@ export interface Publication {
 /**
  * Sends what waits for the sink in the partitions of this instance, oldest first. A batch leaves the outbox only after
  * the sink has it, so none is lost and some may be sent twice. Resolves with the number of events sent; rejects when the
- * sink or the store does, and what is not sent then waits on. Others may write all the time: `isEnough` is asked after
- * each send, with the number of batches so far.
+ * sink or the store does, and what is not sent then waits on. Others may write all the time: `isEnough` is asked before
+ * each page, and told whether the one before had everything that waited then.
  */
 export async function publishPending(
   outbox: OutboxReader,
-  { name, sink, instance }: Publication,
-  isEnough: (batches: number) => boolean = () => false,
+  publication: Publication,
+  { isEnough = () => false, signal }: { isEnough?: (hadAll: boolean) => boolean; signal?: AbortSignal } = {},
 ): Promise<number> {
+  const { name, instance } = publication;
   let sent = 0;
-  for (let taken = 0; !isEnough(taken); ) {
+  for (let hadAll = false; !isEnough(hadAll) && !signal?.aborted; ) {
+    const askedAt = performance.now();
     const batches = await outbox.pending({ sink: name, instance, limit: BATCHES });
     if (batches.length === 0) break;
     const events = batches.flatMap(outgoing);
-    await sink.send(events);
+    await sendWhileHeld(outbox, publication, { events, askedAt, signal });
     await outbox.delivered({ sink: name, ids: batches.map(({ id }) => id) });
     sent += events.length;
-    taken += batches.length;
+    const chars = events.reduce((sum, { json }) => sum + json.length, 0);
+    hadAll = batches.length < BATCHES && chars < PENDING_CHARS;
   }
   return sent;
+}
+
+/** Renews the partitions until the sink has the events, and stops sending when they may be another's. */
+async function sendWhileHeld(
+  outbox: OutboxReader,
+  { name, sink, instance }: Publication,
+  { events, askedAt, signal }: { events: OutgoingEvent[]; askedAt: number; signal: AbortSignal | undefined },
+): Promise<void> {
+  const lost = new AbortController();
+  // A store leases for longer at its own time: at least half a lease is left after each question.
+  let heldUntil = askedAt + PARTITION_LEASE_MS / 2;
+  const renew = async () => {
+    const at = performance.now();
+    const isHeld = at < heldUntil && (await outbox.renew({ sink: name, instance }).catch(() => undefined));
+    if (isHeld) heldUntil = at + PARTITION_LEASE_MS;
+    if (isHeld === false) lost.abort(notHeld(name));
+  };
+  const timer = setInterval(() => void renew(), RENEW_MS).unref();
+  try {
+    await sink.send(events, signal ? AbortSignal.any([signal, lost.signal]) : lost.signal);
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+function notHeld(sink: string): SallyportError {
+  const message = `Another process may send the events of the sink "${sink}" by now: their lease could not be renewed.`;
+  return new SallyportError(failure("E3914", { message }));
+}
+
+function restWaits(sink: string): SallyportError {
+  const message = `Events still wait for the sink "${sink}": they go out elsewhere, or at the next start.`;
+  return new SallyportError(failure("E3304", { message }));
 }
 
 function outgoing({ tenant, events }: PendingBatch): OutgoingEvent[] {
@@ -48,6 +96,14 @@ export interface PublisherOptions {
   random?: Random;
   /** Told of the first failure and of the recovery, not of each try. */
   onChange?: (problem: SinkProblem | undefined) => void;
+}
+
+export interface PublisherClosing {
+  sendsRest?: boolean;
+  /** How long the rest has. Default: 5 s. */
+  withinMs?: number;
+  /** Ends the sending at once. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Why a sink gets nothing at present. */
@@ -78,6 +134,7 @@ export class EventPublisher {
   #isHinted = false;
   #failures = 0;
   #problem: SinkProblem | undefined;
+  readonly #cut = new AbortController();
   #isActive = false;
   #isChecked = false;
 
@@ -118,22 +175,25 @@ export class EventPublisher {
   }
 
   /**
-   * Stops, publishes what waits by then unless it is told not to, and lets go of the sink. Rejects when something could
-   * not be sent.
+   * Stops, publishes what waits unless it is told not to, and lets go of the sink, all of it within a few seconds or until
+   * the signal. Rejects when something could not be sent: it goes out elsewhere, or at the next start.
    */
-  async close({ sendsRest = true }: { sendsRest?: boolean } = {}): Promise<void> {
-    await this.stop();
+  async close({ sendsRest = true, withinMs = REST_MS, signal }: PublisherClosing = {}): Promise<void> {
+    const cut = () => this.#cut.abort(restWaits(this.name));
+    const timer = setTimeout(cut, withinMs);
+    signal?.addEventListener("abort", cut);
+    if (signal?.aborted) cut();
     try {
-      if (sendsRest) await this.#publishRest();
+      await this.stop();
+      const { signal: cutting } = this.#cut;
+      const rest = { isEnough: (hadAll: boolean) => hadAll, signal: cutting };
+      if (sendsRest) await publishPending(this.#outbox, this.#publication, rest);
+      cutting.throwIfAborted();
     } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cut);
       await this.#publication.sink.close?.();
     }
-  }
-
-  async #publishRest(): Promise<void> {
-    const backlog = (await this.#outbox.backlogs()).find(({ sink }) => sink === this.name);
-    const waiting = backlog?.batches ?? 0;
-    await publishPending(this.#outbox, this.#publication, (batches) => batches >= waiting);
   }
 
   #scheduleHinted(): void {
@@ -156,7 +216,8 @@ export class EventPublisher {
       // At the start, so that a sink that cannot work is told before there is anything to send.
       if (!this.#isChecked) await this.#publication.sink.check?.();
       this.#isChecked = true;
-      await publishPending(this.#outbox, this.#publication, () => !this.#isActive);
+      const { signal } = this.#cut;
+      await publishPending(this.#outbox, this.#publication, { isEnough: () => !this.#isActive, signal });
       this.#failures = 0;
       this.#tell(undefined);
     } catch (error) {

@@ -181,4 +181,23 @@ export function partitionsContract(it: StoreTest): void {
     expect(await asked("two")).toBe(TENANTS.length);
     expect(await asked("one")).toBe(0);
   });
+
+  it("stay with an instance that renews them while it sends, whoever asks meanwhile", async ({
+    fixture,
+    skip,
+  }) => {
+    const { store, advance } = fixture;
+    if (!advance) return skip("the clock of this store cannot be moved");
+    await writeOf(store, TENANTS);
+    const asked = async (instance: string) => (await pendingOf(store, { instance })).length;
+    const renewed = () => store.outbox.renew({ sink: "s", instance: "one" });
+    expect(await renewed()).toBe(false);
+    expect(await asked("one")).toBe(TENANTS.length);
+    for (const _ of crowd(3, () => 0)) {
+      await advance(PARTITION_LEASE_MS / 2 - 1);
+      expect([await renewed(), await asked("two")]).toEqual([true, 0]);
+    }
+    await advance(PARTITION_LEASE_MS + 1);
+    expect([await renewed(), await asked("two")]).toEqual([false, TENANTS.length]);
+  });
 }

@@ -27,7 +27,14 @@ const postgres = z.strictObject({
     .meta({ title: "lower-case letters, digits and _ (48 characters at most)" })
     .default("sallyport")
     .describe("Schema that the tables are in; it is made when it is missing."),
-  poolSize: z.int().min(2).max(1_000).default(10).describe("Connections that one process opens at most."),
+  poolSize: z
+    .int()
+    .min(4)
+    .max(1_000)
+    .default(10)
+    .describe(
+      "Connections that one process opens at most: one for leases, one that writes, the others for reads.",
+    ),
   statementTimeoutMs: positive.default(15_000).describe("How long one statement may take."),
   lockTimeoutMs: positive.default(5_000).describe("How long one statement may wait for a lock."),
   auditDays: positive

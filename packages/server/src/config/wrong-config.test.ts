@@ -24,6 +24,12 @@ const WRONG: [string, string, RegExp, RegExp | undefined][] = [
   ["limits: { threads: '5' }", "1:11", new RegExp(`limits.threads: ${NUMBER}, found "5"`), /^write 5$/],
   ["limits: { threads: 1_000 }", "1:11", new RegExp(NUMBER), /^write 1000$/],
   ["limits: { threads: 1.5 }", "1:11", /found 1.5/, undefined],
+  [
+    "store: { postgres: { url: 'postgres://h/d', poolSize: 3 } }",
+    "1:45",
+    /a whole number from 4 to 1000, found 3/,
+    undefined,
+  ],
   ["http: { port: 65536 }", "1:9", /a whole number from 0 to 65535, found 65536/, undefined],
   ["effects: { undoDays: 0 }", "1:12", /a number above 0, at most 365, found 0/, undefined],
   ["events: yes", "1:1", /expected true or false or keys \(sinks\), found "yes"/, /^write true$/],
