@@ -158,6 +158,32 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
     expect(scans).toEqual({ rows: "0", open: "0" });
   });
 
+  it("says what waits for each sink without reading what waits", async () => {
+    const store = await server.open("backlog");
+    const waiting = { many: 40_000, some: 300, other: 5 };
+    // As commits leave them: sinks mixed, tenants in every partition, something of it delivered.
+    await server.query(`INSERT INTO backlog.outbox (sink, partition, tenant_id, events)
+      SELECT sink, (n * 7) % 16, 't', repeat('x', 200) FROM generate_series(1, 40000) AS n, LATERAL (
+        SELECT unnest(CASE WHEN n <= 5 THEN '{many,some,other}' WHEN n <= 300 THEN '{many,some}' ELSE '{many}' END::text[])
+          AS sink) AS due`);
+    const backlogs = await store.outbox.backlogs();
+    expect(backlogs).toMatchObject([
+      { sink: "many", isEstimate: true },
+      { sink: "other", batches: waiting.other },
+      { sink: "some", batches: waiting.some },
+    ]);
+    expect(backlogs[0]?.batches).toBeGreaterThan(waiting.many * 0.8);
+    expect(backlogs[0]?.batches).toBeLessThan(waiting.many * 1.2);
+    // What a connection has counted is told at its end.
+    await store.close();
+    const [read] = await server.query(
+      `SELECT seq_tup_read::integer AS scanned, idx_tup_fetch::integer AS fetched FROM pg_stat_user_tables
+        WHERE schemaname = 'backlog' AND relname = 'outbox'`,
+    );
+    expect(read).toMatchObject({ scanned: 0 });
+    expect(read?.fetched).toBeLessThan(3 * 16 * 250 + 1_000);
+  });
+
   it("is tidied without losing what is still needed", async () => {
     const store = await server.open("tidy");
     const scope = { tenant: "acme", tool: "calc" };

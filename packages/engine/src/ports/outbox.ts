@@ -28,7 +28,9 @@ export interface PendingBatch {
 export interface Backlog {
   sink: string;
   batches: number;
-  /** When the oldest was written. */
+  /** The number is an estimate, because so many wait that counting them would take long. */
+  isEstimate?: boolean;
+  /** When the oldest was written, about. */
   oldestAt: number;
 }
 
@@ -56,6 +58,7 @@ export interface OutboxReader {
   renew(order: { sink: string; instance: string }): Promise<boolean>;
   /** The sink has taken these batches. Safe to repeat. */
   delivered(order: { sink: string; ids: readonly string[] }): Promise<void>;
+  /** Costs little however much waits. */
   backlogs(): Promise<Backlog[]>;
 }
 

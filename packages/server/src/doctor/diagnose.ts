@@ -222,7 +222,8 @@ async function eventFinding(config: LoadedConfig): Promise<Finding> {
     const backlogs = backlogsOf(await opened.outbox.backlogs(), [...sinks.keys()]);
     const down = await sinksDown(sinks);
     const waiting = backlogs.map(
-      ({ sink, batches }) => `${sink}: ${batches === 0 ? "nothing waits" : `${batches} batches wait`}`,
+      ({ sink, batches, isEstimate }) =>
+        `${sink}: ${batches === 0 ? "nothing waits" : `${isEstimate ? "about " : ""}${batches} batches wait`}`,
     );
     const detail = [...waiting, ...down].join("; ") || "not published";
     const left = backlogs.find(({ isConfigured }) => !isConfigured);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Meter } from "@opentelemetry/api";
 import { WORKER_HEALTH } from "@sallyport/protocol";
 
@@ -28,7 +29,7 @@ export interface MeasuredArchive {
   last?: { month: string };
 }
 
-/** Months of the audit record on their way to the archive. A store that does not answer leaves the readings out. */
+/** Months of the audit record on their way to the archive, by the last answer of the store. */
 export function watchArchive(meter: Meter, state: () => Promise<MeasuredArchive>): void {
   const gauge = (name: string, description: string) => meter.createObservableGauge(name, { description });
   const waiting = gauge(
@@ -37,9 +38,10 @@ export function watchArchive(meter: Meter, state: () => Promise<MeasuredArchive>
   );
   const failing = gauge("audit_month_failing", "1 for a month that could not be moved to the archive");
   const last = gauge("audit_last_month_archived", "The last month in the archive, such as 202608");
+  const answer = lastAnswerOf(state);
   meter.addBatchObservableCallback(
     async (reader) => {
-      const found = await state().catch(() => undefined);
+      const found = (await answer())?.value;
       if (!found) return;
       reader.observe(waiting, found.waiting.length);
       for (const { month, problem } of found.waiting)
@@ -50,25 +52,58 @@ export function watchArchive(meter: Meter, state: () => Promise<MeasuredArchive>
   );
 }
 
+/** How long somebody who reads the metrics waits for the store. */
+const ASK_MS = 1_000;
+
 /**
- * How much waits for each sink, read from the store when somebody asks. A store that does not answer leaves the readings
- * out.
+ * What the store says when somebody asks, or what it said last: one that is slow or away costs a reader a second and no
+ * other metric. It is asked once at a time. `at` is when it answered.
  */
+export function lastAnswerOf<T>(
+  ask: () => Promise<T>,
+  withinMs = ASK_MS,
+): () => Promise<{ value: T; at: number } | undefined> {
+  let last: { value: T; at: number } | undefined;
+  let asking: Promise<void> | undefined;
+  const once = async () => {
+    try {
+      last = { value: await ask(), at: performance.now() };
+    } catch {
+      // The age of the last answer says so.
+    }
+    asking = undefined;
+  };
+  return async () => {
+    asking ??= once();
+    const waiting = new AbortController();
+    const late = sleep(withinMs, undefined, { signal: waiting.signal, ref: false }).catch(() => undefined);
+    await Promise.race([asking, late]);
+    waiting.abort();
+    return last;
+  };
+}
+
+/** How much waits for each sink, by the last answer of the store, whose age is measured as well. */
 export function watchSinks(meter: Meter, status: () => Promise<readonly MeasuredBacklog[]>): void {
   const gauge = (name: string, unit: string, description: string) =>
     meter.createObservableGauge(name, { unit, description });
   const batches = gauge("events_waiting", "", "Batches of events that wait for their sink");
   const oldest = gauge("events_oldest_waiting_seconds", "s", "How long the oldest of them has waited");
   const up = gauge("events_sink_up", "", "1 while the sink takes what it is sent, otherwise 0");
+  const age = gauge("events_waiting_age_seconds", "s", "How long ago the store said what waits");
+  const answer = lastAnswerOf(status);
   meter.addBatchObservableCallback(
     async (reader) => {
+      const last = await answer();
+      if (!last) return;
       const now = Date.now();
-      for (const { sink, batches: count, oldestAt, problem } of await status().catch(() => [])) {
+      reader.observe(age, (performance.now() - last.at) / 1_000);
+      for (const { sink, batches: count, oldestAt, problem } of last.value) {
         reader.observe(batches, count, { sink });
         reader.observe(oldest, oldestAt === undefined ? 0 : Math.max(0, now - oldestAt) / 1_000, { sink });
         reader.observe(up, problem === undefined ? 1 : 0, { sink });
       }
     },
-    [batches, oldest, up],
+    [batches, oldest, up, age],
   );
 }

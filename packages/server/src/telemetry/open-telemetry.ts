@@ -71,6 +71,9 @@ class OnDemandReader extends MetricReader {
   }
 }
 
+/** A gauge that takes longer is left out of a page: it costs no other metric. */
+const GAUGE_MS = 2_000;
+
 interface Metrics {
   readonly provider: MeterProvider;
   /** Everything measured, as Prometheus reads it. Rejects once the provider is shut down. */
@@ -85,7 +88,8 @@ function openMetrics(env: Environment, { resource, warn }: { resource: Resource;
   const provider = new MeterProvider({ resource, readers });
   // The scope is always the same and would only lengthen every line.
   const serializer = new PrometheusSerializer(undefined, false, undefined, false, true);
-  const render = async () => serializer.serialize((await reader.collect()).resourceMetrics);
+  const render = async () =>
+    serializer.serialize((await reader.collect({ timeoutMillis: GAUGE_MS })).resourceMetrics);
   return { provider, render };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { afterFirstLook } from "./fixtures/first-look.ts";
 import { type ObservedEngine, observedEngine } from "./fixtures/observed-engine.ts";
-import { createHttpMetrics, type OpenTelemetry, openTelemetry } from "./index.ts";
+import { createHttpMetrics, type OpenTelemetry, openTelemetry, watchSinks } from "./index.ts";
 
 const EXPECTED = [
   "capability_denials_total",
@@ -104,6 +104,26 @@ describe("what Prometheus reads", () => {
     telemetry = openTelemetry({ OTEL_SDK_DISABLED: "true" }, { instance: "one", version: "1.2.3" });
     expect(telemetry.tracer).toBeUndefined();
     expect(await telemetry.render()).toContain("process_uptime_seconds");
+  });
+
+  it("has everything else when a gauge never answers, and what waits by the last answer of a store that hangs", async () => {
+    telemetry = openTelemetry({}, { instance: "one", version: "1.2.3" });
+    const stuck = telemetry.meter.createObservableGauge("stuck");
+    stuck.addCallback(() => new Promise(() => undefined));
+    let asked = 0;
+    const hanging = new Promise<never>(() => undefined);
+    watchSinks(telemetry.meter, () => {
+      asked += 1;
+      return asked === 1 ? Promise.resolve([{ sink: "s", batches: 7 }]) : hanging;
+    });
+    for (const _ of ["answers", "hangs", "still hangs"]) {
+      const text = await telemetry.render();
+      expect(text).toContain("process_uptime_seconds");
+      expect(readingOf(text, 'events_waiting{sink="s"}')).toBe(7);
+      expect(text).toMatch(/^events_waiting_age_seconds \d/m);
+    }
+    // It is not asked again while it hangs.
+    expect(asked).toBe(2);
   });
 
   it("can be closed again and again, and not be read afterwards", async () => {

@@ -30,9 +30,10 @@ function backlogCommand(io: Io): Command {
     const session = new Session(options, io);
     const names = sinkNames(session.config);
     const backlogs = await session.reading(async ({ outbox }) => backlogsOf(await outbox.backlogs(), names));
-    const document = backlogs.map(({ sink, batches, oldestAt, isConfigured }) => ({
+    const document = backlogs.map(({ sink, batches, isEstimate = false, oldestAt, isConfigured }) => ({
       sink,
       batches,
+      estimated: isEstimate,
       oldestAt: oldestAt === undefined ? null : new Date(oldestAt).toISOString(),
       configured: isConfigured,
     }));
@@ -41,9 +42,9 @@ function backlogCommand(io: Io): Command {
 }
 
 function backlogTable(backlogs: readonly SinkBacklog[], now: number): string {
-  const rows = backlogs.map(({ sink, batches, oldestAt, isConfigured }) => [
+  const rows = backlogs.map(({ sink, batches, isEstimate, oldestAt, isConfigured }) => [
     sink,
-    String(batches),
+    isEstimate ? `about ${batches}` : String(batches),
     oldestAt === undefined ? "–" : lengthText(Math.max(0, now - oldestAt)),
     isConfigured ? "" : hint("not configured: drop it with `sallyport events drop`"),
   ]);
