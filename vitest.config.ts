@@ -66,7 +66,9 @@ export default defineConfig({
       // The same assertions about the store on servers of other versions.
       ...OTHER_POSTGRES.map((major) =>
         project(`postgres${major}`, {
-          include: ["packages/adapters/src/postgres/{store,store-*,archive,bus}.integration.test.ts"],
+          include: [
+            "packages/adapters/src/postgres/{store,store-*,archive,bus,partitions}.integration.test.ts",
+          ],
           env: { SALLYPORT_POSTGRES_MAJOR: major },
           maxWorkers: CORES,
         }),

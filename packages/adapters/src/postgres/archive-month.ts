@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { pipeline, Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createGunzip, createGzip } from "node:zlib";
 import { genesis } from "@sallyport/engine/chain";
 import {
   type ArchivedLink,
@@ -147,7 +149,8 @@ async function check(of: Month): Promise<Written> {
   ];
   // Named after what it holds: stores that share a place never meet, and a second try meets itself.
   const sum = digest.digest("hex");
-  if (wrong.length === 0) return { name: `audit/${of.month}-${sum.slice(0, 24)}.ndjson`, digest: sum, units };
+  if (wrong.length === 0)
+    return { name: `audit/${of.month}-${sum.slice(0, 24)}.ndjson.gz`, digest: sum, units };
   const message = `The month ${of.month} of the audit record stays in the database, because it does not verify: ${wrong[0]}.`;
   throw new SallyportError(
     failure("E3804", { message, details: { month: of.month, problems: wrong.length } }),
@@ -210,7 +213,9 @@ async function* pagesOf({ client, table, order }: Month): AsyncGenerator<StoredE
 async function put(of: Month, { name, digest }: Written): Promise<void> {
   const { blobs, onProgress } = of.order;
   if ((await digestOf(await blobs.get(name))) === digest) return;
-  await blobs.put(name, bytesOf(of), { contentType: "application/x-ndjson" });
+  // Compressed, because a blob has 5 GiB at most, and a month of many millions of units is larger.
+  const packed = pipeline(Readable.from(bytesOf(of)), createGzip(), () => undefined);
+  await blobs.put(name, packed, { contentType: "application/gzip" });
   onProgress?.({ month: of.month, step: "read back", units: 0 });
   if ((await digestOf(await blobs.get(name))) === digest) return;
   throw new SallyportError(failure("E3949", { message: `The blob ${name} is not what was put.` }));
@@ -224,10 +229,25 @@ async function* bytesOf(of: Month): AsyncGenerator<Uint8Array> {
   }
 }
 
+/** Of what is packed in it; empty for a blob that is missing or no export. */
 async function digestOf(stream: ReadableStream<Uint8Array> | undefined): Promise<string> {
   const digest = createHash("sha256");
-  for await (const bytes of stream ?? []) digest.update(bytes);
+  if (!stream) return "";
+  try {
+    // What fails here is thrown where it is read.
+    const pieces = pipeline(Readable.fromWeb(stream), createGunzip(), () => undefined);
+    for await (const bytes of pieces) digest.update(bytes);
+  } catch (error) {
+    if (isUnpacking(error)) return "";
+    throw error;
+  }
   return digest.digest("hex");
+}
+
+/** What was read is not what `createGzip` gives. */
+function isUnpacking(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && code.startsWith("Z_");
 }
 
 /** Notes where the archived part ends and drops the month, in one transaction; says how many units it had. */

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { createMemoryBlobs, verifyChain } from "@sallyport/engine";
 import { auditBody, genesis, linkAfter } from "@sallyport/engine/chain";
 import { ExportCheck } from "@sallyport/engine/host";
@@ -102,8 +103,7 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     ]);
     for (const [n, { name = "" }] of parts.entries()) {
       await verifies(blobs, name);
-      const stream = await blobs.get(name);
-      const exported = stream ? await text(stream) : "";
+      const exported = await exportIn(blobs, name);
       // What states where it begins cannot be made to begin elsewhere.
       if (n === 1)
         expect(() => new ExportCheck().add(exported.replace('"sequence":2', '"sequence":1'))).toThrow();
@@ -114,9 +114,8 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
 
   /** As `sallyport audit verify --file` does. */
   async function verifies(blobs: Blobs, name = ""): Promise<void> {
-    const stream = await blobs.get(name);
     const check = new ExportCheck();
-    for (const line of (stream ? await text(stream) : "").split("\n")) check.add(line);
+    for (const line of (await exportIn(blobs, name)).split("\n")) check.add(line);
     const { chains, problems } = check.finish();
     expect([...problems, ...chains.flatMap((chain) => chain.findings)]).toEqual([]);
   }
@@ -367,6 +366,11 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     expect([inside, await left(), await findings()]).toEqual([2, 3, []]);
   });
 });
+
+async function exportIn(blobs: Blobs, name: string): Promise<string> {
+  const stream = await blobs.get(name);
+  return stream ? gunzipSync(await buffer(stream)).toString() : "";
+}
 
 /** Members in order, as canonical JSON has them. */
 function canonical(event: Record<string, unknown>): string {

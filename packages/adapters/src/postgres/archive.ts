@@ -10,7 +10,7 @@ import type { Row } from "../store-rows/rows.ts";
 import { moveMonth } from "./archive-month.ts";
 import type { Database } from "./database.ts";
 import type { Client } from "./driver.ts";
-import { failedBy, isLockTimeout } from "./failures.ts";
+import { failedBy, isLockTimeout, isMadeMeanwhile } from "./failures.ts";
 
 const HOUR_MS = 3_600_000;
 /** A month that could not be moved rests for an hour, then twice as long each time, up to a day. */
@@ -93,7 +93,7 @@ async function takeLeftOvers(client: Client, { keepMs }: ArchiveOrder): Promise<
     try {
       if (rows[0]) await client.query("SELECT make_audit_partition($1)", [rows[0].month]);
     } catch (error) {
-      if (!isLockTimeout(error)) throw error;
+      if (!isLockTimeout(error) && !isMadeMeanwhile(error)) throw error;
       return;
     }
   }

@@ -121,7 +121,7 @@ grants: [{ id: all, tools: [teller] }]
     const audit = join(folder, "blobs", "audit");
     await expect
       .poll(() => existsSync(audit) && readdirSync(audit), SOON)
-      .toEqual([expect.stringMatching(/^2020-01-[0-9a-f]{24}\.ndjson$/)]);
+      .toEqual([expect.stringMatching(/^2020-01-[0-9a-f]{24}\.ndjson\.gz$/)]);
     await expect.poll(() => runtime.store.audit.archived?.("local"), SOON).toHaveLength(1);
     await runtime.close();
   },

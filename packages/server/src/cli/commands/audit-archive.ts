@@ -34,7 +34,7 @@ export function archiveCommand(io: Io, finish: (code: number) => void): Command 
         const order = { isTrial, isUrgent: true, signal, onProgress: progressOn(session) };
         const parts = await archive.move(order);
         const state = await archive.state();
-        tell({ parts, state, archive, isTrial }, session);
+        tell({ parts, state, archive, isTrial, isStopped: signal.aborted }, session);
         if (signal.aborted) finish(EXIT.cancelled);
         else finish(isDone({ parts, state, isTrial }) ? EXIT.success : EXIT.toolFailed);
       });
@@ -49,21 +49,25 @@ interface Told {
   state: ArchiveState;
   archive: AuditArchive;
   isTrial: boolean;
+  isStopped: boolean;
 }
 
-function isDone({ parts, state, isTrial }: Omit<Told, "archive">): boolean {
+function isDone({ parts, state, isTrial }: Pick<Told, "parts" | "state" | "isTrial">): boolean {
   const isEach = parts.length === state.waiting.length;
   return parts.every(({ problem }) => !problem) && (isTrial ? isEach : state.waiting.length === 0);
 }
 
-function tell({ parts, state, archive, isTrial }: Told, { output }: Session): void {
+function tell({ parts, state, archive, isTrial, isStopped }: Told, { output }: Session): void {
   const { waiting, last } = state;
   output.result({ dryRun: isTrial, months: parts, waiting, last: last ?? null }, () => {
     const ended =
       last && `The last one is ${last.month}, ${last.units} units${last.name ? ` in ${last.name}` : ""}.`;
     const lines = [`No month ended more than ${archive.days} days ago and is still in the database.`, ended];
     if (parts.length === 0 && waiting.length === 0) return lines.filter((line) => line).join(" ");
-    if (parts.length === 0) return "Another process is moving months at this moment.";
+    if (parts.length === 0)
+      return isStopped
+        ? "Stopped. What was done is kept."
+        : "Another process is moving months at this moment.";
     const rows = parts.map(({ month, units, name = "", problem }) => [
       month,
       problem ? "" : String(units),

@@ -1,5 +1,7 @@
 import { accessSync, constants, createReadStream } from "node:fs";
 import { resolve } from "node:path";
+import { PassThrough, pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
 import { type ChainReport, verifyChain } from "@sallyport/engine";
 import { genesis } from "@sallyport/engine/chain";
 import {
@@ -44,6 +46,7 @@ compared line by line, every field, and must end with its closing line; one from
 checked as far as it goes and is not called intact.
   $ sallyport audit verify
   $ sallyport audit export > events.jsonl && sallyport audit verify --file events.jsonl
+  $ sallyport audit verify --file 2026-08-….ndjson.gz     a month of the archive
   $ sallyport audit verify --receipt '{"tenant":"local","sequence":5,"hash":"…"}'
 Exit code 0: intact. 1: not.`;
 
@@ -128,7 +131,11 @@ async function verifyFile(
   wanted: { tenant: string | undefined; receipt: Kept | undefined },
 ): Promise<ExportReport> {
   const check = new ExportCheck(wanted.receipt);
-  for await (const line of linesOf(file)) check.add(line);
+  try {
+    for await (const line of linesOf(file)) check.add(line);
+  } catch (error) {
+    throw notUnpacked(error, file);
+  }
   const report = check.finish();
   const tenants = report.chains.map(({ tenant }) => tenant);
   if (wanted.tenant === undefined) return report;
@@ -136,10 +143,24 @@ async function verifyFile(
   return { ...report, chains: report.chains.filter(({ tenant }) => tenant === wanted.tenant) };
 }
 
-/** The lines of a file. Not by `readline`, which also ends lines inside of texts: at U+2028, U+2029 and carriage returns. */
+/** A file that was cut off or damaged cannot be unpacked: E3804. Other errors are as they were. */
+function notUnpacked(error: unknown, file: string): unknown {
+  const { code } = error as { code?: unknown };
+  if (typeof code !== "string" || !code.startsWith("Z_")) return error;
+  return new SallyportError(
+    failure("E3804", { message: `${file} cannot be unpacked to its end: it is damaged.` }),
+  );
+}
+
+/**
+ * The lines of a file, also of a compressed one. Not by `readline`, which also ends lines inside of texts: at U+2028,
+ * U+2029 and carriage returns.
+ */
 async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = "";
-  for await (const chunk of createReadStream(file, "utf8")) {
+  const unpacked = file.endsWith(".gz") ? createGunzip() : new PassThrough();
+  const text = pipeline(createReadStream(file), unpacked, () => undefined).setEncoding("utf8");
+  for await (const chunk of text) {
     const lines = `${rest}${chunk}`.split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) yield line.replace(/\r$/, "");
