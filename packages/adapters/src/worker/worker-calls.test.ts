@@ -77,12 +77,12 @@ describe("workers behind the passage", () => {
   );
 
   it("are found again after a restart, and a late one is a timeout", async () => {
-    const before = await open({ limits: { timeoutMs: 100 } });
+    const before = await open({ limits: { timeoutMs: 3_000 } });
     await before.engine.close();
     const { engine, call } = await open();
     expect(await call("far", { n: 1 })).toMatchObject({ result: { n: 1 }, isolation: { runner: "worker" } });
     worker.behave = () => undefined;
-    const late = { code: "E3103", retryable: true, details: { timeoutMs: 100 } };
+    const late = { code: "E3103", retryable: true, details: { timeoutMs: 3_000 } };
     expect(await call("far", {})).toMatchObject({ status: "timeout", error: late });
     await engine.close();
   });

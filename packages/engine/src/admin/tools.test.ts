@@ -146,7 +146,16 @@ describe("an exchange of code", () => {
       ],
     });
     await engine.tools.register(manifest("tool"), { implementation: one });
-    expect(await call("tool", {})).toMatchObject({ error: { code: "E3920" } });
+    expect(await call("tool", {})).toMatchObject({
+      error: {
+        code: "E3920",
+        message: "tool 1.0.0 was taken away while the call waited: nothing runs it here any more.",
+        advice: expect.stringMatching(/Call a version that is there now/),
+      },
+    });
+    expect(await call("tool", {}, { version: "1.0.0" })).toMatchObject({
+      error: { code: "E3920", message: "tool 1.0.0 is on record, and nothing runs it here." },
+    });
     await engine.close();
   });
 

@@ -17,7 +17,7 @@ import { runTool, type ToolRun } from "../passage/execute.ts";
 import { prepareCall } from "../passage/job.ts";
 import type { PreparedCall } from "../ports/runner.ts";
 import { forDecision } from "../redact/redact.ts";
-import { unfitResult } from "../validate/index.ts";
+import { unfitPart, unfitResult } from "../validate/index.ts";
 
 /** What came of a preview. */
 interface Preview {
@@ -90,7 +90,10 @@ async function tryOut(
   const { attempt, progress, tool, life } = at;
   if (!tool.implementation) return { progress, error: failure("E3920") };
   const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
-  const state = new StateTransaction({ reader: context.store.state, scope, callId: attempt.callId });
+  const state = new StateTransaction({
+    ...{ reader: context.store.state, scope, callId: attempt.callId },
+    unfit: (value) => unfitPart(value, context.limits.input.maxDepth),
+  });
   const transaction = new EffectTransaction(state, prepared.staging);
   const confinement = prepared.confinement && { ...prepared.confinement, egress: [] };
   const job = { attempt, progress, tool, input: life.input, transaction, confinement };

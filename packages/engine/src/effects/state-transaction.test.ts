@@ -3,10 +3,11 @@ import { createMemoryStore } from "../memory/store.ts";
 import type { Store } from "../ports/store.ts";
 import { STATE_LIMITS, StateTransaction } from "./state-transaction.ts";
 
+const unfit = () => undefined;
 const scope = { tenant: "t", tool: "counter" };
 
 function begin(store: Store, callId: string): StateTransaction {
-  return new StateTransaction({ reader: store.state, scope, callId });
+  return new StateTransaction({ reader: store.state, scope, callId, unfit });
 }
 
 async function commit(store: Store, transaction: StateTransaction) {
@@ -126,7 +127,7 @@ describe("state transaction", () => {
       open: store.state.open.bind(store.state),
     };
     const reader = Object.assign(Object.create(store.state), lying);
-    const transaction = new StateTransaction({ reader, scope, callId: "a" });
+    const transaction = new StateTransaction({ reader, scope, callId: "a", unfit });
     await transaction.get("n");
     expect((await transaction.rollback()).verified).toBe(false);
   });
@@ -155,7 +156,7 @@ describe("state transaction", () => {
 
   it("costs the store nothing when no state is used", async () => {
     const untouched = { state: undefined as never } as Pick<Store, "state">;
-    const transaction = new StateTransaction({ reader: untouched.state, scope, callId: "a" });
+    const transaction = new StateTransaction({ reader: untouched.state, scope, callId: "a", unfit });
     expect(transaction.writes()).toBeUndefined();
     expect((await transaction.rollback()).verified).toBe(true);
   });

@@ -24,6 +24,14 @@ import {
 
 export const STATE_LIMITS = { keyBytes: 512, valueBytes: 256 * 1024, mutations: 1_000, keysPerList: 1_000 };
 
+interface StateOptions {
+  reader: StateReader;
+  scope: StateScope;
+  callId: string;
+  /** What of a value cannot be kept, and where; undefined when all of it can. */
+  unfit(value: JsonValue): { path: string | undefined; reason: string } | undefined;
+}
+
 interface Mutation {
   kind: "put" | "delete";
   key: string;
@@ -36,6 +44,7 @@ export class StateTransaction implements StateAccess {
   readonly #reader: StateReader;
   readonly #scope: StateScope;
   readonly #callId: string;
+  readonly #unfit: StateOptions["unfit"];
   readonly #changes = new Map<string, JsonValue | typeof DELETED>();
   readonly #preimages = new Map<string, StateEntry | undefined>();
   readonly #mutations: Mutation[] = [];
@@ -45,7 +54,8 @@ export class StateTransaction implements StateAccess {
   #active = true;
 
   /** The snapshot is opened by the first use, so that a call without state costs the store nothing. */
-  constructor({ reader, scope, callId }: { reader: StateReader; scope: StateScope; callId: string }) {
+  constructor({ reader, scope, callId, unfit }: StateOptions) {
+    this.#unfit = unfit;
     this.#reader = reader;
     this.#scope = scope;
     this.#callId = callId;
@@ -70,11 +80,9 @@ export class StateTransaction implements StateAccess {
 
   async put(key: string, value: JsonValue): Promise<void> {
     this.#check(key);
-    const text = JSON.stringify(value);
-    if (text === undefined || Buffer.byteLength(text) > STATE_LIMITS.valueBytes) {
-      throw misuse(`the value of "${key}" is not JSON or larger than ${STATE_LIMITS.valueBytes} bytes`);
-    }
-    await this.#change("put", key, JSON.parse(text) as JsonValue);
+    const read = copyOf(value, this.#unfit);
+    if ("unfit" in read) throw unfitValue(`the value of ${JSON.stringify(key)} ${read.unfit}`);
+    await this.#change("put", key, read.copy);
   }
 
   async delete(key: string): Promise<void> {
@@ -186,6 +194,28 @@ export class StateTransaction implements StateAccess {
   #requireActive(): void {
     if (!this.#active) throw misuse("the call's transaction has ended");
   }
+}
+
+/** A copy of a value that can be kept as results can (E3709 otherwise), or what is wrong with it. */
+function copyOf(value: JsonValue, unfitPart: StateOptions["unfit"]): { copy: JsonValue } | { unfit: string } {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch {
+    return { unfit: "is not JSON, or nested too deeply" };
+  }
+  if (text === undefined) return { unfit: "is not JSON" };
+  if (Buffer.byteLength(text) > STATE_LIMITS.valueBytes)
+    return { unfit: `is larger than ${STATE_LIMITS.valueBytes} bytes` };
+  const copy: JsonValue = JSON.parse(text);
+  const unfit = unfitPart(copy);
+  return unfit ? { unfit: `${unfit.path ? `at ${unfit.path} ` : ""}${unfit.reason}` } : { copy };
+}
+
+/** A tool that does not catch it has failed with this code. */
+function unfitValue(what: string): SallyportError {
+  const refused = new SallyportError(failure("E3709", { message: `State was not changed: ${what}.` }));
+  return Object.assign(refused, { toolCode: refused.failure.code });
 }
 
 function misuse(what: string): SallyportError {

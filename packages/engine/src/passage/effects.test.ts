@@ -1,6 +1,13 @@
+import type { JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import type { ToolContext } from "../ports/runner.ts";
 import { auditOf, errorOf, fixtureEngine, statesOf } from "../testing/fixture-engine.ts";
+
+function nested(depth: number): JsonValue {
+  let value: JsonValue = 1;
+  for (let level = 0; level < depth; level += 1) value = [value];
+  return value;
+}
 
 const STATEFUL = { sideEffects: "state", requiredCapabilities: ["state.read", "state.write"] };
 
@@ -69,6 +76,32 @@ describe("state", () => {
     expect(lost.every((answer) => errorOf(answer).code === "E3704" && !errorOf(answer).retryable)).toBe(true);
     expect(await call("counter", {})).toMatchObject({ result: done.length + 1 });
   });
+
+  it.each<[what: string, value: () => JsonValue, words: string]>([
+    ["too deep", () => nested(65), "is nested deeper than 64 levels"],
+    ["so deep that it cannot be written as text", () => nested(100_000), "JSON"],
+    [
+      "with __proto__",
+      () => JSON.parse('{"a":{"__proto__":1}}'),
+      "at /a/__proto__ is a name that is not allowed",
+    ],
+    ["with half a character", () => ["\ud800"], "at /0 holds a lone surrogate"],
+    ["with half a character in a name", () => ({ "\ud800": 1 }), "is a name that is not allowed"],
+    ["too large", () => "x".repeat(300_000), "is larger than 262144 bytes"],
+    ["that is no JSON", () => Symbol("odd") as never, "JSON"],
+  ])(
+    "takes no value %s: E3709 where it is written, and the call ends so unless it is caught",
+    async (_, value, words) => {
+      const run = async (input: { catches?: true }, { state }: ToolContext) => {
+        const written = state.put("n", value());
+        return input.catches ? await written.catch(({ message }) => message) : await written;
+      };
+      const { call } = await fixtureEngine({}, [{ id: "counter", run, conduct: STATEFUL }]);
+      const refused = errorOf(await call("counter", {}));
+      expect(refused).toMatchObject({ code: "E3709", message: expect.stringContaining(words) });
+      expect(await call("counter", { catches: true })).toMatchObject({ result: refused.message });
+    },
+  );
 
   it("cannot be changed by a tool that declares no side effects [R1-4.2]", async () => {
     const conduct = { ...STATEFUL, sideEffects: "none" };

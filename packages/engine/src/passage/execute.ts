@@ -1,4 +1,4 @@
-import { type Failure, failure, isFailure, type JsonObject, type JsonValue } from "@sallyport/protocol";
+import { type Failure, isFailure, type JsonObject, type JsonValue } from "@sallyport/protocol";
 import type { EngineContext } from "../context.ts";
 import type { GuardedHost } from "../execute/index.ts";
 import { cancelled, classify, escapeOf, isJsonObjectText, refused } from "../execute/index.ts";
@@ -7,6 +7,7 @@ import type { Implementation, Job, Runner, RunResult, SandboxReport } from "../p
 import { redactText } from "../redact/redact.ts";
 import type { ResolvedTool } from "../registry/index.ts";
 import { type GuardedJob, jobOf, runnerOf, sandboxFacts } from "./job.ts";
+import { withoutCode } from "./resolve.ts";
 import { type Ending, type Intended, type Ran, rollBack } from "./steps.ts";
 
 type Next = Ran | Ending | Promise<Ran | Ending>;
@@ -19,7 +20,10 @@ export function execute(at: Intended, context: EngineContext): Next {
   if (at.progress.held) return committingHeld(at, at.progress.held);
   const { id, version } = tool.manifest;
   if (!tool.implementation || !isStillThere(tool, context))
-    return rollBack(at, failure("E3920", { message: `${id} ${version} is not loaded any more.` }));
+    return rollBack(
+      at,
+      withoutCode(id, `${version} was taken away while the call waited: nothing runs it here any more`),
+    );
   attempt.ran = true;
   const run = runTool(at, tool.implementation, context);
   return run instanceof Promise ? run.then((ended) => after(ended, at)) : after(run, at);

@@ -13,6 +13,7 @@ import type { Decision } from "../ports/authority.ts";
 import type { GrantUse } from "../ports/grants.ts";
 import type { PreparedCall } from "../ports/runner.ts";
 import type { Fence, UnitOfWork } from "../ports/store.ts";
+import { unfitPart } from "../validate/index.ts";
 import type { Attempt } from "./attempt.ts";
 import { hookCallOf, prepareCall, runnerOf } from "./job.ts";
 import { type Admitted, abortBeforeStart, type Ending, type Intended, rollBack } from "./steps.ts";
@@ -93,7 +94,10 @@ function begin(
     return abortBeforeStart({ ...at, progress: { ...at.progress, isolation } }, decision);
   const progress = { ...at.progress, isolation, decision };
   const scope = { tenant: attempt.call.tenant, tool: tool.manifest.id };
-  const state = new StateTransaction({ reader: context.store.state, scope, callId: attempt.callId });
+  const state = new StateTransaction({
+    ...{ reader: context.store.state, scope, callId: attempt.callId },
+    unfit: (value) => unfitPart(value, context.limits.input.maxDepth),
+  });
   const transaction = new EffectTransaction(state, staging, progress.held?.state);
   attempt.transaction = transaction;
   attempt.executing();

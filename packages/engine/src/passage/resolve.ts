@@ -58,13 +58,20 @@ export function resolve({ attempt, progress: arrived }: Arrived, context: Engine
   if (context.toolRules.of(id)?.enabled === false)
     return refused(failure("E3014", { message: `${id} is switched off by the operator.` }));
   if (!tool.implementation) {
-    const message = `${id} ${tool.manifest.version} is registered but its code is not loaded.`;
-    return refused(failure("E3920", { message }));
+    const why = `${tool.manifest.version} is on record, and nothing runs it here`;
+    return refused(withoutCode(id, why));
   }
   const call = { ...arrived.call, version: tool.manifest.version, operation: tool.operationName };
   const limits = effectiveLimits(attempt.request, tool, context);
   const progress = { ...arrived, call, tool, limits, warnings: tool.warnings };
   return { attempt, progress, tool, life: declare(progress, observerOf(attempt, context)) };
+}
+
+/** E3920 in the words of a call: whoever makes it cannot look at a module. */
+export function withoutCode(tool: string, why: string): Failure {
+  const advice =
+    "Call a version that is there now (`sallyport tools list`, or GET /v1/tools), or have this one loaded again.";
+  return failure("E3920", { message: `${tool} ${why}.`, advice });
 }
 
 function observerOf(attempt: Attempt, { clock, telemetry, feeds }: EngineContext): Observer {

@@ -52,6 +52,7 @@ export interface ToolReader {
 
 /** What a tool may say went wrong; every other code is the engine's to give. */
 export const TOOL_CODES = [
+  "E3709",
   "E3901",
   "E3907",
   "E3951",

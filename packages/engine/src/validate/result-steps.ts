@@ -74,21 +74,34 @@ export function checkSteps(
  * the result is written as text, because that recurses.
  */
 export function unfitResult(result: JsonValue, maxDepth: number): Failure | undefined {
-  if (isFit(result, maxDepth)) return undefined;
-  const open: { holder: object; at: string; depth: number }[] = [{ holder: [result], at: "", depth: 0 }];
+  const unfit = unfitPart(result, maxDepth);
+  if (!unfit) return undefined;
+  const { path, reason } = unfit;
+  if (path === undefined)
+    return failure("E3509", { message: `The result ${reason}.`, details: { maxDepth } });
+  const message = `The result is not plain JSON: ${path || "/"} ${reason}.`;
+  return failure("E3510", { message, issues: [{ path, reason }] });
+}
+
+/** What of a value cannot be kept and sent, and where; without a path it is how deep all of it is. */
+export function unfitPart(
+  whole: JsonValue,
+  maxDepth: number,
+): { path: string | undefined; reason: string } | undefined {
+  if (isFit(whole, maxDepth)) return undefined;
+  const open: { holder: object; at: string; depth: number }[] = [{ holder: [whole], at: "", depth: 0 }];
   for (let next = open.pop(); next; next = open.pop()) {
     const { holder, at, depth } = next;
     for (const [key, value] of Object.entries(holder)) {
       const here = depth === 0 ? "" : pointTo(at, key.toWellFormed());
-      if (key === "__proto__" || !key.isWellFormed()) return notPlain(here, "is a name that is not allowed");
-      if (typeof value === "string" && !value.isWellFormed()) return notPlain(here, "holds a lone surrogate");
+      if (key === "__proto__" || !key.isWellFormed())
+        return { path: here, reason: "is a name that is not allowed" };
+      if (typeof value === "string" && !value.isWellFormed())
+        return { path: here, reason: "holds a lone surrogate" };
       if (typeof value === "number" && !Number.isFinite(value))
-        return notPlain(here, "is a number too large to be held");
+        return { path: here, reason: "is a number too large to be held" };
       if (typeof value !== "object" || value === null) continue;
-      if (depth >= maxDepth) {
-        const message = `The result is nested deeper than ${maxDepth} levels.`;
-        return failure("E3509", { message, details: { maxDepth } });
-      }
+      if (depth >= maxDepth) return { path: undefined, reason: `is nested deeper than ${maxDepth} levels` };
       open.push({ holder: value, at: here, depth: depth + 1 });
     }
   }
@@ -104,9 +117,4 @@ function isFit(value: JsonValue, depth: number): boolean {
     if (name === "__proto__" || !name.isWellFormed() || !isFit(member, depth - 1)) return false;
   }
   return true;
-}
-
-function notPlain(path: string, reason: string): Failure {
-  const message = `The result is not plain JSON: ${path || "/"} ${reason}.`;
-  return failure("E3510", { message, issues: [{ path, reason }] });
 }

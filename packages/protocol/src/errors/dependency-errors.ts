@@ -11,6 +11,7 @@ import {
   RESUME_FAILED,
   STATE_CONFLICT,
   TIMED_OUT,
+  TOOL_FAILED,
   UPSTREAM_FAILED,
 } from "./families.ts";
 
@@ -147,6 +148,10 @@ export const CHECKPOINT_ERRORS = {
     advice: "Wait until the archive has restored it, then resume again.",
     failureClass: "ResourceError",
     http: 503,
+  }),
+  E3709: entry(TOOL_FAILED, "State value cannot be kept", {
+    advice:
+      "Have the tool keep smaller, plain JSON: no undefined, functions, cycles, lone surrogates or __proto__, and no deeper than an input may be.",
   }),
 };
 

@@ -122,7 +122,7 @@ export const PASSAGE_ERRORS = {
     jsonRpc: -32603,
     fixer: "operator",
   }),
-  E3920: entry(INTERNAL, "Tool module cannot be loaded", {
+  E3920: entry(INTERNAL, "Tool code is missing, or cannot be loaded", {
     advice: "Check the module's path, its syntax and what it exports.",
   }),
   E3921: entry(INVALID, "Bad command-line usage", {

@@ -45,7 +45,9 @@ const http = z
     metrics: z
       .enum(["open", "operator"])
       .optional()
-      .describe("Who may read /metrics. Left out: open on loopback, else operator."),
+      .describe(
+        "Who may read /metrics, which names tools. Left out: open on loopback where callers need no token, else operator.",
+      ),
     bodyBytes: positive.default(KIB * KIB).describe("Largest request body."),
     headerBytes: positive
       .min(KIB)

@@ -78,9 +78,10 @@ describe("loading a configuration", () => {
     expect(folder.config({ stateDir: "/elsewhere", environment }).stateFolder).toBe("/elsewhere");
   });
 
-  it("opens metrics only where nobody else can reach them, unless told otherwise", () => {
+  it("opens metrics only where nobody else can reach them and callers need no token, unless told otherwise", () => {
     const wide = "host: 0.0.0.0, callers: token";
     expect(folder.write(`http: { ${wide} }\n`).config().http.metrics).toBe("operator");
+    expect(folder.write("http: { callers: token }\n").config().http.metrics).toBe("operator");
     expect(folder.write(`http: { ${wide}, metrics: open }\n`).config().http.metrics).toBe("open");
   });
 

@@ -158,7 +158,7 @@ function complete(config: Config, place: ConfigPlace, file: string | undefined):
     http: {
       ...http,
       ...(tls && { tls: { cert: at(tls.cert), key: at(tls.key) } }),
-      metrics: http.metrics ?? (isLoopback(http.host) ? "open" : "operator"),
+      metrics: http.metrics ?? (isLoopback(http.host) && http.callers === "open" ? "open" : "operator"),
     },
     webhooks: {
       ...webhooks,

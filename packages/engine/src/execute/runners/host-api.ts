@@ -96,6 +96,8 @@ export interface HostError {
   name: string;
   message: string;
   code?: string;
+  /** What the call ends with when the tool does not catch it. */
+  toolCode?: string;
 }
 
 /** The host's answer on its way to the tool: a body, or an error. */
@@ -109,9 +111,10 @@ export async function answerFor(host: ToolHost, op: HostOp, body: string): Promi
   try {
     return { body: encodeAnswer(op, await performHostOp(host, op, decodeArgs(op, body))) };
   } catch (error) {
-    const { message } = describeThrown(error);
+    const { message, code: toolCode } = describeThrown(error);
     const { name = "Error", code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-    return { body: "", error: { name, message, ...(typeof code === "string" && { code }) } };
+    const codes = { ...(typeof code === "string" && { code }), ...(toolCode !== undefined && { toolCode }) };
+    return { body: "", error: { name, message, ...codes } };
   }
 }
 

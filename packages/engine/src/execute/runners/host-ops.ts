@@ -48,7 +48,14 @@ const { parse, stringify } = JSON;
 const ARGUMENTS = {
   key: (key: unknown) => checkText(key, "a key, prefix or capability"),
   path: (path: unknown) => checkText(path, "a path"),
-  value: checkValue,
+  value: (value: unknown) => {
+    try {
+      return checkValue(value);
+    } catch (error) {
+      // Uncaught, it says what the tool has done wrong, and not that it panicked.
+      throw Object.assign(error as Error, { toolCode: "E3709" });
+    }
+  },
   text: (text: unknown) => {
     if (typeof text !== "string") throw new TypeError("output must be a string");
     return checkValue(text);
