@@ -114,6 +114,13 @@ describe("the published packages", () => {
     },
   );
 
+  it.skipIf(old === undefined)("come from a clone in which `npm ci` warns of no engine [X-17]", () => {
+    const path = [dirname(old ?? ""), process.env.PATH].join(delimiter);
+    const words = ["ci", "--dry-run", "--offline", "--ignore-scripts"];
+    const ran = spawnSync("npm", words, { cwd: ROOT, encoding: "utf8", env: { ...process.env, PATH: path } });
+    expect([ran.status, ran.stderr]).toEqual([0, ""]);
+  });
+
   it("run a tool in a thread, keep the record and verify it", () => {
     expect(JSON.parse(sallyport("call", "greet", '{"name":"Ada"}'))).toBe("Hello, Ada");
     expect(JSON.parse(sallyport("audit", "verify", "--json"))).toMatchObject({ intact: true });

@@ -149,7 +149,7 @@ async function loadSigner() {
   try {
     return await import("aws4fetch");
   } catch {
-    const advice = "Install it beside Sallyport: npm install aws4fetch";
+    const advice = "Run this where Sallyport is installed: npm install aws4fetch";
     throw blobFailure("A bucket is configured, and the package aws4fetch is not installed.", advice);
   }
 }

@@ -117,7 +117,7 @@ async function loadDriver(): Promise<Driver> {
     return await import("@platformatic/kafka");
   } catch (cause) {
     const message = "Kafka is configured, and the package @platformatic/kafka is not installed.";
-    const advice = "Install it beside Sallyport: npm install @platformatic/kafka";
+    const advice = "Run this where Sallyport is installed: npm install @platformatic/kafka";
     throw new SallyportError(failure("E3304", { message, advice }), { cause });
   }
 }

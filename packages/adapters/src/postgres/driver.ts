@@ -13,7 +13,7 @@ export async function loadDriver(): Promise<typeof pg> {
   } catch (cause) {
     const message = "PostgreSQL is configured, and the package pg is not installed.";
     throw new SallyportError(
-      failure("E3914", { message, advice: "Install it beside Sallyport: npm install pg" }),
+      failure("E3914", { message, advice: "Run this where Sallyport is installed: npm install pg" }),
       {
         cause,
       },

@@ -155,7 +155,7 @@ function neighbourProblems(versions: ToolVersions, manifest: ToolManifest, now: 
   ];
   if (issues.length === 0) return undefined;
   const against = [lower, higher].flatMap((entry) => (entry ? [versionOf(entry)] : [])).join(" and ");
-  return failure("E3009", { message: `${manifest.id} ${version} does not fit beside ${against}`, issues });
+  return failure("E3009", { message: `${manifest.id} ${version} does not fit with ${against}`, issues });
 }
 
 function newRecord(manifest: ToolManifest, { now, module }: Options): ToolRecord {

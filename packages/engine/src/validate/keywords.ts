@@ -111,7 +111,7 @@ export function subschemasOf(shape: Shape, value: JsonValue): [key: string | und
 
 /** Keywords of older drafts: to ignore them silently would let through what the author meant to refuse. */
 export const OUTDATED: ReadonlyMap<string, string> = new Map([
-  ["additionalItems", "Use items, beside prefixItems."],
+  ["additionalItems", "Use items with prefixItems."],
   ["$recursiveRef", "Use $dynamicRef or $ref."],
   ["$recursiveAnchor", "Use $dynamicAnchor or $anchor."],
 ]);

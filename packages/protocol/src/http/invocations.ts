@@ -165,7 +165,7 @@ export const toolStatusResponseField = named(
         ),
         unseen: absentOr(
           listOf(oneOf(UNSEEN_EFFECTS)),
-          "What the tool could have changed beside it, because its isolation does not show it.",
+          "What else the tool could have changed, because its isolation does not show it.",
         ),
       }),
     ),

@@ -128,7 +128,7 @@ export const configSchema = z
   .refine(({ domain, tools }) => domain === undefined || tools.length === 0, {
     path: ["tools"],
     error:
-      "cannot stand beside domain: a gateway runs no modules, only the workers of its domain. Give it a configuration of its own (--config FILE), or start it in a folder without this one",
+      "cannot be combined with domain: a gateway runs no modules, only the workers of its domain. Give it a configuration of its own (--config FILE), or start it in a folder without this one",
   });
 
 export type Config = z.infer<typeof configSchema>;

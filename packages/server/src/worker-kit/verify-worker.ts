@@ -51,7 +51,7 @@ const CHECKS: readonly WorkerCheck[] = [
   ["late", "a run that misses its deadline is TIMEOUT, soon after it", checkLate],
   ["cross-site", "what a page in a browser can send runs nothing", checkCrossSite],
   ["secret", "only who knows the secret runs anything", checkSecret],
-  ["concurrency", `${AT_ONCE} runs at once, beside a sender that stalls`, checkConcurrency],
+  ["concurrency", `${AT_ONCE} runs at once, while another sender stalls`, checkConcurrency],
 ];
 
 /** Makes every check, one after the other. Never rejects: what cannot be asked is a check that did not pass. */
@@ -197,7 +197,7 @@ async function checkUnknownFields(subject: Subject, expect: Expect): Promise<str
   const { meta, input } = requestTo(subject);
   const later = { of: ["a later version"] };
   expectSuccess(await run(subject, { meta: { ...meta, later }, input, later }, expect), expect);
-  return "beside meta and input, and in meta";
+  return "next to meta and input, and in meta";
 }
 
 async function checkValidation(subject: Subject, expect: Expect): Promise<string> {

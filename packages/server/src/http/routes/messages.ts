@@ -34,7 +34,8 @@ const PLACES: CallPlaces = {
   token: "/payload/security/token",
   unnamed: {
     place: "/payload/security/token",
-    reason: "does not count beside another credential, and the message cannot say for which tenant it is",
+    reason:
+      "does not count when the request has another credential, and the message cannot say for which tenant it is",
   },
 };
 
