@@ -411,7 +411,7 @@ describe("a gateway with a configuration file", () => {
     const both = await runHere(["serve", "--port", "0"], { cwd: place });
     expect(both).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("domain cannot be combined with tools"),
+      stderr: expect.stringContaining("tools cannot be combined with domain"),
     });
     config(`domain: ${domain.path}\n`);
     for (const args of [
