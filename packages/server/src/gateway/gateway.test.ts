@@ -151,7 +151,10 @@ describe("a gateway", () => {
     expect(domain({ DOMAIN_ID: "demo" })).toMatchObject({ id: "demo" });
     expect(() => domain({ DOMAIN_ID: "other" })).toThrow("is wrong in one place");
     expect(config.write(`domain: x\ntools: [./a.ts]\n`).issues()).toMatchObject([
-      { path: "sallyport.yaml:2:1", reason: expect.stringMatching(/^tools cannot be combined with .*--config/) },
+      {
+        path: "sallyport.yaml:2:1",
+        reason: expect.stringMatching(/^tools cannot be combined with .*--config/),
+      },
     ]);
     folder.write("policies.yaml", "x: 1");
     const found = config.write(`domain: ${folder.path}\n`).read();
