@@ -325,6 +325,7 @@ _Noreturn void forward_forever(const int *listeners, const struct forward *forwa
 int supervise_main(struct args *args);
 int init_main(struct args *args);
 int scan_main(struct args *args);
+int attributes_main(struct args *args);
 int probe_main(struct args *args);
 
 #endif

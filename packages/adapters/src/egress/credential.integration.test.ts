@@ -239,6 +239,22 @@ describe("an answer that repeats a credential [D-16]", () => {
     },
   );
 
+  it.each([false, true])(
+    "is asked for parts of an answer only where the operator allows it (%s)",
+    async (ranges) => {
+      await using upstream = await open((req, res) =>
+        res.end(`<${req.headers.range} ${req.headers["if-range"]}>`),
+      );
+      const rules = RULES.map((rule) => ({
+        ...rule,
+        ...(rule.credential && { credential: { ...rule.credential, ranges } }),
+      }));
+      await using rig = await openRig({ rules, secrets, upstreamCa: upstream.ca }, upstream.port);
+      const said = await askTls(rig, "api.test", get("api.test", 'Range: bytes=0-3\r\nIf-Range: "x"\r\n'));
+      expect(said).toContain(ranges ? '<bytes=0-3 "x">' : "<undefined undefined>");
+    },
+  );
+
   it("keeps its length", async () => {
     await using upstream = await open((req, res) => res.end(`<${req.headers.authorization}>`));
     await using rig = await openRig({ rules: RULES, secrets, upstreamCa: upstream.ca }, upstream.port);

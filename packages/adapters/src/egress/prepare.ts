@@ -88,6 +88,9 @@ const REWRITTEN = ["host", "content-length", "expect"];
 /** Where a secret goes along, the answer must be readable here: no compression. */
 const READABLE = ["accept-encoding", "sec-websocket-extensions"];
 
+/** By which a client could get the answer, and a secret in it, piece by piece. */
+const PARTS = ["range", "if-range"];
+
 /** Checks a request, connects, and only then asks for its credential. */
 export async function prepare(parts: Parts, lane: Lane, req: IncomingMessage): Promise<Prepared | Denial> {
   const asked = lane.bound ? readBound(req, lane.bound.to) : readForward(req);
@@ -105,7 +108,8 @@ export async function prepare(parts: Parts, lane: Lane, req: IncomingMessage): P
 
 function headersFor(req: IncomingMessage, { to, frame }: ReadRequest, upstream: Upstream): string[] {
   const { credential } = upstream.way.rule;
-  const replaced = credential ? [...REWRITTEN, ...READABLE, credentialName(credential)] : REWRITTEN;
+  const hidden = credential?.ranges === true ? READABLE : [...READABLE, ...PARTS];
+  const replaced = credential ? [...REWRITTEN, ...hidden, credentialName(credential)] : REWRITTEN;
   const host = writeAuthority(to, upstream.secure ? 443 : 80);
   return ["host", host, ...endToEnd(req.rawHeaders, replaced), ...frame];
 }

@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { Scrub } from "./scrub.ts";
 
@@ -15,11 +16,31 @@ describe("a secret as common programs write it into an answer [D-16]", () => {
     ["a URL in small letters", "ab%2fcd%2bef'%3cg%26h%3di%22jkl"],
     ["a form", "ab%2Fcd%2Bef%27%3Cg%26h%3Di%22jkl"],
     ["a URL of Python", "ab/cd%2Bef%27%3Cg%26h%3Di%22jkl"],
+    ["decimal entities", "ab/cd&#43;ef&#39;&#60;g&#038;h&#61i&#34;jkl"],
+    ["hexadecimal entities", "ab&#x2F;cd&#x2b;ef&#x27;&lt;g&amp;h&#x3D;i&#x22;jkl"],
+    ["named entities", "ab&sol;cd&plus;ef&apos;&lt;g&amp;h&equals;i&quot;jkl"],
+    ["a URL that escapes some characters only", "ab%2Fcd+ef'%3Cg&h=i%22jkl"],
+    ["letters that need no escape", "%61b/c\\u0064+ef'<g&h=&#x69;\"jk\\x6c"],
     ["hexadecimal in capitals", "61622F63642B6566273C6726683D69226A6B6C"],
   ])("is masked in %s", (_, written) => {
     expect(new Scrub(SECRET, `Bearer ${SECRET}`).text(`<${written}>`)).toBe(
       `<${"*".repeat(written.length)}>`,
     );
+  });
+
+  it("is masked in pieces of any size, and nothing else is held back", async () => {
+    const written = "ab&#x2F;c%64\\u002Bef&#39;<g&amp;h=i&quot;jkl";
+    for (let size = 1; size < written.length; size += 1) {
+      const stream = new Scrub(SECRET, `Bearer ${SECRET}`).stream();
+      const whole = text(stream);
+      const body = `<${written}> & 100% \\ ${written.slice(0, -1)}`;
+      for (let at = 0; at < body.length; at += size) stream.write(body.slice(at, at + size));
+      stream.end();
+      expect(await whole).toBe(`<${"*".repeat(written.length)}> & 100% \\ ${written.slice(0, -1)}`);
+    }
+    const open = new Scrub(SECRET, `Bearer ${SECRET}`).stream();
+    open.write("data: 5 & 6\n\n");
+    expect(String(open.read())).toBe("data: 5 & 6\n\n");
   });
 
   it.each(["", ".", ".."])("is masked in the base64 of all that was sent, after %j", (before) => {

@@ -1,3 +1,4 @@
+import { copyAttributes } from "../sandbox/launcher/index.ts";
 import type { Anchor } from "./anchor.ts";
 import { CREATED, whatChanged } from "./baseline.ts";
 import type { ChangeSet } from "./change.ts";
@@ -35,14 +36,22 @@ interface Carrying {
 /** Does what a plan says, in an order that works at every point: new content first, beside where it will be. */
 export async function carryOut(
   anchor: Anchor,
-  { step, times, set }: { step: StepHook; times?: readonly PlannedFolder[]; set: ChangeSet },
+  order: {
+    step: StepHook;
+    times?: readonly PlannedFolder[];
+    set: ChangeSet;
+    /** Paths whose access lists and attributes the new files get. */
+    attributes: ReadonlyMap<PlannedChange, string>;
+  },
   plan: Plan,
 ): Promise<void> {
+  const { step, times, set, attributes } = order;
   const owner = (await look(anchor, ".")) ?? { uid: 0, gid: 0 };
   const work: Carrying = { anchor, step, plan, owner, small: set.small };
   const { changes } = plan;
   await openFolders(anchor, plan.folders, step);
   await makeTemporaries(work);
+  await keepAttributes(work, attributes);
   for (const change of changes.toReversed()) if (goes(change)) await takeAway(work, change);
   for (const change of changes) if (becomesFolder(change)) await makeFolder(work, change);
   const numbered = changes.map((change, index) => ({ change, index }));
@@ -71,6 +80,17 @@ async function makeTemporaries(work: Carrying): Promise<void> {
     const leader = indexes.get(change.after?.linkTo ?? "") ?? -1;
     await linkTemporary(work, change, { index, leader });
   }
+}
+
+async function keepAttributes(work: Carrying, sources: ReadonlyMap<PlannedChange, string>): Promise<void> {
+  const { plan, step } = work;
+  if (sources.size === 0) return;
+  step("keep attributes");
+  const pairs = plan.changes.flatMap((change, index) => {
+    const from = sources.get(change);
+    return from === undefined ? [] : [{ from, to: temporaryPath(work, change, index) }];
+  });
+  await copyAttributes(plan.root, pairs);
 }
 
 function temporaryPath({ plan }: Carrying, change: PlannedChange, index: number): string {

@@ -5,6 +5,7 @@ import { type DeniedTest, makesRepository } from "./denied-paths.ts";
 import type { FileHandle } from "./disk.ts";
 import { type Entry, isKnown, type KnownEntry, look, NO_FILE, NO_HASH, namesIn } from "./entry.ts";
 import { openToRead, readWhole, sha256, sha256Of, using } from "./file-content.ts";
+import { settableTime } from "./file-times.ts";
 import { eachOf } from "./in-turn.ts";
 import { openContent } from "./put-content.ts";
 import { below, byPath, folderOf } from "./relative-path.ts";
@@ -105,11 +106,13 @@ async function wantedOf(
   known: KnownEntry | undefined,
   reading: Reading,
 ): Promise<Wanted> {
-  const { path, mode, mtimeNs, content, blocks, bytes } = entry;
-  if (entry.type === "symlink") return { type: "symlink", mode: 0o777, target: entry.target ?? "", mtimeNs };
-  if (entry.type === "folder") return { type: "folder", mode, mtimeNs };
+  const { path, mode, content, blocks, bytes } = entry;
+  const mtimeNs = settableTime(entry.mtimeNs);
+  const time = { mtimeNs, ...(mtimeNs !== entry.mtimeNs && { lostTimeNs: entry.mtimeNs }) };
+  if (entry.type === "symlink") return { type: "symlink", mode: 0o777, target: entry.target ?? "", ...time };
+  if (entry.type === "folder") return { type: "folder", mode, ...time };
   if (!content) throw new Error(`no content is known for ${path}`);
-  const wanted: Wanted = { type: "file", mode, bytes, mtimeNs, blocks, content };
+  const wanted: Wanted = { type: "file", mode, bytes, ...time, blocks, content };
   // The very file that is there, which this user may not read.
   const isItself = content.kind === "workspace" && content.path === path;
   if (isItself && known?.type === "file" && known.sha256 === undefined) return wanted;

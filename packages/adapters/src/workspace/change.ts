@@ -15,6 +15,8 @@ export type Content =
 /** What a path is to become. */
 export interface Wanted extends FileState {
   mtimeNs: string;
+  /** The time that the call gave it, where no such time can be set. */
+  lostTimeNs?: string;
   /** Left out: whom the workspace belongs to. */
   owner?: { uid: number; gid: number };
   content?: Content;

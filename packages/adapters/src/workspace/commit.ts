@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { FileConflict } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
+import { listAttributes } from "../sandbox/launcher/index.ts";
 import { type Anchor, anchored } from "./anchor.ts";
 import { DELETED, whatChanged } from "./baseline.ts";
 import { carryOut } from "./carry-out.ts";
@@ -9,6 +10,7 @@ import { ConcurrentChangeError } from "./concurrent-change.ts";
 import { copyContent } from "./copy-content.ts";
 import { link } from "./disk.ts";
 import { makeFolder, privateFolder, type StepHook, syncFolder, writeJson } from "./durable.ts";
+import { findRenames } from "./effects.ts";
 import { type Entry, hashAt, look } from "./entry.ts";
 import { notCommitted, notRestored, outOfTurn } from "./failures.ts";
 import { openToRead, using } from "./file-content.ts";
@@ -43,22 +45,55 @@ interface PreImageRoom {
  * Saves the content of every file that will be replaced or deleted: as another name of the same file where that can be,
  * which keeps everything about it, otherwise as a copy. All of it is on disk once this resolves.
  */
-async function savePreImages(room: PreImageRoom, changes: readonly PlannedChange[]): Promise<void> {
+async function savePreImages(
+  room: PreImageRoom,
+  changes: readonly PlannedChange[],
+): Promise<ReadonlySet<PlannedChange>> {
+  const copied = new Set<PlannedChange>();
   const numbered = changes.map((change, index) => ({ change, index })).filter(({ change }) => change.old);
-  if (numbered.length === 0) return;
+  if (numbered.length === 0) return copied;
   await privateFolder(join(room.record, "old"));
-  await eachOf(numbered, AT_ONCE, ({ change, index }) => save(room, change, oldContent(room.record, index)));
+  await eachOf(numbered, AT_ONCE, async ({ change, index }) => {
+    if (!(await save(room, change, oldContent(room.record, index)))) copied.add(change);
+  });
   await syncFolder(join(room.record, "old"));
+  return copied;
 }
 
-async function save(room: PreImageRoom, change: PlannedChange, target: string): Promise<void> {
+/** Whose access list and attributes each new file gets: those of the file that it replaces, or that it was before. */
+async function attributeSources(
+  { set, plan: { purpose } }: CommitOrder,
+  { root, changes }: Plan,
+): Promise<Map<PlannedChange, string>> {
+  // An undo puts the very files back.
+  if (purpose === "undo") return new Map();
+  const renames = new Map([...findRenames(set.changes)].map(([to, from]) => [to.path, from.path]));
+  const candidates = changes.flatMap((change) => {
+    const { path, before, after, waitsIn } = change;
+    const from = before?.type === "file" ? path : renames.get(path);
+    const isNew = waitsIn !== undefined && after?.type === "file" && after.linkTo === undefined;
+    return isNew && from !== undefined ? [{ change, from }] : [];
+  });
+  const found = await listAttributes(
+    root,
+    candidates.map(({ from }) => from),
+  );
+  return new Map(
+    candidates.filter((_, index) => found?.has(index)).map(({ change, from }) => [change, from]),
+  );
+}
+
+/** True when the pre-image is the very file. */
+async function save(room: PreImageRoom, change: PlannedChange, target: string): Promise<boolean> {
   room.step(`save ${change.path}`);
   try {
     await room.anchor.at(change.path, (path) => link(path, target));
+    return true;
   } catch (error) {
     // Another disk, a file of someone else, no hard links here, or too many.
     if (!hasCode(error, "EXDEV", "EPERM", "ENOTSUP", "ENOSYS", "EMLINK")) throw error;
     await copy(room, change, target);
+    return false;
   }
 }
 
@@ -110,8 +145,8 @@ function commitAnchored(order: CommitOrder): Promise<Committed> {
     const folders = await lookAtFolders(anchor, busyFolders(changes));
     if ("conflicts" in folders) return { ok: false, conflicts: folders.conflicts };
     const plan: Plan = { version: 1, ...order.plan, changes, folders: folders.found };
-    await record(anchor, order, plan);
-    return makeChanges(anchor, order, plan);
+    const attributes = await record(anchor, order, plan);
+    return makeChanges(anchor, { ...order, attributes }, plan);
   });
 }
 
@@ -156,20 +191,34 @@ async function lookAtFolders(
 }
 
 /** Once this resolves, whatever follows can be taken back after a crash. */
-async function record(anchor: Anchor, order: CommitOrder, plan: Plan): Promise<void> {
+async function record(
+  anchor: Anchor,
+  order: CommitOrder,
+  plan: Plan,
+): Promise<ReadonlyMap<PlannedChange, string>> {
   const { record, step } = order;
   step("make the record");
   if (!(await makeFolder(record))) throw outOfTurn(`Call ${plan.callId} has changes on record already.`);
   order.onRecord?.(plan);
   try {
-    await savePreImages({ anchor, record, step }, plan.changes);
+    const [attributes, copied] = await Promise.all([
+      attributeSources(order, plan),
+      savePreImages({ anchor, record, step }, plan.changes),
+    ]);
+    for (const change of attributes.keys()) if (copied.has(change)) throw notKept(change);
     step("write the plan");
     await writeJson(join(record, "plan.json"), plan, { sync: true });
     await syncFolder(join(record, ".."));
+    return attributes;
   } catch (error) {
     await closeAfter(error, order, plan);
     throw notCommitted(plan.root, error);
   }
+}
+
+function notKept({ path }: PlannedChange): Error {
+  const why = "the state folder is on another disk, or the file is someone else's";
+  return new Error(`the access list or attributes of ${path} could not be kept for an undo, as ${why}`);
 }
 
 /** The workspace is as before. A record that stays all the same is closed by the rollback or at the next start. */
@@ -180,7 +229,11 @@ async function closeAfter(error: unknown, order: CommitOrder, plan: Plan): Promi
   order.onRecord?.(undefined);
 }
 
-async function makeChanges(anchor: Anchor, order: CommitOrder, plan: Plan): Promise<Committed> {
+async function makeChanges(
+  anchor: Anchor,
+  order: CommitOrder & { attributes: ReadonlyMap<PlannedChange, string> },
+  plan: Plan,
+): Promise<Committed> {
   try {
     await carryOut(anchor, order, plan);
     await note(anchor, order.log, plan);

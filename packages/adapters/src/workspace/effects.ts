@@ -5,6 +5,7 @@ import { compileDenied, HIGH_RISK } from "./denied-paths.ts";
 import type { FileHandle } from "./disk.ts";
 import { NO_FILE, stateOf } from "./entry.ts";
 import { openToRead, using } from "./file-content.ts";
+import { dayOf } from "./file-times.ts";
 import { digestOf, stateAfter } from "./proof.ts";
 import { openContent } from "./put-content.ts";
 import { byPath, nameOf } from "./relative-path.ts";
@@ -127,6 +128,8 @@ function notesOf({ path, before, after }: Change): string[] {
   const notes = isHighRisk(path) ? ["high risk: common tools run this by themselves"] : [];
   if (before?.type === "file" && before.nlink > 1 && after)
     notes.push("it had other names (hard links), which keep the old content");
+  if (after?.lostTimeNs !== undefined)
+    notes.push(`its time, ${dayOf(after.lostTimeNs)}, cannot be kept and becomes ${dayOf(after.mtimeNs)}`);
   if (after?.linkTo !== undefined) notes.push(`another name (hard link) of ${after.linkTo}`);
   if (before?.type === "file" && before.sha256 === undefined) notes.push("its old content could not be read");
   return notes;

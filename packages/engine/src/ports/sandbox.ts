@@ -35,6 +35,8 @@ export interface EgressCredential {
   intercept?: boolean;
   /** The operator's word that it may go over plain HTTP too, to private addresses that the rule allows (D-16). */
   plainHttp?: boolean;
+  /** The operator's word that parts of answers may be asked for (Range), in which a secret cannot be found. */
+  ranges?: boolean;
 }
 
 /** What a run may use at most. */

@@ -36,6 +36,12 @@ const credential = z.strictObject({
     .boolean()
     .default(false)
     .describe("Send it over plain HTTP too, to a private address of a host in `sandbox.privateHosts`."),
+  ranges: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Pass on requests for parts of an answer (Range), in which the secret cannot be found and masked.",
+    ),
 });
 
 const sandbox = z

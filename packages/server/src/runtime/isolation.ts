@@ -164,7 +164,7 @@ function canonical(path: string): string {
 function credentialsOf({ credentials }: LoadedConfig): Record<string, HostCredential> {
   return Object.fromEntries(
     Object.entries(credentials).map(
-      ([name, { host, port, header, value, basicUser, intercept, plainHttp }]) => [
+      ([name, { host, port, header, value, basicUser, intercept, plainHttp, ranges }]) => [
         name,
         {
           host,
@@ -173,6 +173,7 @@ function credentialsOf({ credentials }: LoadedConfig): Record<string, HostCreden
           as: basicUser === undefined ? { header, value } : { basic: { user: basicUser } },
           intercept,
           plainHttp,
+          ranges,
         },
       ],
     ),

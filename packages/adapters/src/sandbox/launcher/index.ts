@@ -1,3 +1,4 @@
+export { copyAttributes, listAttributes } from "./file-attributes.ts";
 export { type FoundLauncher, findLauncher, type LauncherPlace, launcherPlace } from "./find-launcher.ts";
 export { type InitOptions, initArgv, type RlimitName } from "./init-argv.ts";
 export type { LauncherEnding, LauncherHow, RefusedSyscall, WatchedLimit } from "./launcher-report.ts";

@@ -7,6 +7,8 @@ import type { HostUser } from "./supervise-argv.ts";
 /** A run of the launcher that only prints lines. */
 export interface LauncherLines {
   args: readonly string[];
+  /** What it reads; nothing when left out. */
+  input?: Buffer;
   /** Gets each line as it comes; what it throws ends the launcher and becomes the rejection. */
   onLine(line: Buffer): void;
   /** What helps when it does not do what it was asked; the catalogue's advice when left out. */
@@ -26,11 +28,12 @@ const MOST_ERROR_BYTES = 2048;
 const MOST_MESSAGE = 300;
 
 /** Runs a subcommand to its end. Rejects with SallyportError E3101 when it cannot run or does not exit with 0. */
-export async function runLauncher({ args, onLine, as, launcher, advice }: LauncherLines): Promise<void> {
+export async function runLauncher(order: LauncherLines): Promise<void> {
+  const { args, input, onLine, as, launcher, advice } = order;
   const found = launcher === undefined ? findLauncher() : { path: launcher };
   if ("missing" in found) throw refused(found.missing, found.fix);
   const child = spawn(found.path, args, {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [input ? "pipe" : "ignore", "pipe", "pipe"],
     env: {},
     ...(as && { uid: as.uid, gid: as.gid }),
   });
@@ -41,10 +44,12 @@ export async function runLauncher({ args, onLine, as, launcher, advice }: Launch
     child.kill("SIGKILL");
     reject(error);
   };
-  child.stderr.on("data", (chunk: Buffer) => {
+  // One that ends before it has read everything says why by its code.
+  child.stdin?.on("error", () => undefined).end(input);
+  child.stderr?.on("data", (chunk: Buffer) => {
     if (said.length < MOST_ERROR_BYTES) said += chunk.toString("utf8");
   });
-  child.stdout.on("data", (chunk: Buffer) => {
+  child.stdout?.on("data", (chunk: Buffer) => {
     try {
       for (const line of lines.push(chunk)) takeLine(line, onLine);
     } catch (error) {

@@ -177,6 +177,31 @@ export function commitContract(worker: ViewWorker): void {
         expect(await snapshot(root)).toEqual(before);
       }));
 
+    it.runIf(worker.full)("keep times that cannot be set as near as they can, and say so", () =>
+      inRoom(worker, TREE, async ({ root, begin, work }) => {
+        const before = await snapshot(root, { times: true });
+        const call = begin();
+        const odd = { old: -86_400, far: 8_900_000_000.5 };
+        for (const [path, at] of Object.entries(odd))
+          await work(call, { do: "write", path, content: path }, { do: "touch", path, at });
+        await work(
+          call,
+          { do: "append", path: "a.txt", content: "x" },
+          { do: "touch", path: "a.txt", at: -1 },
+        );
+        const { files } = await call.effects();
+        expect(files.map(({ path, note }) => [path, note])).toEqual([
+          ["a.txt", "its time, 1969-12-31, cannot be kept and becomes 1970-01-01"],
+          ["far", "its time, 2252-01-12, cannot be kept and becomes 2242-03-16"],
+          ["old", "its time, 1969-12-31, cannot be kept and becomes 1970-01-01"],
+        ]);
+        expect(await call.apply()).toMatchObject({ ok: true });
+        expect((await lstat(join(root, "old"))).mtimeMs).toBeCloseTo(0, 2);
+        await call.rollback();
+        expect(await snapshot(root, { times: true })).toEqual(before);
+      }),
+    );
+
     it("refuse set-id bits, which would run code as the workspace's owner", () =>
       inRoom(worker, TREE, async ({ begin, work }) => {
         const call = begin();

@@ -74,7 +74,8 @@ export async function perform(root: string, op: FileOp): Promise<void> {
     case "fifo":
       return void execFileSync("mkfifo", [path]);
     case "touch":
-      return utimes(path, op.at, op.at);
+      // A number below 0 would mean now.
+      return utimes(path, new Date(op.at * 1000), new Date(op.at * 1000));
   }
 }
 
