@@ -1,9 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BIN } from "../fixtures/command-line.ts";
 
@@ -99,6 +110,76 @@ async function start(text: string): Promise<void> {
   child.stdout?.on("data", (chunk) => (said += String(chunk)));
   const open = text.includes("gateway") ? "Try it:" : text.includes("npm start") ? "POST http" : "";
   await expect.poll(() => said, { timeout: 60_000 }).toContain(open);
+}
+
+/** Each command of the README's table, what it prints before it ends or is stopped. */
+const TRIED: [command: string, prints: string][] = [
+  ["npx sallyport demo", "ROLLED_BACK"],
+  ["npx sallyport call calculator", '"result": 5'],
+  ["npx sallyport init my-sallyport", "is open at"],
+  ["cd examples/refunds", "Waiting for approval"],
+  ["echo abc > notes.txt", "+bbc"],
+  ["npm run gateway", "Try it:"],
+  ["npx sallyport chat", "Asking again"],
+];
+
+/** A copy of what the commands of the README use, and `npx` and `npm` that need no network. */
+function likeTheClone(): void {
+  const repository = fileURLToPath(new URL("../../", import.meta.url));
+  for (const part of ["examples", "domains", "sallyport.yaml", "package.json"])
+    cpSync(join(repository, part), join(place, part), { recursive: true });
+  for (const part of ["node_modules", "packages", "workers"])
+    symlinkSync(join(repository, part), join(place, part));
+  const bin = join(place, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "npx"), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
+  const script = `$(node -p "require('${place}/package.json').scripts['$name']")`;
+  const npm = `#!/bin/bash\n[ "$1" = run ] && shift\nname=$1; shift; [ "$1" = -- ] && shift\nexec ${script} "$@"\n`;
+  writeFileSync(join(bin, "npm"), npm, { mode: 0o755 });
+}
+
+describe("README.md", () => {
+  it("has commands that work one after the other, with its server on [X-17]", async () => {
+    likeTheClone();
+    const page = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    const rows = [...page.matchAll(/^\| `((?:npx|npm|cd|echo) .+?)` \|/gm)].map(
+      ([, command = ""]) => command,
+    );
+    expect(rows.map((row, index) => row.startsWith(TRIED[index]?.[0] ?? "none"))).toEqual(
+      TRIED.map(() => true),
+    );
+    const ports = { "7420": await freePort(), "7421": await freePort(), "7422": await freePort() };
+    await untilItSays(`npm start -- --port ${ports[7420]}`, "is open at");
+    for (const [index, [, prints]] of TRIED.entries()) {
+      const command = Object.entries(ports).reduce(
+        (text, pair) => text.replaceAll(...pair),
+        rows[index] ?? "",
+      );
+      await untilItSays(command.includes("chat") ? `${command} --print hello` : command, prints);
+    }
+    const client = readFileSync(new URL("../../docs/client.md", import.meta.url), "utf8");
+    const [example = "", search = ""] = [...client.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(
+      ([, text = ""]) => text,
+    );
+    writeFileSync(join(place, "client.mts"), example.replace("7420", ports[7420]));
+    expect(await run("node client.mts")).toContain("{ result: 5 }");
+    const gateway = example.replace(/const called[\s\S]*/, "").replace("7420", ports[7422]);
+    writeFileSync(join(place, "search.mts"), `${gateway}${search}console.log(first?.tool.tool_id);`);
+    expect(await run("node search.mts")).toContain("firecrawl.crawl");
+  });
+});
+
+/** Runs a command until it has printed the text; what stays is stopped at the end. */
+async function untilItSays(command: string, text: string): Promise<void> {
+  const child = shell(command);
+  background.push(child);
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (said += String(chunk)));
+  const closed = once(child, "close").then(() => expect(said, command).toContain(text));
+  await Promise.race([
+    closed,
+    expect.poll(() => said, { timeout: 120_000, message: command }).toContain(text),
+  ]);
 }
 
 describe("docs/operate/gateway.md", () => {

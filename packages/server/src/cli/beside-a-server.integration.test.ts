@@ -78,7 +78,7 @@ describe("calls list", () => {
 });
 
 /** A call of `echo` that waits for approval, made as a server makes it for a client, or as the command line does. */
-async function asked(more: { unattended?: boolean } = {}): Promise<{ callId: string; approvalId: string }> {
+async function asked(more: { unattended?: boolean } = {}) {
   const request = {
     tool: "echo",
     input: { n: 1 },
@@ -86,13 +86,15 @@ async function asked(more: { unattended?: boolean } = {}): Promise<{ callId: str
     requireApproval: true,
     onApproval: "pending",
   } as const;
-  const { callId, approval } = await engine.call({ ...request, ...more });
-  return { callId, approvalId: approval?.approvalId ?? "" };
+  const { callId, approval, ...answer } = await engine.call({ ...request, ...more });
+  const advice = "error" in answer ? answer.error.advice : "";
+  return { callId, approvalId: approval?.approvalId ?? "", advice };
 }
 
 describe("approvals approve", () => {
   it("says who runs the call: the server by itself, or whoever asks for it again", async () => {
     const left = await asked({ unattended: true });
+    expect(left.advice).toMatch(/the server runs the call by itself \(`sallyport calls show/);
     const { out } = await runLine(cwd, ["approvals", "approve", left.approvalId]);
     expect(out).toContain(`The server runs it now; what comes of it: sallyport calls show ${left.callId}`);
     await vi.waitFor(
@@ -100,6 +102,7 @@ describe("approvals approve", () => {
       WAIT,
     );
     const waits = await asked();
+    expect(waits.advice).toMatch(/then ask for call \S+ again \(`sallyport calls resume/);
     const told = await runLine(cwd, ["approvals", "approve", waits.approvalId]);
     expect(told.out).toContain(
       `A command that waits for this answer runs it now. If none does: sallyport calls resume ${waits.callId}`,

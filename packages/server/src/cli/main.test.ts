@@ -108,6 +108,19 @@ describe("a state folder that this user cannot use", () => {
   });
 });
 
+describe("a file that a command needs", () => {
+  it.each([
+    ["policy backtest", "There are no candidate rules", "Copy a file of policy.files"],
+    ["audit verify --file none.ndjson", "There is no file /.*none.ndjson", "Name a file"],
+    ["call none @none.json", "There is no file /.*none.json", "Name a file"],
+    ["tools lint none.json", "There is no file /.*none.json", "Name a file"],
+  ])("is asked for in words when it is missing: %s", async (line, words, advice) => {
+    const { code, err } = await runLine(cwd, line.split(" "));
+    expect([code, err]).toEqual([2, expect.stringMatching(new RegExp(`^E3921 ${words}.*\n  → ${advice}`))]);
+    expect(err).not.toContain("ENOENT");
+  });
+});
+
 describe("a uid that the password file does not know", () => {
   // Imports first: the sources may be closed to that uid.
   const script = `const { Session } = await import(${JSON.stringify(new URL("./session.ts", import.meta.url).href)});
