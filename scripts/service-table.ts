@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -41,6 +42,8 @@ export interface ServiceOptions {
   given?: string;
   /** What it acknowledges survives a power cut. Left out: only a killed process, which is faster. */
   synced?: boolean;
+  /** Of PostgreSQL: the data of a server that does not run, to start a standby that has received so much and no more. */
+  standbyOf?: string;
 }
 
 export interface ServerCommand {
@@ -288,7 +291,7 @@ interface Link {
 /** PostgreSQL refuses to run as root. */
 function preparePostgres(
   bin: string,
-  { data, port, synced = false }: { data: string; port: number } & ServiceOptions,
+  { data, port, synced = false, standbyOf }: { data: string; port: number } & ServiceOptions,
 ): ServerCommand {
   const user: { uid?: number; gid?: number } = process.getuid?.() === 0 ? userIds("postgres") : {};
   if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
@@ -304,7 +307,12 @@ function preparePostgres(
     "--no-locale",
     "--no-sync",
   ];
-  run([join(bin, "initdb"), ...init], { quiet: true, cwd: data, ...user });
+  if (standbyOf === undefined) run([join(bin, "initdb"), ...init], { quiet: true, cwd: data, ...user });
+  else {
+    run(["cp", "-a", join(standbyOf, "db"), data]);
+    rmSync(join(data, "db", "postmaster.pid"), { force: true });
+    writeFileSync(join(data, "db", "standby.signal"), "");
+  }
   const settings = Object.entries({
     ...POSTGRES_SETTINGS,
     ...(!synced && POSTGRES_UNSYNCED),

@@ -45,6 +45,7 @@ function chosen(name: ServiceName): ServiceName {
 /** A running service. */
 export interface StartedService extends AsyncDisposable {
   readonly port: number;
+  readonly data: string;
   /** Ends it at once, as a power cut would; its data stays. */
   kill(): Promise<void>;
   /** Starts it again on the same port and data. */
@@ -64,6 +65,7 @@ export async function startService(
   let server = await startServer(name, port, command);
   return {
     port,
+    data,
     kill: () => server.kill(),
     restart: async () => {
       server = await startServer(name, port, command);

@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -277,6 +277,35 @@ describe("a server that is told to stop", () => {
     await answer;
     const calls = await shell.json<{ status: string }[]>(["calls", "list"]);
     expect(JSON.stringify(calls)).toContain("cancelled");
+  });
+});
+
+describe("a server whose sink never answers", () => {
+  it("ends when it is told again, and says that events wait [L3P2-6]", async () => {
+    const asked = Promise.withResolvers<void>();
+    const sink = createServer(
+      (socket) => void socket.on("error", () => undefined).once("data", () => asked.resolve()),
+    );
+    await new Promise<void>((resolve) => void sink.listen(0, "127.0.0.1", resolve));
+    const { port } = sink.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/`;
+    writeFileSync(
+      shell.path("sallyport.yaml"),
+      `${standardConfig()}events: { sinks: [{ name: stuck, http: { url: "${url}" } }] }\n`,
+    );
+    const { server, report } = await openAlone();
+    await invoke(report.url, adding);
+    await asked.promise;
+    server.kill("SIGTERM");
+    await server.logged(/No call runs any more/);
+    server.kill("SIGTERM");
+    expect(await server.done).toMatchObject({ code: 0, signal: null });
+    const waits = {
+      message: "Events wait in the outbox",
+      context: { waiting: expect.stringMatching(/still wait/) },
+    };
+    expect(server.log).toContainEqual(expect.objectContaining(waits));
+    sink.close();
   });
 });
 

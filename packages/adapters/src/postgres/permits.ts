@@ -67,20 +67,29 @@ interface Question<Changed> {
   of(row: Row): Changed;
 }
 
+/** Where the numbers of transactions are counted: a server that was promoted or restored counts on from older ones. */
+const HISTORY =
+  "(SELECT system_identifier FROM pg_control_system()) || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+const XMIN = "pg_snapshot_xmin(pg_current_snapshot())";
+/** The transaction of the cursor; the first one when the cursor is of another history, or from the future of this one. */
+const SINCE = `(SELECT CASE WHEN $1 = ${HISTORY} AND $2::xid8 <= ${XMIN} THEN $2 ELSE '0' END::xid8)`;
+
 /**
- * What transactions from the cursor on have written, in the order rows were first written. A cursor is the oldest
- * transaction that still ran when it was given: whatever is older was visible then, and the rest is told again.
+ * What transactions from the cursor on have written, in the order rows were first written. A cursor is the server's
+ * history and the oldest transaction that still ran when it was given: whatever is older was visible then, and the rest is
+ * told again. After a fail-over everything is told.
  */
 export async function changesOf<Changed>(
   database: Database,
   { select, cursor, of }: Question<Changed>,
 ): Promise<Changes<Changed>> {
-  const since = cursor === undefined ? "" : "WHERE changed_in >= $1::xid8";
+  const [, history = "", transaction = "0"] = /^(.*) (\d{1,19})$/.exec(cursor ?? "") ?? [];
+  const since = cursor === undefined ? "" : `WHERE changed_in >= ${SINCE}`;
   const rows = await database.rows(
     `WITH changed AS (${select} ${since})
-      SELECT changed.*, pg_snapshot_xmin(pg_current_snapshot())::text AS cursor
+      SELECT changed.*, ${HISTORY} || ' ' || ${XMIN} AS cursor
       FROM (SELECT) AS always LEFT JOIN changed ON true ORDER BY position`,
-    cursor === undefined ? [] : [/^\d+$/.test(cursor) ? cursor : "0"],
+    cursor === undefined ? [] : [history, transaction],
   );
   return {
     changed: rows.filter(({ position }) => position !== null).map(of),

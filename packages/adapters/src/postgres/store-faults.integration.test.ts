@@ -1,10 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommitResult, Store, UnitOfWork } from "@sallyport/engine/ports";
-import { crowd, opening, queueing, sampleCall, sampleIntent, unitOf } from "@sallyport/engine/testing";
+import {
+  crowd,
+  opening,
+  queueing,
+  sampleCall,
+  sampleIntent,
+  sampleRevocation,
+  unitOf,
+} from "@sallyport/engine/testing";
 import { SallyportError } from "@sallyport/protocol";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { reasonToSkip } from "../../../../scripts/services.ts";
+import { reasonToSkip, startService } from "../../../../scripts/services.ts";
 import { AnswerLosingProxy } from "./fixtures/proxy.ts";
 import { TestServer } from "./fixtures/server.ts";
 import { openPostgresStore } from "./index.ts";
@@ -251,6 +259,42 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
         20,
       );
     }
+  });
+
+  it("tells what a promoted standby has written since, also below the transactions that were lost with the primary", async () => {
+    await using primary = await TestServer.start();
+    await primary.query("CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE postgres TO plain");
+    const open = (port: number) =>
+      openPostgresStore({ connectionString: `postgres://plain@127.0.0.1:${port}/postgres` });
+    const revoke = (store: Store, jti: string) =>
+      store.commit(
+        unitOf({ revocations: [{ ...sampleRevocation({ jti }), forgetAt: Date.now() + 3_600_000 }] }),
+      );
+    const before = await open(primary.service.port);
+    await revoke(before, "received");
+    await before.close();
+    await primary.service.kill();
+    // From here on it receives nothing more.
+    await using standby = await startService("postgres", { standbyOf: primary.service.data });
+    await primary.service.restart();
+    const lost = await open(primary.service.port);
+    for (const n of crowd(20, (index) => index)) await revoke(lost, `lost ${n}`);
+    const { changed, cursor } = await lost.revocations.changedSince();
+    expect(changed).toHaveLength(21);
+    expect((await lost.revocations.changedSince(cursor)).changed.length).toBeLessThan(21);
+    await lost.close();
+    await primary.service.kill();
+    const person = new pg.Client({
+      connectionString: `postgres://sallyport@127.0.0.1:${standby.port}/postgres`,
+    });
+    await person.connect();
+    await person.query("SELECT pg_promote()");
+    await person.end();
+    const promoted = await open(standby.port);
+    await revoke(promoted, "since");
+    const found = await promoted.revocations.changedSince(cursor);
+    expect(found.changed.map(({ jti }) => jti)).toEqual(["received", "since"]);
+    await promoted.close();
   });
 
   it("says why it cannot be opened, never with the password", async () => {

@@ -1,6 +1,6 @@
 import type { Store } from "@sallyport/engine/ports";
-import { storeContract } from "@sallyport/engine/testing";
-import { afterAll, beforeAll, describe } from "vitest";
+import { crowd, fixtureEngine, storeContract } from "@sallyport/engine/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
 import { TestServer } from "./fixtures/server.ts";
 
@@ -36,6 +36,35 @@ describe.skipIf(reason !== undefined)(`Two processes on PostgreSQL${reason ? ` (
     server = await TestServer.start();
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
+
+  it("keeps the calls of two tenants apart that come with one id to two replicas at once", async () => {
+    const tools = [
+      { id: "look", run: () => "seen" },
+      { id: "save", run: () => "saved", conduct: { sideEffects: "external" } } as const,
+    ];
+    const lease = { leaseMs: 60_000, renewMs: 20_000 };
+    const open = async () => await fixtureEngine({ store: await server.open("ids"), lease }, tools);
+    const replicas = [
+      { tenant: "acme", ...(await open()) },
+      { tenant: "globex", ...(await open()) },
+    ];
+    const calls = crowd(36, (n) => ({
+      tool: n % 3 === 1 ? "save" : "look",
+      isAccepted: n % 3 === 2,
+      callId: `c${n}`,
+    }));
+    const ends = await Promise.all(
+      calls.flatMap(({ isAccepted, tool, callId }) =>
+        replicas.map(({ engine, tenant }) => {
+          const request = { tool, input: {}, caller: { tenant, agent: "agent" }, callId };
+          return isAccepted ? engine.accept(request) : engine.call(request);
+        }),
+      ),
+    );
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set(["success", "pending"]));
+    expect(new Set(ends.map(({ callId }) => callId)).size).toBe(2 * calls.length);
+    for (const { engine } of replicas) await engine.close();
+  });
 
   // Two Store objects share nothing but the server [X-5] [X-9].
   storeContract("two PostgreSQL stores on one schema, used in turn,", async () => {

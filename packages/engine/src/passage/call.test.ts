@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConfiguredAuthority } from "../authorise/authority.ts";
+import { createMemoryStore } from "../memory/store.ts";
+import type { Store, UnitOfWork } from "../ports/store.ts";
 import { errorOf, type FixtureTool, fixtureEngine } from "../testing/fixture-engine.ts";
 import { givenId, tenantId } from "./call.ts";
 
@@ -38,6 +40,39 @@ describe("a call id that two tenants use", () => {
       ...["acme", "other", "third", "late"],
     ]);
     expect(new Set(answers.map(({ callId }) => callId)).size).toBe(4);
+  });
+
+  const look: FixtureTool = { id: "look", run: (input) => input };
+  /** As another process sees it that looked for the id before the first call was on record. */
+  const seenEarlier = (store: Store): Store => {
+    let isEarlier = true;
+    const get = async (id: string) => (isEarlier ? undefined : await store.calls.get(id));
+    const commit = (unit: UnitOfWork) => {
+      isEarlier = false;
+      return store.commit(unit);
+    };
+    return { ...store, calls: { ...store.calls, get }, commit };
+  };
+
+  it.each([
+    ["without effects", "look", false],
+    ["with outside effects", "save", false],
+    ["accepted", "look", true],
+    ["accepted, with outside effects", "save", true],
+  ] as const)("is each one's own in two processes at once: %s", async (_kind, tool, isAccepted) => {
+    const store = createMemoryStore({ isShared: true });
+    const lease = { leaseMs: 15_000, renewMs: 5_000 };
+    const [one, two] = [
+      await fixtureEngine({ store, lease }, [look, save]),
+      await fixtureEngine({ store: seenEarlier(store), lease }, [look, save]),
+    ];
+    await one.call(tool, 1, as("acme"));
+    const request = { tool, input: 2, ...as("other") };
+    const end = await (isAccepted ? two.engine.accept(request) : two.engine.call(request));
+    expect(end).toMatchObject({ status: isAccepted ? "pending" : "success", callId: tenantId(ID, "other") });
+    await expect.poll(async () => (await store.calls.get(end.callId))?.closing?.status).toBe("success");
+    expect(errorOf(await one.call(tool, 3, as("acme"))).code).toBe("E3905");
+    for (const { engine } of [one, two]) await engine.close();
   });
 
   it("stays a call's second id once the first is free again: asking again does not run it twice", async () => {

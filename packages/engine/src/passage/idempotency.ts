@@ -131,7 +131,8 @@ async function fromJournal(call: Call, digest: string | undefined, once: Once): 
     stage = "call id";
     const record =
       holder ?? (request.callId === undefined ? undefined : await context.store.calls.get(callId));
-    if (!record) return undefined;
+    // Another tenant's call has come to this id since it was looked for: this one gets another when it is put on record.
+    if (!record || record.tenant !== request.caller.tenant) return undefined;
     const stranger = accessRefusal({ request, waits: undefined }, context);
     if (stranger) return await refuse(stranger, call, context);
     // Asking again for the same thing goes on with the call.

@@ -157,9 +157,23 @@ async function underWay(call: Call, context: EngineContext): Promise<End> {
 
 function onceOnly(call: Call, context: EngineContext): Promise<End> {
   return answerOnce(call, context, (due) => {
-    if (due.callId === call.callId) return attempts(due, context);
+    if (due.callId === call.callId) return underOwnId(due, context);
     return inFlight(call.span && !due.span ? inTrace(due, context, call) : due, context, attempts);
   });
+}
+
+/**
+ * The attempts of a call. Another process may have put a call of another tenant on record under the same id since it was
+ * looked for: nothing of this one is on record then, nor has it changed anything, and it is done under its second id.
+ */
+async function underOwnId(call: Call, context: EngineContext): Promise<End> {
+  const end = await attempts(call, context);
+  const { callId, request, waits } = call;
+  if (!("error" in end) || end.error.code !== "E3905" || waits || request.callId !== callId) return end;
+  const { tenant } = request.caller;
+  const holder = await context.store.calls.get(callId).catch(() => undefined);
+  if (!holder || holder.tenant === tenant) return end;
+  return await inFlight({ ...call, callId: tenantId(callId, tenant) }, context, attempts);
 }
 
 /** Goes on with a call that waits for approval, or answers how it stands. Never rejects. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { EventPublisher } from "@sallyport/engine";
 import type { EventSink, OutboxReader } from "@sallyport/engine/ports";
-import { backlogsOf, type SinkBacklog } from "@sallyport/engine/publish";
+import { backlogsOf, type PublisherClosing, type SinkBacklog } from "@sallyport/engine/publish";
 
 /** Where problems of sinks are logged. */
 export interface SinkLog {
@@ -67,7 +67,7 @@ export class EventPublishers {
   }
 
   /** Publishes what is left, if it shall, and lets go of the sinks; resolves with why events still wait, if they do. */
-  async close(options: { sendsRest?: boolean } = {}): Promise<string | undefined> {
+  async close(options: PublisherClosing = {}): Promise<string | undefined> {
     const ends = await Promise.allSettled(this.#publishers.map((publisher) => publisher.close(options)));
     const reasons = ends.flatMap((end) => (end.status === "rejected" ? [messageOf(end.reason)] : []));
     return reasons.length === 0 ? undefined : reasons.join(" ");

@@ -65,8 +65,11 @@ export interface Runtime {
    * does without. Throws E3227 when there is no secret to sign webhooks with.
    */
   startServices(options: ServiceOptions): Promise<void>;
-  /** Stops the services, publishes what waits in the outbox and closes everything; resolves with why events still wait, if they do. */
-  close(): Promise<string | undefined>;
+  /**
+   * Stops the services, publishes for some seconds what waits in the outbox, and closes everything; resolves with why
+   * events still wait, if they do. With the signal calls and sending end at once.
+   */
+  close(signal?: AbortSignal): Promise<string | undefined>;
 }
 
 interface OpenOptions {
@@ -181,7 +184,7 @@ export async function openRuntime({ config, ...options }: OpenOptions): Promise<
           options,
         );
       },
-      close: () => closeRuntime({ config, engine, persistence, isolation, events, services }),
+      close: (signal) => closeRuntime({ config, engine, persistence, isolation, events, services }, signal),
     };
   } catch (error) {
     for (const close of opened.reverse())
@@ -209,17 +212,13 @@ interface Closing {
   services: RunningServices | undefined;
 }
 
-async function closeRuntime({
-  config,
-  engine,
-  persistence,
-  isolation,
-  events,
-  services,
-}: Closing): Promise<string | undefined> {
+async function closeRuntime(
+  { config, engine, persistence, isolation, events, services }: Closing,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   if (services) {
     // Queued calls that this process took up may finish; nobody else would give them an end.
-    await engine.drain({ withinMs: config.http.shutdownSeconds * 1_000 });
+    await engine.drain({ withinMs: signal?.aborted ? 0 : config.http.shutdownSeconds * 1_000 });
     await services.stop();
   }
   await engine.close();
@@ -227,7 +226,8 @@ async function closeRuntime({
   try {
     // What cannot be sent is safe in the outbox and goes out next time; the calls themselves are done and on record.
     // On a shared store the servers publish: a command that asked for partitions would keep them from these for a while.
-    return await events.close({ sendsRest: services !== undefined || !persistence.store.isShared });
+    const sendsRest = services !== undefined || !persistence.store.isShared;
+    return await events.close({ sendsRest, signal });
   } finally {
     await persistence.close();
   }

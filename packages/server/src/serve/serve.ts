@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EventEmitter } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Drained } from "@sallyport/engine/host";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { Logger } from "pino";
@@ -63,14 +64,29 @@ export async function serve(options: ServeOptions): Promise<void> {
       opened.runtime = runtime;
       await whileOpen({ runtime, door, stopping, log }, onOpen);
     } finally {
-      // What could not be published by then waits for the next start.
-      await runtime.close();
+      await closeAll(runtime, { stopping, log });
     }
     log.info({}, "Everything is closed");
   } finally {
     await telemetry.close();
     stopping.done();
   }
+}
+
+/** What still closes after the second signal has so long; then the process ends without it. */
+const LAST_MS = 3_000;
+
+async function closeAll(
+  runtime: Runtime,
+  { stopping, log }: Pick<Serving, "stopping" | "log">,
+): Promise<void> {
+  const cut = new AbortController();
+  const told = stopping.second
+    .then(() => cut.abort())
+    .then(() => sleep(LAST_MS, "late" as const, { ref: false }));
+  const waiting = await Promise.race([runtime.close(cut.signal), told]);
+  if (waiting === "late") log.warn({}, "Ending before everything is closed, as told");
+  else if (waiting !== undefined) log.warn({ waiting }, "Events wait in the outbox");
 }
 
 /** A used address gets advice: whoever starts the server can fix it at once. */
