@@ -272,6 +272,8 @@ export class Engine {
     await Promise.all([...this.#context.runners.values()].map((runner) => runner.close()));
     await withTimeout(this.#context.inFlight.idle(), this.#context.limits.storeMs);
     await withTimeout(this.#queue.idle(), this.#context.limits.storeMs);
+    // What is known here and owed to the record: others would have to call it unknown.
+    if (!this.#context.unrecorded.isEmpty) await withTimeout(this.#compare(), this.#context.limits.storeMs);
     await this.#context.unknownCallers.tellLeftOut();
     await this.#context.membership.leave();
     this.#context.telemetry.close();

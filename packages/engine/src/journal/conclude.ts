@@ -207,9 +207,8 @@ async function record(
   // Somebody else has ended the call meanwhile: what the journal says counts.
   const recorded = await recordedAnswer(attempt, context);
   if (recorded) return recorded;
-  return result.conflict.kind === "fenced"
-    ? await answerOfLateOwner(attempt, context)
-    : unrecorded(answer, result.conflict.kind);
+  const late = result.conflict.kind === "fenced" ? await answerOfLateOwner(attempt, context) : undefined;
+  return late ?? unrecorded(answer, result.conflict.kind);
 }
 
 /** A store that broke without a word is asked once more: an end that is not on record costs more than a second try. */
@@ -240,10 +239,17 @@ async function recordedAnswer(
   return isOurs ? found.closing?.answer : undefined;
 }
 
-/** This process was counted as gone: the call is another's now, and its outcome is what the record says. */
-async function answerOfLateOwner(attempt: Attempt, { store, clock }: EngineContext): Promise<CallAnswer> {
+/**
+ * This process was counted as gone: the call is another's now, and its outcome is what the record says. Undefined when it
+ * executes for this process: as a run whose intent had no answer.
+ */
+async function answerOfLateOwner(
+  attempt: Attempt,
+  { store, clock, owner }: EngineContext,
+): Promise<CallAnswer | undefined> {
   const { callId } = attempt.call;
   const found = await store.calls.get(callId).catch(() => undefined);
+  if (found?.phase === "executing" && found.owner === owner) return undefined;
   const standing = found?.closing?.status ?? found?.phase ?? "not known";
   const error = takenOver(callId, {
     message: `Another process has taken call ${callId} over, because this one lost its lease; on record it is ${standing}.`,

@@ -56,14 +56,21 @@ export class Recovery {
   async settleHeld(): Promise<RecoveryVerdict[]> {
     const { inFlight, unrecorded, membership } = this.#context;
     const verdicts: RecoveryVerdict[] = [];
+    const problems: unknown[] = [];
     if (membership.refusal) return verdicts;
     const inHand = [...inFlight.ids(), ...unrecorded.landing()];
     for await (const record of heldWork("executing", this.#context, inHand)) {
       // It has begun since.
       if (inFlight.get(record.callId)) continue;
-      verdicts.push(...((await this.#payOwed(record)) ?? (await this.#settle(record))));
-      this.#orphans.delete(record.runId ?? "");
+      try {
+        verdicts.push(...((await this.#payOwed(record)) ?? (await this.#settle(record))));
+        this.#orphans.delete(record.runId ?? "");
+      } catch (error) {
+        // One that cannot be written keeps no other from its end.
+        problems.push(error);
+      }
     }
+    if (problems.length > 0) throw problems[0];
     return verdicts;
   }
 

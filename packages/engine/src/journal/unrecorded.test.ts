@@ -171,6 +171,23 @@ describe.each([true, false])("after the store was away (shared: %s)", (isShared)
   });
 });
 
+describe("an accepted call", () => {
+  it("whose intent landed without an answer runs once the store is back [X-21]", async () => {
+    const { line, engine, ran, record } = await world({
+      slowly: (unit) => {
+        if (unit.begin && ran.length === 0) line.is = "losing";
+        return undefined;
+      },
+    });
+    const { callId } = await engine.accept({ tool: "pay", input: {}, caller });
+    await expect.poll(() => line.is).toBe("down");
+    expect([await engine.standing(callId), ran]).toMatchObject([{ status: "running" }, []]);
+    line.is = "up";
+    await expect.poll(async () => (await record(callId))?.closing?.status).toBe("success");
+    expect(ran).toEqual([callId]);
+  });
+});
+
 describe("what a claim took whose answer was lost", () => {
   /** A process that has gone, with one call that it ran and one that a person has to approve. */
   async function left() {
@@ -238,6 +255,30 @@ describe("a comparison", () => {
     expect(verdicts.flat()).toMatchObject([{ callId: "c" }]);
     const ends = (await auditOf(store)).filter(({ state }) => /UNKNOWN|COMPLETED/.test(String(state)));
     expect(ends).toHaveLength(1);
+  });
+
+  it("is made once more when the process ends, before others judge what it leaves [X-21]", async () => {
+    const { line, engine, record } = await cutOff();
+    line.is = "up";
+    await engine.close();
+    expect((await record("c"))?.closing?.status).toBe("success");
+  });
+
+  it("goes on past an end that cannot be written, and gives it up in the end [X-21]", async () => {
+    const { line, engine, call, record } = await cutOff({
+      slowly: (unit) =>
+        unit.close?.closing?.status === "success" ? Promise.reject(new Error("no")) : undefined,
+    });
+    line.is = "losing";
+    await call("pay", {}, { callId: "d" });
+    line.is = "up";
+    await expect(engine.judgeOrphans()).rejects.toThrow("no");
+    expect((await record("d"))?.phase).toBe("closed");
+    const looks = async () => {
+      await engine.judgeOrphans().catch(() => undefined);
+      return (await record("c"))?.phase;
+    };
+    await expect.poll(looks).toBe("unknown");
   });
 
   it("is made by the process itself, so that nobody has to ask for it [X-21]", async () => {

@@ -4,6 +4,7 @@ import type { Fence, UnitOfWork } from "../ports/store.ts";
 /** What is beyond these bounds is judged by the record alone, as after a crash. */
 const MOST_RUNS = 10_000;
 const MOST_OWED_CHARS = 32 * 1024 * 1024;
+const MOST_SENT = 5;
 
 /**
  * What this process knows of its runs and the record may not, because the store was away: which units may still land,
@@ -15,7 +16,7 @@ export class UnrecordedRuns {
   readonly #neverBegan = new LruMap<string, true>(MOST_RUNS);
 
   /** The ends of runs that the store did not take, the oldest first. */
-  readonly #owed = new Map<string, { unit: UnitOfWork; chars: number }>();
+  readonly #owed = new Map<string, { unit: UnitOfWork; chars: number; sent: number }>();
   #owedChars = 0;
 
   /** A unit has no answer; it may land until `over` resolves, and afterwards only by what the server has of it already. */
@@ -46,7 +47,7 @@ export class UnrecordedRuns {
   owe({ runId }: Fence, unit: UnitOfWork): void {
     if (this.#owed.has(runId)) return;
     const chars = JSON.stringify(unit).length;
-    this.#owed.set(runId, { unit, chars });
+    this.#owed.set(runId, { unit, chars, sent: 0 });
     this.#owedChars += chars;
     for (const oldest of this.#owed.keys()) {
       if (this.#owedChars <= MOST_OWED_CHARS) return;
@@ -54,14 +55,24 @@ export class UnrecordedRuns {
     }
   }
 
-  owed(runId: string | undefined): UnitOfWork | undefined {
-    return this.#owed.get(runId ?? "")?.unit;
+  /** What is to be sent now. A unit that the store does not take, although it can be asked, is not sent for ever. */
+  owed(runId: string): UnitOfWork | undefined {
+    const owed = this.#owed.get(runId);
+    if (!owed) return undefined;
+    owed.sent += 1;
+    if (owed.sent > MOST_SENT) this.settled(runId);
+    return owed.unit;
   }
 
   /** The run's end is on record, whoever wrote it. */
   settled(runId: string): void {
     this.#owedChars -= this.#owed.get(runId)?.chars ?? 0;
     this.#owed.delete(runId);
+  }
+
+  /** The record alone would do. */
+  get isEmpty(): boolean {
+    return this.#owed.size === 0 && this.#neverBegan.size === 0;
   }
 
   isKnownNotToHaveBegun(runId: string | undefined): boolean {

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Failure, failure, type Isolation, isFailure, SallyportError } from "@sallyport/protocol";
 import { consume, end } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
 import { EffectTransaction } from "../effects/effect-transaction.ts";
 import { StateTransaction } from "../effects/state-transaction.ts";
 import type { HookRunner } from "../execute/index.ts";
-import { reasonOf } from "../journal/bounded-store.ts";
+import { isUnanswered, reasonOf } from "../journal/bounded-store.ts";
 import { conflictFailure } from "../journal/conflicts.ts";
 import type { PreviewedRun } from "../journal/progress.ts";
 import { intentOf, usesOf } from "../journal/unit.ts";
@@ -149,8 +150,14 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
   const fence = { callId, runId: context.ids.next() };
   const begun = isFirst ? beginning(at, { uses: grantUses, fence }, context) : runAgain(attempt, fence);
   if (isFailure(begun)) return await rollBack(at, begun);
-  const began = begun.open ?? begun.begin;
-  const outbox = began && context.events.batch({ call: began, began });
+  const opened = begun.open ?? begun.begin;
+  const outbox = opened && context.events.batch({ call: opened, began: opened });
+  const began = () => {
+    log.stored(events);
+    attempt.fence = fence;
+    for (const { grantId } of grantUses) attempt.used.add(grantId);
+    return at;
+  };
   try {
     const result = await context.store.commit({
       tenant: call.tenant,
@@ -159,17 +166,33 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
       audit: events.audit,
       ...(outbox && { outbox }),
     });
-    if (!result.ok)
-      return await rollBack(at, conflictFailure(result.conflict, { callId, what: "intent", at: now }));
-    log.stored(events);
-    attempt.fence = fence;
-    for (const { grantId } of grantUses) attempt.used.add(grantId);
-    return at;
+    if (result.ok) return began();
+    return await rollBack(at, conflictFailure(result.conflict, { callId, what: "intent", at: now }));
   } catch (error) {
     context.errors.report({ error, code: "E3908", callId, tool: tool.manifest.id, stage: "journal intent" });
+    // It has its slot from the queue, so that nobody waits for its answer.
+    if (attempt.slot && isUnanswered(error) && (await hasLanded(attempt, fence, context))) return began();
     if (!attempt.hasStarted) context.unrecorded.neverBegan(fence);
     return await rollBack(at, unwritten(error));
   }
+}
+
+const ASK_AGAIN_MS = 500;
+
+/** Whether the run is on record after all: waits until the store can tell. */
+async function hasLanded(
+  { call, signal }: Attempt,
+  fence: Fence,
+  { store }: EngineContext,
+): Promise<boolean> {
+  while (!signal.aborted) {
+    try {
+      return (await store.commit({ tenant: call.tenant, fence })).ok;
+    } catch {
+      await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return false;
 }
 
 function unwritten(error: unknown): Failure {
