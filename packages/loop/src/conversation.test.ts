@@ -134,7 +134,7 @@ describe("a turn", () => {
     ]);
   });
 
-  it("runs calls that only read side by side where that is allowed, results in call order [FR-EXE-01]", async () => {
+  it("runs calls that only read side by side where that is allowed, results in call order [FR-EXE-01] [D-2]", async () => {
     let running = 0;
     let most = 0;
     const slow: FixtureTool = {

@@ -217,7 +217,7 @@ async function planCall(call: AskedFor, context: PlanningContext): Promise<Plann
 /** Why a call does not run whatever its tool says, from its name and size alone. */
 function refusedEarly(
   { name, arguments: given }: AskedFor,
-  { mode, settings: { limits, policy }, iteration }: PlanningContext,
+  { mode, settings: { limits, policy }, iteration, tools }: PlanningContext,
 ): Failure | undefined {
   const { maxToolIterationsPerUserTurn, maxToolArgsBytes } = limits;
   if (mode !== "enabled") return failure("E3954", { message: MESSAGES.disabled });
@@ -231,11 +231,12 @@ function refusedEarly(
   const denied = outrightDenial(policy, name);
   if (denied) return failure(denied.code, { message: denied.reason });
   const bytes = Buffer.byteLength(given);
-  if (bytes <= maxToolArgsBytes) return undefined;
-  return failure("E3957", {
-    message: `Arguments are ${bytes} bytes; max_tool_args_bytes is ${maxToolArgsBytes}`,
-    details: { limit: maxToolArgsBytes, bytes },
-  });
+  const own = tools.get(name)?.maxArgumentBytes;
+  const limit = own ?? maxToolArgsBytes;
+  if (bytes <= limit) return undefined;
+  const allowed = own === undefined ? `max_tool_args_bytes is ${limit}` : `${name} takes ${limit}`;
+  const message = `Arguments are ${bytes} bytes; ${allowed}`;
+  return failure("E3957", { message, details: { limit, bytes } });
 }
 
 function unknownTool(name: string, known: Iterable<string>): Failure {

@@ -24,6 +24,8 @@ export interface LoopTool {
   tool: string;
   version?: string;
   operation?: string;
+  /** How long its arguments may be, as JSON, where a limit of its own decides (D-11). Left out: the loop's. */
+  maxArgumentBytes?: number;
   /** `default`: it states no time limit of its own, so the loop's counts (FR-EXE-03). Left out: its own. */
   timeout?: "own" | "default";
   /** Looks, before anybody is asked, whether the call could run at all, such as whether its paths are allowed. */

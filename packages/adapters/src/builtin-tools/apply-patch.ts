@@ -39,6 +39,8 @@ export function applyPatchTool(means: ToolMeans): BuiltinTool {
     },
   });
   return builtin(tool, {
+    // What a patch of the largest size can take in JSON: its own limit decides, and no text is read that is beyond it.
+    maxArgumentBytes: patchArgumentBytes(means.limits.maxPatchBytes),
     async inspect(input) {
       await placesOf(wellFormed(input, means), means);
     },
@@ -48,6 +50,11 @@ export function applyPatchTool(means: ToolMeans): BuiltinTool {
         return patched.map(({ place, before, after }) => ({ relative: place.relative, before, after }));
       }),
   });
+}
+
+/** How long the arguments of a patch can be as JSON: a character can take six bytes there. */
+export function patchArgumentBytes(maxPatchBytes: number): number {
+  return 6 * maxPatchBytes + 1_024;
 }
 
 const INPUT = {

@@ -5,7 +5,7 @@ import type { BuiltinTool } from "./options.ts";
 import { asFailure } from "./problems.ts";
 
 /** What a loop asks a tool before it runs. */
-export type LoopFace = Pick<LoopTool, "preview"> & {
+export type LoopFace = Pick<LoopTool, "preview" | "maxArgumentBytes"> & {
   /** Throws what speaks against the call. */
   inspect?(input: JsonValue): Promise<void>;
 };
@@ -14,7 +14,7 @@ export type LoopFace = Pick<LoopTool, "preview"> & {
 export const BUILTIN_VERSION = "1.0.0";
 
 /** Puts a tool and its face for a loop together; name, schema and conduct are those of the manifest. */
-export function builtin(tool: DefinedTool, { inspect, preview }: LoopFace): BuiltinTool {
+export function builtin(tool: DefinedTool, { inspect, ...face }: LoopFace): BuiltinTool {
   const { id, version, description, sideEffects, operations } = tool.manifest;
   const loop: LoopTool = {
     name: id,
@@ -25,7 +25,7 @@ export function builtin(tool: DefinedTool, { inspect, preview }: LoopFace): Buil
     version,
     operation: DEFAULT_OPERATION,
     ...(inspect && { preflight: (input: JsonValue) => outcomeOf(inspect(input)) }),
-    ...(preview && { preview }),
+    ...face,
   };
   return { tool, loop };
 }

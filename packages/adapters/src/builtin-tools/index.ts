@@ -1,3 +1,4 @@
+export { patchArgumentBytes } from "./apply-patch.ts";
 export { builtinTools } from "./builtin-tools.ts";
 export { commandResultText } from "./command-result.ts";
 export { createEnvSanitizer, type EnvSanitizer } from "./env-sanitizer.ts";

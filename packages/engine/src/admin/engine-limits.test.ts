@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { JsonValue } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import { askAll } from "../authorise/policy/policies.ts";
 import { createMemoryStore } from "../memory/store.ts";
@@ -131,13 +132,20 @@ describe("limits that a runner does not hold", () => {
   const ANY = { $schema: "https://json-schema.org/draft/2020-12/schema" };
   const limits = { timeoutMs: 1_000, memoryBytes: 1e6, cpuTimeMs: 10, maxOpenFiles: 4 };
 
-  it("are on the answer and on record as such, whether the call succeeds or not [L3-EXE-2]", async () => {
-    const { call, store } = await fixtureEngine({}, [
-      { id: "t", run: (input) => (input ? Promise.reject(new Error("no")) : 1), conduct: { limits } },
-    ]);
+  it("are on the answer and on record as such, however the call ends [L3-EXE-2] [X-11]", async () => {
+    const ways: Record<string, () => unknown> = {
+      succeeds: () => 1,
+      fails: () => Promise.reject(new Error("no")),
+      hangs: () => new Promise(() => undefined),
+      "gives no JSON": () => 1n,
+    };
+    const run = (input: JsonValue) => ways[String(input)]?.();
+    const { call, store } = await fixtureEngine({}, [{ id: "t", run, conduct: { limits } }]);
     const held = { wall: "watch", cpu: "none", memory: "none", openFiles: "none", connections: "none" };
-    expect(await call("t", null)).toMatchObject({ status: "success", enforcement: held });
-    expect(await call("t", { fail: true })).toMatchObject({ status: "error", enforcement: held });
+    const answers = Object.keys(ways).map(async (way) => [way, await call("t", way)] as const);
+    const ends = Object.fromEntries(await Promise.all(answers));
+    expect(Object.values(ends).map(({ status }) => status)).toEqual(["success", "error", "timeout", "error"]);
+    for (const answer of Object.values(ends)) expect(answer).toMatchObject({ enforcement: held });
     const ended = (await auditOf(store)).filter(({ enforcement }) => enforcement);
     expect(ended.length).toBeGreaterThan(1);
     for (const { enforcement } of ended) expect(enforcement).toMatchObject(held);

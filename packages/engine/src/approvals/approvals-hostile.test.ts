@@ -88,6 +88,32 @@ describe("an approval under attack", () => {
     expect(ran).toEqual([]);
   });
 
+  it("needs different people also when they answer at once, in two engines on one store [X-13]", async () => {
+    const store = createMemoryStore();
+    const engines = [await context({ quorum: 2, store }), await context({ quorum: 2, store })] as const;
+    const id = (await engines[0].call("pay", { n: 1 }, { callId: "c1" })).approval?.approvalId ?? "";
+    const asked = (names: string[]) =>
+      Promise.all(
+        engines.flatMap(({ engine }) =>
+          names.map((by) => engine.approvals.approve(id, { by }).catch(String)),
+        ),
+      );
+    await asked(["ada", "ada", "ada"]);
+    expect(await store.approvals.get(id)).toMatchObject({
+      standing: { state: "pending" },
+      votes: [{ by: "ada" }],
+    });
+    await asked(["bob", "cleo"]);
+    const { standing, votes = [] } = (await store.approvals.get(id)) ?? {};
+    expect([standing?.state, votes.length, new Set(votes.map(({ by }) => by)).size]).toEqual([
+      "approved",
+      2,
+      2,
+    ]);
+    await Promise.all(engines.map(({ engine }) => engine.resume("c1")));
+    expect(engines.flatMap(({ ran }) => ran)).toHaveLength(1);
+  });
+
   it("does not count for arguments that were changed after the person looked", async () => {
     const { call, engine, ran } = await context({ quorum: 2 });
     const seen = (await call("pay", { amount: 1 }, { callId: "c1" })).approval?.approvalId ?? "";

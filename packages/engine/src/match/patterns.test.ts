@@ -93,7 +93,7 @@ describe("a resource that names something else than it says", () => {
   it.each([
     ...HOSTILE.map((text) => ["http://host/data/", text] as const),
     ...HOSTILE_PATHS.map((text) => ["/data/", text] as const),
-  ])("is not below %j: %j [R3-2] [FR-APR-04]", (prefix, text) => {
+  ])("is not below %j: %j [R3-2] [FR-APR-04] [X-14]", (prefix, text) => {
     const glob = `${prefix}*`;
     expect(coversResource([glob], text)).toBe(false);
     expect(matchesArgument({ pointer: "/u", match: { glob } }, { u: text })).toBe(false);
@@ -102,7 +102,7 @@ describe("a resource that names something else than it says", () => {
     expect(policyTest({ regex: `^${prefix}` })(text)).not.toBe(YES);
   });
 
-  it.each(HOSTILE_HOSTS)("is on no allowed host: %j [R3-2]", (text) => {
+  it.each(HOSTILE_HOSTS)("is on no allowed host: %j [R3-2] [X-14]", (text) => {
     const host = hostOf(text);
     expect(host === undefined || !coversResource(["*.example.com"], host)).toBe(true);
     expect(policyTest({ hostIn: ["*.example.com"] })(text)).not.toBe(YES);
@@ -171,7 +171,7 @@ describe("whatever matches `prefix/*`", () => {
   const piece = fc.constantFrom(..."a . .. / // \\ %2e %2f %5c %25 ? # ; \t \n \0 @ : admin".split(" "), " ");
   const tail = fc.array(piece, { maxLength: 8 });
 
-  it("is requested below the prefix by every client [R3-2]", () => {
+  it("is requested below the prefix by every client [R3-2] [X-14]", () => {
     let matched = 0;
     fc.assert(
       fc.property(tail, (parts) => {

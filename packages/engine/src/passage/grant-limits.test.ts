@@ -66,7 +66,7 @@ describe("the limit of a grant's uses", () => {
       { sideEffects, constraint: MAX_ONE, allowed: 1, code: "E3210" },
       { sideEffects, constraint: TWO_AN_HOUR, allowed: 2, code: "E3224" },
     ]),
-  )("holds for 40 calls at once: $sideEffects, $constraint.type [R3-2]", async (given) => {
+  )("holds for 40 calls at once: $sideEffects, $constraint.type [R3-2] [X-13]", async (given) => {
     const { call, ran, give, uses } = await limited({ sideEffects: given.sideEffects });
     const { grantId } = await give(given.constraint);
     const answers = await Promise.all(times(40).map((n) => call("pay", n)));
@@ -112,7 +112,7 @@ describe("the limit of a grant's uses", () => {
     await engine.close();
   });
 
-  it("holds for several engines over one store, which has the last word [R3-2]", async () => {
+  it("holds for several engines over one store, which has the last word [R3-2] [X-13]", async () => {
     const store = createMemoryStore();
     const first = await limited({ store });
     const grants = [await first.give(MAX_ONE)];

@@ -185,7 +185,7 @@ describe("an accepted call", () => {
     expect(engine.load()).toMatchObject({ running: 1, queued: 2 });
   });
 
-  it("runs at most three of one agent's four slots, however many wait [L3-EXE-4]", async () => {
+  it("runs at most three of one agent's four slots, however many wait [L3-EXE-4] [D-2]", async () => {
     const { engine, slow, accept } = await busy({ admission: {} }, [{ id: "quick", run: () => 1 }]);
     for (let index = 1; index < 9; index += 1) await accept(`${index}`);
     await accept("other", { caller: { ...caller, agent: "b" } });

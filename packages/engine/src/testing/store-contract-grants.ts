@@ -123,7 +123,7 @@ export function grantsContract(it: StoreTest): void {
     ["a rate", TWO_AN_HOUR, 2, 5 + HOUR],
     ["the tighter of both", { maxUses: 1, ...TWO_AN_HOUR }, 1, undefined],
   ])(
-    "refuse a use beyond %s, however many come at once, and nothing of its unit is kept",
+    "refuse a use beyond %s, however many come at once, and nothing of its unit is kept [X-13]",
     async ([, limit, allowed, freeAt], { store }) => {
       const record = sampleCapabilityGrant();
       const { grantId } = record;

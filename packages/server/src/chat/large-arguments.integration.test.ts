@@ -31,4 +31,23 @@ describe("large arguments", () => {
     });
     expect(readFileSync(join(chat.folder, "n.txt"), "utf8")).toHaveLength(500 * KIB - 1);
   });
+
+  it("of a patch are bounded by max_patch_bytes alone, however few max_tool_args_bytes allows [D-11]", async () => {
+    const calls = [
+      call("apply_patch", patch(500 * KIB), "patch"),
+      call("apply_patch", patch(600 * KIB), "patch_beyond"),
+      // No text of a patch that is allowed is as long as this.
+      call("apply_patch", patch(4_000 * KIB), "patch_far_beyond"),
+      call("write_file", { path: "big.txt", content: "y".repeat(2 * KIB) }, "write_beyond"),
+    ];
+    const loop = { max_tool_args_bytes: KIB, approval: { mode: "auto" } };
+    await using chat = await scriptedChat([{ calls }, { text: "ok" }], { loop });
+    await chat.chat.conversation.send("go");
+    expect(chat.told()).toMatchObject({
+      patch: "created: n.txt",
+      patch_beyond: expect.stringContaining(`${512 * KIB} are allowed`),
+      patch_far_beyond: expect.stringMatching(/Arguments are \d+ bytes; .*apply_patch/),
+      write_beyond: expect.stringContaining("max_tool_args_bytes is 1024"),
+    });
+  });
 });

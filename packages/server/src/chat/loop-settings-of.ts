@@ -1,4 +1,4 @@
-import type { GivenLimits } from "@sallyport/adapters/builtin-tools";
+import { type GivenLimits, patchArgumentBytes } from "@sallyport/adapters/builtin-tools";
 import type { LoopSettings, ModelWindow, ToolsMode } from "@sallyport/loop";
 import type { LoadedConfig } from "../config/load.ts";
 import type { Retention } from "./keeping/index.ts";
@@ -42,13 +42,10 @@ function denylistOf({ allowlist, denylist }: LoadedConfig["loop"]["approval"]): 
   return isOpened ? [...denylist] : [...new Set([...denylist, RUN_COMMAND])];
 }
 
-/** A character of a patch can take six bytes in JSON. */
-const JSON_GROWTH = 6;
-
 /** The configuration with room for the arguments that the loop lets through: its limits count, not one behind them. */
 export function withRoomForArguments(config: LoadedConfig): LoadedConfig {
   const { loop, limits } = config;
-  const patches = JSON_GROWTH * loop.apply_patch.max_patch_bytes + 1_024;
+  const patches = patchArgumentBytes(loop.apply_patch.max_patch_bytes);
   const inputBytes = Math.max(limits.inputBytes, loop.max_tool_args_bytes, patches);
   return Object.freeze({ ...config, limits: Object.freeze({ ...limits, inputBytes }) });
 }

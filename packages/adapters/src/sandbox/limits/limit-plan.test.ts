@@ -22,7 +22,7 @@ const ALONE = {
 } as const;
 
 describe("limits [MCX-7]", () => {
-  it("are held by rlimits and the watch where there is no cgroup", () => {
+  it("are held by rlimits and the watch where there is no cgroup [X-11]", () => {
     const plan = limitPlan(LIMITS, ALONE);
     expect(plan.watch).toEqual({ processes: 10, memoryBytes: LIMITS.memoryBytes, cpuMs: 1500 });
     expect(plan.rlimits).toMatchObject({ core: 0, nofile: 32, fsize: 100, cpu: 3 });
@@ -40,7 +40,7 @@ describe("limits [MCX-7]", () => {
     });
   });
 
-  it("are held by the cgroup where there is one, and say so", () => {
+  it("are held by the cgroup where there is one, and say so [X-11]", () => {
     const plan = limitPlan(LIMITS, {
       ...ALONE,
       cgroup: new Set(["memory", "processes", "cpu"]),
@@ -57,7 +57,7 @@ describe("limits [MCX-7]", () => {
     expect(limitPlan(LIMITS, { ...ALONE, tasksBeside: 100 }).rlimits.nproc).toBe(alone + 100);
   });
 
-  it("say when nothing holds a share of the processors", () => {
+  it("say when nothing holds a share of the processors [X-11]", () => {
     const { cpuMs: _, ...rest } = LIMITS;
     const shared = { ...rest, cpuMillicores: 500 };
     expect(limitPlan(shared, ALONE).enforcement.cpu).toBe("none");
