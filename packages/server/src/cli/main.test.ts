@@ -168,7 +168,7 @@ describe("a Node that is too old [X-17]", () => {
     writeFileSync(join(cwd, "package.json"), '{ "type": "module" }');
     cpSync(join(SALLYPORT, "../newer-node.js"), join(cwd, "bin/newer-node.js"));
     const body = `if (Number(process.versions.node.split(".")[0]) < 24) (await import("./newer-node.js")).runWithNode(24);
-      else { process.on("${signal}", () => { console.log("heard"); process.exit(9); }); console.log("on"); setInterval(() => {}, 1000); }`;
+      else { process.on("${signal}", () => { console.log("heard"); process.exit(9); }); console.log("on"); process.stdin.on("end", () => process.exit(1)).resume(); }`;
     writeFileSync(join(cwd, "bin/sallyport.js"), body);
     mkdirSync(join(cwd, "node_modules"));
     symlinkSync(join(SALLYPORT, "../../../../node_modules/node"), join(cwd, "node_modules/node"));
