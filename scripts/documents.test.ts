@@ -86,6 +86,16 @@ describe("ways to install", () => {
 const DOCS = readdirSync("docs", { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".md"))
   .map((file) => join("docs", file));
+
+it("pages use no word that the glossary avoids and a reader stumbles over: beside, patience, furnish", () => {
+  const pages = ["README.md", ...DOCS.filter((file) => !/decisions|glossary/.test(file))];
+  // `beside/` is a folder, `patienceMs` a setting.
+  const found = pages.filter((file) =>
+    /\b(?:beside(?!\/)|patience|furnish)\b/i.test(readFileSync(file, "utf8")),
+  );
+  expect(found).toEqual([]);
+});
+
 const TOP = ["README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
 const READMES = ["packages", "workers", "examples"].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })

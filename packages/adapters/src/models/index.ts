@@ -12,4 +12,4 @@ export {
   type Providers,
   type SecretReference,
 } from "./provider-settings.ts";
-export { type StreamPatience, startStream } from "./start-stream.ts";
+export { type StreamRetries, startStream } from "./start-stream.ts";

@@ -8,7 +8,8 @@ const LONGEST_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 500;
 const GROWTH = 4;
 
-export interface StreamPatience {
+/** How failed tries are repeated, and stopped. */
+export interface StreamRetries {
   /** Stops everything, waits included. */
   signal: AbortSignal;
   /** Waits between tries; rejects or resolves when the signal aborts. The system's timer unless given. */
@@ -25,16 +26,16 @@ export interface StreamPatience {
 export async function* startStream(
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
-  patience: StreamPatience,
+  how: StreamRetries,
 ): AsyncGenerator<ModelPart, void, void> {
   for (let retries = 0; ; retries += 1) {
-    const waitMs = yield* firstUnless(oneTry(model, options, patience.signal), (error) => {
+    const waitMs = yield* firstUnless(oneTry(model, options, how.signal), (error) => {
       const wait = retries < MOST_RETRIES ? waitBefore(retries, error) : undefined;
-      if (wait !== undefined) patience.retrying?.(error, wait);
+      if (wait !== undefined) how.retrying?.(error, wait);
       return wait;
     });
     if (waitMs === undefined) return;
-    if (!(await waited(waitMs, patience))) return yield { type: "aborted" };
+    if (!(await waited(waitMs, how))) return yield { type: "aborted" };
   }
 }
 
@@ -72,7 +73,7 @@ function isOverhead(part: ModelPart): boolean {
   return OVERHEAD.has(part.type) || (part.type === "text-delta" && part.delta === "");
 }
 
-/** Undefined: not again. A time-out was long enough once; a provider that asks for more patience than ours is left alone. */
+/** Undefined: not again. A time-out was long enough once; a provider that asks for a longer wait than ours is not asked again. */
 function waitBefore(retries: number, { retryable, details }: Failure): number | undefined {
   if (!retryable || details?.kind === "timeout") return undefined;
   const asked = details?.retryAfterMs;
@@ -81,7 +82,7 @@ function waitBefore(retries: number, { retryable, details }: Failure): number | 
 }
 
 /** False: it was stopped. */
-async function waited(ms: number, { signal, wait = systemWait }: StreamPatience): Promise<boolean> {
+async function waited(ms: number, { signal, wait = systemWait }: StreamRetries): Promise<boolean> {
   await wait(ms, signal).catch(() => undefined);
   return !signal.aborted;
 }

@@ -96,7 +96,7 @@ class CatalogueSearch implements ToolSearch {
       const refusal = refusalFor(found, loaded.value.catalogue);
       if (refusal) return { ok: false, error: refusal };
     }
-    return await client.run(found.tool.tool_id, input, { timeoutMs: patienceMs(found.tool), ...options });
+    return await client.run(found.tool.tool_id, input, { timeoutMs: timeoutOf(found.tool), ...options });
   }
 
   /** The catalogue of this domain: the one in use, the one in the cache, else that of the gateway. */
@@ -165,7 +165,7 @@ function refusalFor({ tool, ...then }: FoundTool, now: Catalogue): ClientError |
 }
 
 /** As long as the gateway waits for the tool, and a little for the way. */
-function patienceMs({ timeout_sec }: ToolEntry): number {
+function timeoutOf({ timeout_sec }: ToolEntry): number {
   return Math.min((timeout_sec + 15) * 1_000, 2 ** 31 - 1);
 }
 
