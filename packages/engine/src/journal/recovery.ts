@@ -225,14 +225,16 @@ export async function closeByPerson(
   const answer =
     word.as === "completed"
       ? await closeRecorded(record, { states: ["COMPLETED"], result: word.result ?? null, note }, context)
-      : await closeRecorded(record, { ...undoneBy(word), note }, context);
+      : await closeRecorded(record, { ...UNDONE, note }, context);
   return answer ?? notClosed("somebody else has closed it");
 }
 
-function undoneBy({ note }: ManualClose): RecordedEnding {
-  const error = failure("E3906", { message: `Closed by a person as not done: ${note}` });
-  return { states: ["ABORTED", "ROLLED_BACK"], error, proof: NOTHING_RAN };
-}
+/** How the person knows it is for the record: the caller is told that it was not done. */
+const UNDONE: RecordedEnding = {
+  states: ["ABORTED", "ROLLED_BACK"],
+  error: failure("E3906", { message: "A person closed the call: it was not done." }),
+  proof: NOTHING_RAN,
+};
 
 /** What can be said of a call after the process that ran it is gone. Nothing is ever run again by itself (D-4). */
 export type RecoveryVerdict =

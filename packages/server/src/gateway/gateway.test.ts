@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
 import { createEngine, createMemoryStore, grantAuthority } from "@sallyport/engine";
 import type { Runner } from "@sallyport/engine/ports";
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
@@ -5,9 +7,17 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { referenceIssues } from "../cli/commands/config-references.ts";
 import { ConfigFolder } from "../config/fixtures/config-folder.ts";
 import { SwitchedOffTools } from "../http/switched-off-tools.ts";
+import { hiddenPaths } from "../runtime/isolation.ts";
 import { operatorLimitsOf } from "../runtime/operator-limits.ts";
 import { DomainFolder, echoTool } from "./fixtures/domain-folder.ts";
-import { configuredDomain, domainRefusal, Gateway, grantsWithoutFile, unannouncedTools } from "./gateway.ts";
+import {
+  configuredDomain,
+  domainRefusal,
+  Gateway,
+  grantsWithoutFile,
+  unannouncedTools,
+  workerSecretOf,
+} from "./gateway.ts";
 import { type DomainPackage, readDomainPackage } from "./read-package.ts";
 
 let folder: DomainFolder;
@@ -143,6 +153,23 @@ describe("a gateway", () => {
     expect(unannouncedTools(read(), before)).toEqual(["demo.echo", "demo.two"]);
     folder.manifest(two, { version: "0.2" });
     expect(unannouncedTools(read(), before)).toEqual([]);
+  });
+
+  it("has the secret of its workers from the environment; no tool sees its file, and no error its text", () => {
+    const file = config.write("").path;
+    expect(workerSecretOf({})).toBeUndefined();
+    expect(workerSecretOf({ WORKER_SECRET: "known-to-both-of-us\n" })).toBe("known-to-both-of-us");
+    folder.write("secret", "known-to-both-of-us\n");
+    const environment = { WORKER_SECRET_FILE: join(folder.path, "secret") };
+    expect(workerSecretOf(environment)).toBe("known-to-both-of-us");
+    expect(hiddenPaths(config.config({ environment }))).toContain(
+      realpathSync(environment.WORKER_SECRET_FILE),
+    );
+    for (const text of ["", "too short", "with a space in it"])
+      expect(() => workerSecretOf({ WORKER_SECRET: text })).toThrow(
+        /^E3301: The variable WORKER_SECRET holds no secret[^"]*$/,
+      );
+    expect(() => workerSecretOf({ WORKER_SECRET_FILE: `${file}/none` })).toThrow("cannot be read");
   });
 
   it("is what a configuration with a domain is, checked with DOMAIN_ID [AX-PKG-1]", () => {
