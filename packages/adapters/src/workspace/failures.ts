@@ -1,5 +1,5 @@
 import { failure, SallyportError } from "@sallyport/protocol";
-import { wordsOf } from "./system-error.ts";
+import { hasCode, wordsOf } from "./system-error.ts";
 
 /** A path that leads outside, is denied, or is no path at all (E3105). */
 export function forbidden(path: string, why: string): SallyportError {
@@ -27,12 +27,21 @@ export function notCommitted(root: string, cause: unknown): SallyportError {
   return new SallyportError(
     failure("E3914", {
       message: `The changes could not be written to ${root}: ${wordsOf(cause)}. What had been written was taken back.`,
-      advice:
-        "Check the free space of the workspace's disk and the permissions of its folders, then call again.",
+      advice: adviceFor(cause),
       details: { root },
     }),
     { cause },
   );
+}
+
+function adviceFor(cause: unknown): string {
+  if (hasCode(cause, "ENOSPC", "EDQUOT"))
+    return "Free space on the disks of the workspace and the state folder, then call again.";
+  if (hasCode(cause, "EACCES", "EPERM", "EROFS"))
+    return "Let this user write in the workspace's folders, then call again.";
+  if (hasCode(cause, "ELOOP", "ENOTDIR", "ENOENT"))
+    return "A folder was taken away or replaced while the call ran: see who else works there, then call again.";
+  return "See to what the message names, then call again.";
 }
 
 /** A call could not be undone; its changes are in place as before (E3914). */

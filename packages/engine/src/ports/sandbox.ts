@@ -100,8 +100,8 @@ export type SandboxEnding =
   | { kind: "limit"; limit: LimitName; message: string }
   | { kind: "violation"; message: string }
   | { kind: "killed" }
-  /** The sandbox itself could not be made or broke; the program may not have run at all. */
-  | { kind: "crashed"; message: string };
+  /** The sandbox itself could not be made or broke; the program may not have run at all. `notMade`: it has not. */
+  | { kind: "crashed"; message: string; notMade?: true };
 
 export interface SandboxUsage {
   cpuMs: number;

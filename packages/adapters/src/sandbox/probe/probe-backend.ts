@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import type { SandboxOffer, SandboxProcess } from "@sallyport/engine/ports";
 import { SallyportError } from "@sallyport/protocol";
@@ -53,11 +53,16 @@ function readNamespaceFacts(): NamespaceFacts {
     appArmorRestricts: setting("kernel/apparmor_restrict_unprivileged_userns") === "1",
     hasUserNamespaces:
       setting("user/max_user_namespaces") !== "0" && setting("kernel/unprivileged_userns_clone") !== "0",
-    isContainer: ["/.dockerenv", "/run/.containerenv"].some((path) => existsSync(path)),
+    // An image's marker may be left on a machine that was made of it.
+    isContainer:
+      ["/.dockerenv", "/run/.containerenv"].some((path) => existsSync(path)) &&
+      readlinkSync("/proc/self/ns/pid") !== FIRST_PID_NAMESPACE,
   };
 }
 
 const CAP_SYS_ADMIN = 1n << 21n;
+/** The kernel gives it this number at every start. */
+const FIRST_PID_NAMESPACE = "pid:[4026531836]";
 
 function read(path: string): string {
   try {

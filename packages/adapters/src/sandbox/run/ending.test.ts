@@ -54,6 +54,11 @@ describe("an ending", () => {
     expect(ended({ how: "signalled", signal: constants.signals.SIGXCPU })).toEqual(limit("cpu"));
   });
 
+  it("is the same for a file that is too large, whether a shell is between or not", () => {
+    expect(ended({ code: 128 + constants.signals.SIGXFSZ })).toEqual(limit("fileSize"));
+    expect(ended({ code: 128 + constants.signals.SIGTERM })).toEqual({ kind: "exited", code: 143 });
+  });
+
   it("knows the kernel's last word on processor time", () => {
     const { SIGKILL } = constants.signals;
     expect(ended({ how: "signalled", signal: SIGKILL, userMs: 2500, systemMs: 600 })).toEqual(limit("cpu"));
@@ -72,6 +77,7 @@ describe("an ending", () => {
     expect(ended(end)).toEqual({
       kind: "crashed",
       message: "The sandbox could not mount the overlay: EPERM.",
+      notMade: true,
     });
     expect(ended({ how: "backend-failed", code: 1 }, { lastError: "bwrap: no" })).toEqual({
       kind: "crashed",

@@ -140,9 +140,11 @@ function heldByKernel(end: LauncherEnd, { limits, readings }: EndFacts): Sandbox
   if (readings && readings.outOfMemory > 0) return exceeded("memory", limits);
   const hasFailed = end.how !== "exited" || end.code !== 0;
   if (hasFailed && readings && readings.processesRefused > 0) return exceeded("processes", limits);
-  if (end.how !== "signalled") return undefined;
   const { SIGXCPU, SIGXFSZ, SIGKILL } = constants.signals;
-  if (end.signal === SIGXFSZ) return exceeded("fileSize", limits);
+  // A shell says by its own code what its command was ended by.
+  const ofShell = end.how === "exited" && end.code === 128 + SIGXFSZ;
+  if (ofShell || (end.how === "signalled" && end.signal === SIGXFSZ)) return exceeded("fileSize", limits);
+  if (end.how !== "signalled") return undefined;
   const usedUp = limits.cpuMs !== undefined && end.userMs + end.systemMs >= limits.cpuMs;
   if (end.signal === SIGXCPU || (end.signal === SIGKILL && usedUp)) return exceeded("cpu", limits);
   return undefined;
@@ -155,7 +157,9 @@ function ownEnding(end: LauncherEnd, facts: EndFacts): SandboxEnding {
   const cause = end.errno > 0 ? `: ${getSystemErrorName(-end.errno)}` : "";
   const said = facts.lastError && ` (${facts.lastError})`;
   const exit = end.signal > 0 ? `was killed by ${signalName(end.signal)}` : `ended with ${end.code}`;
-  return { kind: "crashed", message: `${failed || `The sandbox ${exit}`}${cause}${said}.` };
+  const message = `${failed || `The sandbox ${exit}`}${cause}${said}.`;
+  // The launcher says so before anything of the command has run.
+  return { kind: "crashed", message, ...(end.message !== undefined && { notMade: true as const }) };
 }
 
 function signalName(number: number): string {

@@ -172,13 +172,14 @@ export function isolationContract(open: OpenSandbox): void {
       try {
         await writeFile(join(below, "file"), "seen");
         execFileSync("mkfifo", ["-m", "0666", join(below, "fifo")]);
+        using made = new DisposableStack();
         const reader = openSync(join(below, "fifo"), constants.O_RDWR | constants.O_NONBLOCK);
+        made.defer(() => closeSync(reader));
         const mounts = [{ source: folder, target: "/in", mode: "ro" as const }];
         const script = "cat '/in/a b/file'; timeout 1 sh -c 'echo out > \"/in/a b/fifo\"'; echo \" $?\"";
         const { stdout } = await ran(open(), script, { mounts });
         expect(stdout).toBe("seen 124\n");
         expect(() => readSync(reader, Buffer.alloc(9))).toThrow("EAGAIN");
-        closeSync(reader);
       } finally {
         execFileSync("umount", [below]);
       }

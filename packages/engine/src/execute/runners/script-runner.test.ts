@@ -153,6 +153,11 @@ describe("script runner: endings", () => {
     [{ kind: "limit", limit: "processes", message: "m" }, "", { kind: "limit", limit: "processes" }],
     [{ kind: "violation", message: "v" }, "", { kind: "violation" }],
     [{ kind: "crashed", message: "c" }, "", { kind: "crashed" }],
+    [
+      { kind: "crashed", message: "no namespaces", notMade: true },
+      "",
+      { kind: "refused", failure: { code: "E3101", message: "no namespaces" } },
+    ],
   ])("[L3-EXE-4] [MCX-7] %j", async (ending, words, fault) => {
     expect((await run(ends(ending, words))).result).toMatchObject({ fault, usage: { cpuMs: 1 } });
   });

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { type Isolation, SallyportError } from "@sallyport/protocol";
+import { failure, type Isolation, SallyportError } from "@sallyport/protocol";
 import type { Job, RunFault, RunResult, RunUsage } from "../../ports/runner.ts";
 import type { SandboxEnd, SandboxEnding, SandboxProcess, SandboxUsage } from "../../ports/sandbox.ts";
 import { timerMs, withTimeout } from "../../timeouts.ts";
@@ -150,9 +150,14 @@ function imposedFault(ending: SandboxEnding): RunFault | undefined {
       return { kind: "timeout" };
     case "limit":
       return { kind: "limit", limit: ending.limit, message: cleanText(ending.message) };
+    case "crashed": {
+      const message = cleanText(ending.message);
+      return ending.notMade
+        ? { kind: "refused", failure: failure("E3101", { message }) }
+        : { kind: "crashed", message };
+    }
     case "violation":
-    case "crashed":
-      return { kind: ending.kind, message: cleanText(ending.message) };
+      return { kind: "violation", message: cleanText(ending.message) };
   }
 }
 
