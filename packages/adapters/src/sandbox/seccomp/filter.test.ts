@@ -61,6 +61,12 @@ describe.each(ARCHES)("the seccomp filter for %s", (arch) => {
     for (const flags of [SHARED, PRIVATE, PRIVATE | ANONYMOUS])
       expect(asked("mmap", flags)).toBe(SECCOMP.ALLOW);
     expect(answered(arch, "mmap", [0n, 0n, 0n, SHARED | ANONYMOUS])).toBe(SECCOMP.ALLOW);
+    const number = syscallNumber("setsockopt", arch) ?? -1;
+    const option = (level: bigint, name: bigint) =>
+      runFilter(strict, { architecture, number, arguments: [3n, level, name] });
+    for (const size of [7n, 8n, 32n, 33n]) expect(option(1n, size)).toBe(SECCOMP.ERRNO);
+    for (const [level, name] of [[1n, 2n] as const, [6n, 7n] as const])
+      expect(option(level, name)).toBe(SECCOMP.ALLOW);
   });
 
   it("kills what speaks another architecture's numbers", () => {

@@ -61,6 +61,7 @@ const NUMBERS = {
   setdomainname: [171, 162],
   sethostname: [170, 161],
   setns: [308, 268],
+  setsockopt: [54, 208],
   settimeofday: [164, 170],
   socket: [41, 198],
   socketpair: [53, 199],

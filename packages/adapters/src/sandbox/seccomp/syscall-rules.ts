@@ -1,8 +1,8 @@
 import type { Violation } from "@sallyport/protocol";
 import type { SyscallName } from "./syscall-numbers.ts";
 
-/** Error numbers a refused syscall is answered with; the same on every architecture we know. */
-export const ERRNO = { EPERM: 1, ENOMEM: 12, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;
+/** Error numbers a refused syscall is answered with, NONE as if it had worked; the same on every architecture we know. */
+export const ERRNO = { NONE: 0, EPERM: 1, ENOMEM: 12, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;
 export type ErrnoName = keyof typeof ERRNO;
 
 /**
@@ -32,6 +32,9 @@ const AF = { UNIX: 1, INET: 2, INET6: 10, NETLINK: 16 } as const;
 const NETLINK_ROUTE = 0;
 const MAP_SHARED_BIT = 0x01;
 const MAP_ANONYMOUS = 0x20;
+const SOL_SOCKET = 1;
+/** SO_SNDBUF, SO_RCVBUF, and both with FORCE. */
+const BUFFER_SIZES = [7, 8, 32, 33];
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
@@ -132,6 +135,16 @@ export const SYSCALL_RULES: readonly SyscallRule[] = [
  */
 export const UNCOUNTED_MEMORY_RULES: readonly SyscallRule[] = [
   ...quiet("ENOSYS", ["memfd_create", "memfd_secret"]),
+  // A hint, which the kernel itself takes as far as it likes. The watch counts sockets as full ones of the usual size.
+  {
+    syscall: "setsockopt",
+    action: "NONE",
+    severity: "LOW",
+    when: [
+      { argument: 1, is: "oneOf", values: [SOL_SOCKET] },
+      { argument: 2, is: "oneOf", values: BUFFER_SIZES },
+    ],
+  },
   {
     syscall: "mmap",
     action: "ENOMEM",

@@ -60,7 +60,7 @@ async function checkIn(base: string, check: Check): Promise<string[]> {
   const all = work.flatMap(({ ops }) => ops);
   const known = worker.full ? all : all.filter((op) => op.do !== "hard link");
   await perform(plain, known);
-  const before = await snapshot(root, { times: true });
+  const before = await snapshot(root, { times: true, folderTimes: true });
   const workspaces = await openWorkspaces({ folder: join(base, "state"), view: worker.view, ...options });
   const call = workspaces.begin({ callId: "c", rules: { root, writable: true, denied: [] }, maxBytes: 1e9 });
   await worker.work(call, known, { strict: false });
@@ -69,7 +69,7 @@ async function checkIn(base: string, check: Check): Promise<string[]> {
     if (!applied.ok && isRefusal(applied)) {
       check.onRefusal?.();
       await call.rollback();
-      return differences(before, await snapshot(root, { times: true }));
+      return differences(before, await snapshot(root, { times: true, folderTimes: true }));
     }
     if (!applied.ok) return [`not applied: ${JSON.stringify(applied)}`];
   }
@@ -89,7 +89,7 @@ async function checkIn(base: string, check: Check): Promise<string[]> {
     if (!isFine) return [`not undone: ${JSON.stringify(undone)}`];
   }
   const expected = end === "keep" ? await snapshot(plain) : before;
-  const found = await snapshot(root, { times: end !== "keep" });
+  const found = await snapshot(root, { times: end !== "keep", folderTimes: end !== "keep" });
   const staged = await readdir(join(base, "state", "staging"));
   return [...differences(expected, found), ...staged.map((name) => `left behind: ${name}`)];
 }
