@@ -71,6 +71,8 @@ export type IsolationLevel = (typeof ISOLATION_LEVELS)[number];
 export interface Isolation {
   level: IsolationLevel;
   runner: string;
+  /** Sockets and fifos of the host that it was given by name; absent when there were none. */
+  sockets?: string[];
 }
 
 export const LIMIT_NAMES = [

@@ -75,9 +75,10 @@ class HostSandbox implements Sandbox {
     if (this.#isClosed) throw unavailable("The sandbox was closed.", []);
     const host = await this.#openHost();
     const prepared = await prepareRun(resolved, backend, { host, options: this.#options }).catch(asRefusal);
+    const sockets = resolved.mounts.flatMap(({ socket, source }) => (socket ? [source] : []));
     const process = runSandbox({
       order: resolved.order,
-      isolation: isolationOf(backend),
+      isolation: { ...isolationOf(backend), ...(sockets.length > 0 && { sockets }) },
       prepared,
       tell: (event) => this.#options.onEvent?.(event),
     });

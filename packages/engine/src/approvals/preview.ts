@@ -49,7 +49,8 @@ export async function previewEffects(
   // Only full isolation makes a try-out harmless; any other tool is asked about before it runs.
   if (prepared.confinement?.level !== "LEVEL_2") return { progress };
   // Without its hosts it would do something else than it will; what it would do there cannot be shown beforehand.
-  if (prepared.confinement.egress.length > 0) return { progress };
+  const { egress, mounts } = prepared.confinement;
+  if (egress.length > 0 || mounts.some(({ socket }) => socket)) return { progress };
   const slot =
     attempt.slot ??
     (await context.admission.enter({

@@ -15,7 +15,13 @@ import { hostsWithin, readHost, readHostPattern, readPath } from "../match/locat
 import { matchesAny } from "../match/patterns.ts";
 import { YES } from "../match/truth.ts";
 import type { CallToPrepare, Implementation, PreparedCall, Runner, RunResult } from "../ports/runner.ts";
-import type { AgentBounds, EgressRule, IsolationRules, SandboxLimits } from "../ports/sandbox.ts";
+import type {
+  AgentBounds,
+  EgressRule,
+  IsolationRules,
+  SandboxLimits,
+  SandboxMount,
+} from "../ports/sandbox.ts";
 import type { FileStaging } from "../ports/workspace.ts";
 import { refused } from "./runners/outcome-latch.ts";
 
@@ -54,7 +60,10 @@ export function prepareCall(
     staging,
     confinement: {
       level,
-      mounts: folders.readable.map((path) => ({ source: path, target: path, mode: "ro" as const })),
+      mounts: [
+        ...folders.readable.map((path) => ({ source: path, target: path, mode: "ro" as const })),
+        ...(call.dryRun ? [] : socketsFor(id, rules)),
+      ],
       hidden: rules.hidden,
       egress: call.dryRun ? [] : egressOf(call.tool, rules),
       limits,
@@ -63,6 +72,11 @@ export function prepareCall(
       ...(staging && isMounted && { staging }),
     },
   };
+}
+
+function socketsFor(tool: string, { sockets = [] }: IsolationRules): SandboxMount[] {
+  const given = sockets.filter(({ tools }) => matchesAny(tools, tool)).flatMap(({ paths }) => paths);
+  return [...new Set(given)].map((path) => ({ source: path, target: path, mode: "ro", socket: true }));
 }
 
 /** As the runner does it. */

@@ -159,7 +159,8 @@ export function scoped(
   { ran, progress: { isolation, tool } }: { ran: boolean; progress: Progress },
 ): RollbackProof {
   const { permissions, egressAllowlist = [] } = tool?.manifest ?? {};
-  const hasNetwork = (permissions?.network.length ?? 0) + egressAllowlist.length > 0;
+  const reached = [permissions?.network, egressAllowlist, isolation?.sockets];
+  const hasNetwork = reached.some((list) => list !== undefined && list.length > 0);
   const unseen = isolation?.level !== "LEVEL_2" ? UNSEEN_EFFECTS : hasNetwork ? ["network" as const] : [];
   return { ...proof, covers: proof.files ? ["state", "files"] : ["state"], unseen: ran ? [...unseen] : [] };
 }

@@ -12,6 +12,8 @@ export interface SandboxMount {
   /** Absolute path inside. */
   target: string;
   mode: "ro";
+  /** A socket or fifo that the operator gives by name: whoever is at its other end is outside of the sandbox. */
+  socket?: true;
 }
 
 /** A host the process may reach through the egress proxy. */
@@ -176,6 +178,8 @@ export interface IsolationRules {
   denied: readonly string[];
   /** Tools that may run weaker than LEVEL_2: an explicit choice of the operator. */
   weaker: readonly { tools: readonly string[]; level: IsolationLevel }[];
+  /** Sockets and fifos of the host that tools reach: an explicit choice of the operator. */
+  sockets?: readonly { tools: readonly string[]; paths: readonly string[] }[];
   /** By the name a manifest uses. */
   credentials: Readonly<Record<string, HostCredential>>;
   /** Hosts that may lead to loopback or private addresses. */

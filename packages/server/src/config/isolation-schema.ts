@@ -15,6 +15,15 @@ const weaker = z.strictObject({
   because: z.string().min(1).describe("Why that is acceptable; shown by `sallyport doctor`."),
 });
 
+const socket = z.strictObject({
+  tools: z.array(z.string().min(1)).min(1).describe("Tool ids; `*` stands for any part."),
+  paths: z
+    .array(z.string().startsWith("/"))
+    .min(1)
+    .describe("Absolute paths of sockets or fifos, seen at the same paths inside."),
+  because: z.string().min(1).describe("Why that is acceptable; shown by `sallyport doctor`."),
+});
+
 const credential = z.strictObject({
   host: z.string().min(1).describe("The one host it is good for."),
   port: z.int().min(1).max(65_535).optional().describe("The one port. Left out: every port."),
@@ -61,6 +70,12 @@ const sandbox = z
       .default([])
       .describe(
         "Tools that may run in less than LEVEL_2. Every other process tool is refused where LEVEL_2 is not available.",
+      ),
+    sockets: z
+      .array(socket)
+      .default([])
+      .describe(
+        "Sockets and fifos of the host that tools reach in LEVEL_2. Every other one is out of reach.",
       ),
     user: z
       .strictObject({

@@ -372,7 +372,12 @@ function policyFinding(config: LoadedConfig): Finding {
 async function sandboxFindings(config: LoadedConfig): Promise<Finding[]> {
   try {
     const offers = await offersOf(config);
-    return [...offers.map(offered), ...summary(offers), ...config.sandbox.weaker.map(weaker)];
+    return [
+      ...offers.map(offered),
+      ...summary(offers),
+      ...config.sandbox.weaker.map(weaker),
+      ...config.sandbox.sockets.map(givenSockets),
+    ];
   } catch (error) {
     const detail = error instanceof SallyportError ? error.failure.message : String(error);
     return [{ what: "sandbox", verdict: "problem", detail }];
@@ -405,6 +410,11 @@ function summary(offers: readonly SandboxOffer[]): Finding[] {
   return [
     { what: "isolation", verdict: "note", detail, advice: "See the sandboxes above for what is missing." },
   ];
+}
+
+function givenSockets({ tools, paths, because }: LoadedConfig["sandbox"]["sockets"][number]): Finding {
+  const detail = `${tools.join(", ")} may reach ${paths.join(", ")}: ${because}`;
+  return { what: "sockets", verdict: "note", detail };
 }
 
 function weaker({ tools, level, because }: LoadedConfig["sandbox"]["weaker"][number]): Finding {

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createUnixServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -304,6 +304,28 @@ describe("a script tool in a sandboxed process", () => {
     expect(done).toMatchObject({ status: "success", result: { count: 1 } });
     expect(readFileSync(join(folder, "work", "note.txt"), "utf8")).toBe("hello\n");
     expect(await call("notebook", { text: "b" })).toMatchObject({ result: { count: 2 } });
+  });
+});
+
+describe("a tool that is given a socket of the host", () => {
+  it("reaches it, says so, and not in a dry run [X-26]", async () => {
+    const path = join(folder, "given.sock");
+    const server = createUnixServer((socket) => socket.on("error", () => socket.destroy()).end("reached"));
+    await new Promise<void>((done) => server.listen({ path, readableAll: true, writableAll: true }, done));
+    try {
+      await open(`sandbox: { sockets: [{ tools: [she*], paths: [${path}], because: a test }] }\n`);
+      const connect = ["import socket, sys", "s = socket.socket(socket.AF_UNIX)", `s.connect("${path}")`];
+      const command = (code: number) => ["python3", "-c", [...connect, `sys.exit(${code})`].join("\n")];
+      const reached = await call("shell", { command: command(0) });
+      expect(reached).toMatchObject({ status: "success", isolation: { level: "LEVEL_2", sockets: [path] } });
+      const failed = await call("shell", { command: command(3) });
+      expect(failed).toMatchObject({ rollback: { unseen: ["network"] } });
+      const tried = await call("shell", { command: command(0) }, { dryRun: true });
+      expect(codeOf(tried)).toBe("E3108");
+      expect(tried.isolation).toEqual({ level: "LEVEL_2", runner: "bubblewrap" });
+    } finally {
+      await new Promise((done) => server.close(done));
+    }
   });
 });
 

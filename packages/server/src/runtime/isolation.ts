@@ -53,6 +53,7 @@ export async function openIsolation(config: LoadedConfig, ownFolder: string): Pr
     hidden,
     denied: deniedPatterns(config),
     weaker: settings.weaker,
+    sockets: settings.sockets,
     credentials: credentialsOf(config),
     privateHosts: settings.privateHosts,
     maxCopyBytes: effects.copyBytes,

@@ -103,8 +103,9 @@ function beyondFilesystem(order: Bounded, bounds: AgentBounds): Failure | undefi
 }
 
 function staysWithin(
-  { source }: { source: string },
+  { source, socket }: { source: string; socket?: true },
   filesystem: NonNullable<AgentBounds["filesystem"]>,
 ): boolean {
-  return boundMode(source, filesystem) !== undefined;
+  const mode = boundMode(source, filesystem);
+  return socket ? mode === "rw" : mode !== undefined;
 }

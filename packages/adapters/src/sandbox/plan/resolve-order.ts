@@ -72,7 +72,13 @@ function resolveMount(mount: SandboxMount, hidden: readonly HiddenPath[]): Resol
   if (RESERVED_TARGETS.some((path) => isWithin(mount.target, path))) {
     throw refusedPath(mount.target, "belongs to the sandbox itself");
   }
-  return { ...mount, ...resolveSource(mount.source, hidden) };
+  const resolved = resolveSource(mount.source, hidden);
+  const { isFolder, isFile, isSocket } = resolved;
+  if (mount.socket && !isSocket) throw refusedPath(mount.source, "is neither a socket nor a fifo");
+  if (!mount.socket && !isFolder && !isFile) {
+    throw refusedPath(mount.source, "is neither a file nor a folder; sockets are given by `sandbox.sockets`");
+  }
+  return { ...mount, ...resolved };
 }
 
 function resolveSource(path: string, hidden: readonly HiddenPath[]) {
@@ -80,7 +86,8 @@ function resolveSource(path: string, hidden: readonly HiddenPath[]) {
   const { source, stats } = lookAt(path);
   if (hidden.some((one) => isWithin(source, one.path)))
     throw refusedPath(path, "must not be seen in a sandbox");
-  return { source, isFolder: stats.isDirectory(), owner: { uid: stats.uid, gid: stats.gid } };
+  const kind = { isFile: stats.isFile(), isSocket: stats.isSocket() || stats.isFIFO() };
+  return { source, isFolder: stats.isDirectory(), ...kind, owner: { uid: stats.uid, gid: stats.gid } };
 }
 
 function lookAt(path: string) {

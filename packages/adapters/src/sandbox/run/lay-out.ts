@@ -39,6 +39,7 @@ export async function layOut(resolved: ResolvedOrder, host: SandboxHost, guest: 
   const isOwnGuest = host.isRoot && guest !== host.folders.guest;
   const guestPoint = isOwnGuest ? await host.folders.point("guest", "folder") : guest;
   const binds = [
+    seen.given,
     workspace?.launcherBind ?? [],
     isOwnGuest ? { source: guest, target: guestPoint } : [],
   ].flat();
@@ -58,6 +59,8 @@ export async function layOut(resolved: ResolvedOrder, host: SandboxHost, guest: 
 
 interface SeenReadOnly {
   binds: PlannedBind[];
+  /** Sockets, which are the host's own. */
+  given: LauncherBind[];
   system: SeenSystem;
   views: LauncherView[];
 }
@@ -66,14 +69,16 @@ interface SeenReadOnly {
 async function seeReadOnly({ mounts }: ResolvedOrder, host: SandboxHost): Promise<SeenReadOnly> {
   const mounted = await mountPoints();
   const views: LauncherView[] = [];
+  const given: LauncherBind[] = [];
   const see = async (
     name: string,
-    { source, target, isFolder }: Omit<ResolvedMount, "mode">,
+    { source, target, isFolder, socket }: Omit<ResolvedMount, "mode">,
   ): Promise<PlannedBind> => {
     const point = await host.folders.point(name, isFolder ? "folder" : "file");
     const within = isFolder ? mounted.filter((path) => path !== source && isWithin(path, source)) : [];
+    if (socket) given.push({ source, target: point });
     if (within[0] !== undefined && !host.isRoot) throw mountedWithin(source, within[0]);
-    for (const path of [source, ...within]) {
+    for (const path of socket ? [] : [source, ...within]) {
       views.push({ empty: host.folders.emptyFolder, source: path, target: movedPath(path, source, point) });
     }
     return { kind: "bind", source: point, host: source, target, mode: "ro" };
@@ -89,7 +94,7 @@ async function seeReadOnly({ mounts }: ResolvedOrder, host: SandboxHost): Promis
   };
   const binds = await seeAll("mount", mounts);
   if (views.length > MOST_MOUNTS) throw tooMany(views.length);
-  return { binds, system, views };
+  return { binds, given, system, views };
 }
 
 /** Where something is mounted on this host, parents before what is in them. */

@@ -1,11 +1,13 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, constants, openSync, readSync, realpathSync } from "node:fs";
 import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { SandboxMount } from "@sallyport/engine/ports";
 import { expect, it } from "vitest";
-import { inOpenFolder, MIB, makeView, type OpenSandbox, ran } from "./sandbox-fixture.ts";
+import { inOpenFolder, MIB, makeView, type OpenSandbox, ran, sampleOrder } from "./sandbox-fixture.ts";
 
 /** What every level keeps from a process. */
 export function cleanlinessContract(open: OpenSandbox): void {
@@ -183,6 +185,37 @@ export function isolationContract(open: OpenSandbox): void {
       } finally {
         execFileSync("umount", [below]);
       }
+    }));
+
+  it("reaches a socket that is given by name, and no other, and says so [X-26]", () =>
+    inOpenFolder(async (folder) => {
+      await using made = new AsyncDisposableStack();
+      const [given = "", other = ""] = ["given.sock", "other.sock"].map((name) => join(folder, name));
+      for (const path of [given, other]) {
+        const server = createServer((socket) => socket.end("reached"));
+        await once(server.listen({ path, readableAll: true, writableAll: true }), "listening");
+        made.defer(() => void server.close());
+      }
+      const mounts: SandboxMount[] = [
+        { source: realpathSync(process.execPath), target: "/node", mode: "ro" },
+        { source: folder, target: folder, mode: "ro" },
+        { source: given, target: given, mode: "ro", socket: true },
+      ];
+      const connect = (path: string) =>
+        `/node -e 'require("net").connect("${path}").on("error", (e) => console.log(e.code)).on("data", (d) => console.log(String(d)))'`;
+      const order = sampleOrder(open(), `${connect(given)}; ${connect(other)}`, { mounts });
+      const started = await open().sandbox.start(order);
+      started.stdin.end();
+      started.stderr.resume();
+      expect(await text(started.stdout)).toBe("reached\nECONNREFUSED\n");
+      expect(started.isolation).toMatchObject({ level: "LEVEL_2", sockets: [given] });
+      await started.ended;
+      const unnamed = ran(open(), "true", { mounts: [{ source: given, target: "/s", mode: "ro" }] });
+      await expect(unnamed).rejects.toMatchObject({ failure: { code: "E3105" } });
+      const filesystem = [{ path: folder, mode: "ro" as const }];
+      const bounds = { agent: "a", limits: {}, filesystem };
+      const bounded = ran(open(), "true", { mounts: mounts.slice(2), bounds });
+      await expect(bounded).rejects.toMatchObject({ failure: { code: "E3105" } });
     }));
 
   it("starts a runtime that reserves much memory and uses little, whatever holds the limit", async () => {
