@@ -133,7 +133,7 @@ export class Committer {
         outage.error = error;
         outage.giveUpAt ??= performance.now() + this.#patienceMs;
       }
-      await pause(tries);
+      await pause(tries, outage.giveUpAt);
     }
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Row } from "../store-rows/rows.ts";
 import { type Client, type ClientBase, loadDriver, type Pool, type PoolClient } from "./driver.ts";
-import { failedBy, fateOf, lost } from "./failures.ts";
+import { failedBy, fateOf, isAbsent, lost } from "./failures.ts";
 import { decodeText, encodeText } from "./text.ts";
 
 export type Value = string | number | boolean | null | readonly string[] | readonly number[];
@@ -23,12 +23,16 @@ export const LEAST_CONNECTIONS = 4;
 const INT8 = 20;
 const TEXT = new Set([25, 1043]);
 const IDLE_MS = 30_000;
+/** How long a process that starts looks for a server where nothing listens. */
+const REACH_MS = 1_000;
 const PAUSES_MS = [20, 100, 250, 500, 1_000];
 
 interface Statement {
   text: string;
   values: readonly Value[];
   onRepeat?: (() => void) | undefined;
+  /** How long it is tried while nothing listens at the address; as long as in other cases when left out. */
+  absentMs?: number;
 }
 
 /**
@@ -106,9 +110,9 @@ export class Database {
     return this.#ask(this.#leases, { text, values });
   }
 
-  /** Resolves once the server answers. Rejects with E3914. */
+  /** Resolves once the server answers. Rejects with E3914, soon where nothing listens: an address may be wrong. */
   async reach(): Promise<void> {
-    await this.rows("SELECT 1");
+    await this.#ask(this.#pool, { text: "SELECT 1", values: [], absentMs: REACH_MS });
   }
 
   /** A connection for one owner, who gives it back with `release`; losing it fails its statements. Rejects with the driver's error. */
@@ -126,17 +130,21 @@ export class Database {
   }
 
   /** Asks again, after a pause, while only the connection fails and patience lasts. Rejects with E3914. */
-  async #ask(pool: Pool, { text, values, onRepeat }: Statement): Promise<Row[]> {
+  async #ask(pool: Pool, { text, values, onRepeat, absentMs }: Statement): Promise<Row[]> {
     const query = { name: this.#nameOf(text), text, values: values.map(encoded) };
-    const giveUpAt = performance.now() + this.#patienceMs;
+    const began = performance.now();
+    const absent = Math.min(this.#patienceMs, absentMs ?? this.#patienceMs);
     for (let tries = 0; ; tries += 1) {
       this.requireOpen();
       try {
         return (await pool.query<Row>(query)).rows;
       } catch (error) {
-        const mayHelp = fateOf(error) !== "failed" && performance.now() < giveUpAt && !this.#closing;
-        if (!mayHelp) throw failedBy(error, "PostgreSQL did not do what was asked");
-        await pause(tries);
+        const isAnswer = fateOf(error) === "failed";
+        const giveUpAt = began + (isAbsent(error) ? absent : this.#patienceMs);
+        const mayHelp = !isAnswer && performance.now() < giveUpAt && !this.#closing;
+        if (!mayHelp)
+          throw failedBy(error, `PostgreSQL ${isAnswer ? "did not do what was asked" : "cannot be reached"}`);
+        await pause(tries, giveUpAt);
         onRepeat?.();
       }
     }
@@ -163,12 +171,13 @@ export class Database {
 }
 
 /**
- * A pause that grows with the number of tries, never the same for two processes. It keeps the process alive: somebody
- * waits for the statement, and without a connection nothing else may.
+ * A pause that grows with the number of tries, never the same for two processes, and not beyond the deadline. It keeps the
+ * process alive: somebody waits for the statement, and without a connection nothing else may.
  */
-export function pause(tries: number): Promise<void> {
+export function pause(tries: number, deadline = Number.POSITIVE_INFINITY): Promise<void> {
   const longest = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)] ?? 0;
-  return sleep(longest * (0.5 + Math.random() / 2));
+  const left = Math.max(0, deadline - performance.now());
+  return sleep(Math.min(left, longest * (0.5 + Math.random() / 2)));
 }
 
 /** A standby answers reads and refuses writes: it is not used at all, so that both see the same. */

@@ -12,6 +12,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   "53200": "The server is out of memory: give it more, or lower the pool sizes.",
   "53300": "The server has no connection left: lower poolSize or raise max_connections.",
   "55P03": "Another transaction holds a row for longer than lockTimeoutMs: look into pg_stat_activity.",
+  ECONNREFUSED:
+    "Nothing listens there: start PostgreSQL, or correct the host and port of the connection string.",
+  ENOTFOUND: "There is no such host: correct the connection string.",
   "57014": "The server did not answer within statementTimeoutMs: look at its load.",
 };
 
@@ -46,6 +49,11 @@ export function fateOf(error: unknown): Fate {
 /** Every error that PostgreSQL sends has a severity. Those of sockets have codes of five letters too, such as EPIPE. */
 function isServerError(error: unknown): boolean {
   return typeof (error as { severity?: unknown }).severity === "string";
+}
+
+/** Nothing listens at the address, or there is no such host. */
+export function isAbsent(error: unknown): boolean {
+  return ["ECONNREFUSED", "ENOTFOUND"].includes(codeOf(error));
 }
 
 /** Another transaction held a row for too long. */

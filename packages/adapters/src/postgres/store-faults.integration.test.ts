@@ -302,7 +302,8 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     const tries = [
       { connectionString: server.url("sallyport", "nowhere") },
       { connectionString: server.url("crowded") },
-      { connectionString: "postgres://sallyport:pa55word@127.0.0.1:1/postgres" },
+      // Patient with a server that is there: a wrong port is told at once.
+      { connectionString: "postgres://sallyport:pa55word@127.0.0.1:1/postgres", patienceMs: 600_000 },
       { connectionString: server.url(), schema: 'x"; DROP SCHEMA public' },
     ];
     const failures = await Promise.all(
@@ -312,5 +313,9 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     expect(JSON.stringify(failures)).not.toContain("pa55word");
     expect(failures[0]).toMatchObject({ advice: expect.stringContaining("database") });
     expect(failures[1]).toMatchObject({ advice: expect.stringContaining("poolSize") });
+    expect(failures[2]).toMatchObject({
+      message: expect.stringMatching(/^PostgreSQL cannot be reached: ECONNREFUSED.*127\.0\.0\.1:1/),
+      advice: expect.stringContaining("Nothing listens there"),
+    });
   });
 });

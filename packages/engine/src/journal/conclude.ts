@@ -14,6 +14,7 @@ import type { Attempt } from "../passage/attempt.ts";
 import { type Ending, withRollback } from "../passage/steps.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
 import type { CommitResult, UnitOfWork } from "../ports/store.ts";
+import { TIMED_OUT, withTimeout } from "../timeouts.ts";
 import { failureAnswer, withReceipt } from "./answer.ts";
 import { reasonOf } from "./bounded-store.ts";
 import { takenOver } from "./conflicts.ts";
@@ -194,7 +195,7 @@ async function record(
   context: EngineContext,
 ): Promise<CallAnswer> {
   const publishing = attempt.span?.open("event.publish");
-  const result = await commitEnd(unit, attempt, context);
+  const result = await commitEnd(unit, { attempt, answer }, context);
   const isWritten = "ok" in result && result.ok;
   publishing?.end(isWritten ? { ok: true } : { ok: false, code: "E3801" });
   const { fence } = attempt;
@@ -211,15 +212,27 @@ async function record(
   return late ?? unrecorded(answer, result.conflict.kind);
 }
 
-/** A store that broke without a word is asked once more: an end that is not on record costs more than a second try. */
+/** Codes of calls that end because the store did not answer. */
+const STORE_AWAY: ReadonlySet<string> = new Set(["E3801", "E3908", "E3914"]);
+/** A caller who has waited for such a store already waits no longer than this for the end to be on record. */
+const AGAIN_MS = 500;
+
+/**
+ * A store that broke without a word is asked once more: an end that is not on record costs more than a second try. Where
+ * the record does not hold the call, and the store was away just now, its end may still land after the answer.
+ */
 async function commitEnd(
   unit: UnitOfWork,
-  { callId }: Attempt,
+  { attempt, answer }: { attempt: Attempt; answer: CallAnswer },
   { store, errors }: EngineContext,
 ): Promise<CommitResult | { lost: string }> {
+  const { callId, fence, waits } = attempt;
+  const isShort = !fence && !waits && "error" in answer && STORE_AWAY.has(answer.error.code);
   for (let isLast = false; ; isLast = true) {
     try {
-      return await store.commit(unit);
+      if (!isShort) return await store.commit(unit);
+      const result = await withTimeout(store.commit(unit), AGAIN_MS);
+      return result === TIMED_OUT ? { lost: "the store does not answer" } : result;
     } catch (error) {
       errors.report({ error, code: "E3801", callId, stage: "record outcome" });
       const reason = reasonOf(error);

@@ -21,6 +21,11 @@ const FULL: FaultAction = {
     failure("E3914", { message: "The unit could not be written: database or disk is full" }),
   ),
 };
+/** What a store says that cannot be reached, after it was waited for. */
+const AWAY: FaultAction = {
+  kind: "reject",
+  error: new SallyportError(failure("E3914", { message: "PostgreSQL cannot be reached" })),
+};
 /** What a store says that does not know what became of a unit. */
 const GONE: FaultAction = {
   kind: "reject",
@@ -119,6 +124,26 @@ describe("when the outcome cannot be recorded", () => {
       expect(answer.status, tool).toBe("success");
     }
   });
+});
+
+describe("when the store is away", () => {
+  it.each([
+    ["look", "E3914"],
+    ["pay", "E3908"],
+  ])(
+    "%s ends once it was waited for, and does not wait again for its end to be on record",
+    async (tool, code) => {
+      const rules: FaultRule[] = [
+        { method: "commit", nth: 1, when: "before", action: AWAY },
+        { method: "commit", nth: 2, when: "before", action: { kind: "hang" } },
+      ];
+      const { answer } = await callWithFault(tool, rules, { storeMs: 3_600_000 });
+      expect(errorOf(answer).code).toBe(code);
+      expect(answer.warnings).toMatchObject([
+        { code: "E3801", message: expect.stringMatching(/not on record/) },
+      ]);
+    },
+  );
 });
 
 describe("when the store refuses a unit and says why", () => {
