@@ -15,7 +15,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { reasonToSkip, startService } from "../../scripts/services.ts";
 import { BIN } from "../fixtures/command-line.ts";
 
 let place: string;
@@ -108,7 +109,13 @@ async function start(text: string): Promise<void> {
   background.push(child);
   let said = "";
   child.stdout?.on("data", (chunk) => (said += String(chunk)));
-  const open = text.includes("gateway") ? "Try it:" : text.includes("npm start") ? "POST http" : "";
+  const open = text.includes("gateway")
+    ? "Try it:"
+    : text.includes("sallyport serve")
+      ? "is open at"
+      : text.includes("npm start")
+        ? "POST http"
+        : "";
   await expect.poll(() => said, { timeout: 60_000 }).toContain(open);
 }
 
@@ -191,6 +198,22 @@ describe("docs/operate/gateway.md", () => {
     expect(used).toContain('"domain_id":"hello_domain","version":"0.1"');
     expect(used).toContain('"output":{"greeting":"Hello, Ada!"}');
     expect(changed).toContain('"version":"0.2"');
+  });
+});
+
+const reason = reasonToSkip("postgres");
+
+describe.skipIf(reason !== undefined)(`docs/operate/fleet.md${reason ? ` (${reason})` : ""}`, () => {
+  it("can be followed line by line: two servers on one machine give one answer [X-5]", async () => {
+    await using database = await startService("postgres");
+    vi.stubEnv("SALLYPORT_DATABASE_URL", `postgres://sallyport@127.0.0.1:${database.port}/postgres`);
+    const [made, used, ...others] = await follow("docs/operate/fleet.md").finally(() => vi.unstubAllEnvs());
+    expect(others).toEqual([]);
+    expect(made).toContain("sallyport.yaml");
+    expect(used?.match(/^HTTP\/1.1 200/gm)).toHaveLength(2);
+    expect(used?.match(/^idempotent-replayed: true/gim)).toHaveLength(1);
+    expect(used?.match(/Hello, Ada/g)).toHaveLength(2);
+    expect(used).toMatch(/intact/);
   });
 });
 

@@ -23,6 +23,9 @@ function sealingOf({ store, folder }: Pick<LoadedConfig, "store" | "folder">): S
   const source = secretPlace(keyEncryption);
   const text = readSecret(keyEncryption, folder);
   return text === undefined
-    ? keyTrouble(`${source}, which store.keyEncryption names, is not set.`)
+    ? keyTrouble(
+        `${source}, which store.keyEncryption names, is not set.`,
+        "Set it to the key that the other processes have; a new fleet makes one with: openssl rand -base64 32",
+      )
     : sealingWith(text, source);
 }

@@ -35,7 +35,7 @@ export function sealingWith(text: string, source: string): Sealing | Failure {
       }
       return keyTrouble(
         "The keys in the store are encrypted with another key than store.keyEncryption leads to.",
-        `Give this process the key that the others have, in ${source}.`,
+        `Give this process the key that the others have, in ${source.replace(/^The /, "the ")}.`,
       );
     },
   };

@@ -1,8 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createMemoryStore } from "@sallyport/engine";
 import { isFailure } from "@sallyport/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadConfig } from "../config/load.ts";
+import { keySharingOf } from "./configured-sharing.ts";
 import { KeyRoom, passes, sound, tokenBy } from "./fixtures/key-room.ts";
 import { initKeys, type KeyChange, rotateKeys } from "./index.ts";
 import { type Sealing, sealingWith } from "./key-sealing.ts";
@@ -106,12 +109,28 @@ describe("keys in a shared store", () => {
     expect(await shareKeys(sharing(1, sealing(fresh)))).toMatchObject({
       code: "E3227",
       message: expect.stringContaining("encrypted with another key"),
+      advice: "Give this process the key that the others have, in the variable KEYS.",
     });
     expect(existsSync(room(1).folder)).toBe(false);
     expect(await shareKeys(sharing(1, sealing(`${fresh}\n${old}`)))).toBeUndefined();
     await replaceKeys(sharing(1, sealing(`${fresh}\n${old}`)));
     expect(await shareKeys(sharing(0, sealing(fresh)))).toBeUndefined();
     expect(await shareKeys(sharing(2))).toMatchObject({ message: expect.stringContaining("no key to open") });
+  });
+
+  it("cannot be opened without a key: the advice says how to set it, not to make other keys", () => {
+    const folder = room(0).root;
+    const keyEncryption = "keyEncryption: { env: SALLYPORT_NO_SUCH_KEY }";
+    writeFileSync(
+      join(folder, "sallyport.yaml"),
+      `store: { postgres: { url: "postgres://h/d" }, ${keyEncryption} }`,
+    );
+    const config = loadConfig({ cwd: folder });
+    expect(() => keySharingOf(config, store)).toThrow(
+      expect.objectContaining({
+        failure: expect.objectContaining({ advice: expect.stringMatching(/^Set it to/) }),
+      }),
+    );
   });
 
   it("are refused when the store's text was changed", async () => {
