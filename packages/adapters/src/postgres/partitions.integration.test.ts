@@ -6,7 +6,7 @@ import { TestServer } from "./fixtures/server.ts";
 
 const reason = reasonToSkip("postgres");
 /** Far beyond every lock that is waited for: it says that something hangs. */
-const HANGS = { timeout: 60_000 };
+const HANGS = { timeout: 120_000 };
 
 describe.skipIf(reason !== undefined)(`Partitions of the audit record${reason ? ` (${reason})` : ""}`, () => {
   let server: TestServer;
@@ -61,13 +61,15 @@ describe.skipIf(reason !== undefined)(`Partitions of the audit record${reason ? 
   });
 
   it("keep nobody waiting behind a long reader: calls are written, and processes start", HANGS, async () => {
-    const store = await server.open("read");
+    // A unit that is held up for longer than this is refused.
+    const store = await server.open("read", { lockTimeoutMs: 20_000, statementTimeoutMs: 30_000 });
     await dropMonths("read");
     // As `pg_dump`, or a forgotten session.
     const open = await connect("read");
     await open.query("BEGIN; SELECT 1 FROM audit LIMIT 1");
     let isStarted = false;
-    const starting = server.open("read").finally(() => {
+    const patient = { lockTimeoutMs: 60_000, statementTimeoutMs: 90_000 };
+    const starting = server.open("read", patient).finally(() => {
       isStarted = true;
     });
     let writes = 0;
