@@ -56,14 +56,14 @@ interface Written {
  */
 export async function moveMonth(client: Client, month: string, order: ArchiveOrder): Promise<ArchivedPart> {
   const table = `audit_${month.replace("-", "_")}`;
-  const of: Month = { client, month, table, order, strands: await strandsOf(client, table) };
+  const of: Month = { client, month, table, order, strands: await strandsOf(client, { table, month }) };
   const ends = JSON.stringify(
     of.strands.flatMap(({ last, ...strand }) => (last ? [{ ...strand, last }] : [])),
   );
   if (ends === "[]") return { month, units: order.isTrial ? 0 : await drop(of, { units: 0, name: null }) };
   const { rows } = await client.query<{ name: string; units: number }>(
     "SELECT name, units FROM audit_months WHERE month = $1 AND ends = $2",
-    [of.table.slice("audit_".length), ends],
+    [month, ends],
   );
   const known = rows[0];
   if (known) return { month, name: known.name, units: order.isTrial ? known.units : await drop(of, known) };
@@ -74,7 +74,7 @@ export async function moveMonth(client: Client, month: string, order: ArchiveOrd
   await client.query(
     `INSERT INTO audit_months (month, name, units, ends) VALUES ($1, $2, $3, $4)
       ON CONFLICT (month) DO UPDATE SET name = excluded.name, units = excluded.units, ends = excluded.ends`,
-    [of.table.slice("audit_".length), name, units, ends],
+    [month, name, units, ends],
   );
   return { month, name, units: await drop(of, checked) };
 }
@@ -83,7 +83,10 @@ export async function moveMonth(client: Client, month: string, order: ArchiveOrd
  * The strands of the month's tenants, also those without a unit in it: anchors name them. Every step goes by the index;
  * nothing is sorted.
  */
-async function strandsOf(client: Client, table: string): Promise<Strand[]> {
+async function strandsOf(
+  client: Client,
+  { table, month }: { table: string; month: string },
+): Promise<Strand[]> {
   const { rows } = await client.query<Record<string, string | number | boolean | null>>(
     `WITH RECURSIVE here AS (
         (SELECT tenant_id, strand FROM ${table} ORDER BY tenant_id, strand LIMIT 1)
@@ -116,7 +119,7 @@ async function strandsOf(client: Client, table: string): Promise<Strand[]> {
           AND u.written_at < $1 AND (f.sequence IS NULL OR u.sequence < f.sequence) ORDER BY sequence DESC LIMIT 1)
       ) AS earlier ORDER BY sequence DESC LIMIT 1) AS b ON true
     ORDER BY e.tenant_id, e.strand`,
-    [`${table.slice("audit_".length).replace("_", "-")}-01 00:00:00+00`],
+    [`${month}-01 00:00:00+00`],
   );
   return rows.map((row) => {
     const strand = Number(row.strand);
@@ -252,7 +255,7 @@ function isUnpacking(error: unknown): boolean {
 
 /** Notes where the archived part ends and drops the month, in one transaction; says how many units it had. */
 async function drop(of: Month, { units, name }: { units: number; name: string | null }): Promise<number> {
-  const { client, table } = of;
+  const { client, month, table } = of;
   await client.query("BEGIN");
   await client.query(`SET LOCAL lock_timeout TO ${LOCK_MS}`);
   await client.query(`LOCK TABLE ${table} IN SHARE MODE`);
@@ -269,7 +272,7 @@ async function drop(of: Month, { units, name }: { units: number; name: string | 
     `INSERT INTO audit_months (month, name, units, archived_at) VALUES ($1, $2, $3, now_ms())
       ON CONFLICT (month) DO UPDATE SET name = excluded.name, units = excluded.units,
         archived_at = excluded.archived_at, problem = NULL, tries = 0, retry_at = 0`,
-    [table.slice("audit_".length), name, units],
+    [month, name, units],
   );
   await dropTable(of);
   await client.query("COMMIT");

@@ -16,9 +16,9 @@ const HOUR_MS = 3_600_000;
 /** A month that could not be moved rests for an hour, then twice as long each time, up to a day. */
 const LONGEST_REST_MS = 24 * HOUR_MS;
 
-const WAITING = `SELECT right(relname, 7) AS month, greatest(reltuples, 0)::bigint AS rows, m.ends IS NOT NULL AS written,
+const WAITING = `SELECT replace(right(relname, 7), '_', '-') AS month, greatest(reltuples, 0)::bigint AS rows, m.ends IS NOT NULL AS written,
     m.problem, coalesce(m.tries, 0) AS tries, coalesce(m.retry_at, 0) AS retry_at, now_ms() AS now
-  FROM pg_inherits JOIN pg_class ON oid = inhrelid LEFT JOIN audit_months AS m ON m.month = right(relname, 7)
+  FROM pg_inherits JOIN pg_class ON oid = inhrelid LEFT JOIN audit_months AS m ON m.month = replace(right(relname, 7), '_', '-')
   WHERE inhparent = 'audit'::regclass AND relname ~ '^audit_[0-9]{4}_[0-9]{2}$'
     AND to_date(right(relname, 7), 'YYYY_MM') + interval '1 month' <= as_time(now_ms() - $1)
   ORDER BY relname`;
@@ -124,7 +124,7 @@ async function leftBy(error: unknown, { client, month, tries, order }: Left): Pr
       `INSERT INTO audit_months (month, problem, tries, retry_at) VALUES ($1, $2, 1, now_ms() + $3)
         ON CONFLICT (month) DO UPDATE SET problem = excluded.problem, retry_at = excluded.retry_at,
           tries = audit_months.tries + 1`,
-      [month.replace("-", "_"), `${problem.code} ${problem.message}`, restMs],
+      [month, `${problem.code} ${problem.message}`, restMs],
     );
   }
   return { month, units: 0, problem };
@@ -132,7 +132,7 @@ async function leftBy(error: unknown, { client, month, tries, order }: Left): Pr
 
 function waitingOf(row: Row): WaitingMonth {
   return {
-    month: monthOf(row),
+    month: String(row.month),
     units: Number(row.rows),
     isWritten: row.written === true,
     tries: Number(row.tries),
@@ -144,14 +144,9 @@ function waitingOf(row: Row): WaitingMonth {
 function lastOf(row: Row): NonNullable<ArchiveState["last"]> {
   const { name, units, archived_at: at } = row;
   return {
-    month: monthOf(row),
+    month: String(row.month),
     units: Number(units),
     at: Number(at),
     ...(typeof name === "string" && { name }),
   };
-}
-
-/** `2026-08`, from the end of a partition's name. */
-function monthOf({ month }: Row): string {
-  return String(month).replace("_", "-");
 }

@@ -14,6 +14,14 @@ import { instanceOf, linkOf, type Row, storedRecord, strayTenant, toolOf } from 
 import { changesOf, type Sync } from "./reading.ts";
 
 const HASH_LENGTH = 64;
+/** Each tenant is one step in the index, however many rows it has. */
+const TENANTS = `WITH RECURSIVE found (tenant_id) AS (
+    SELECT min(tenant_id) FROM audit
+    UNION ALL SELECT (SELECT min(tenant_id) FROM audit WHERE tenant_id > found.tenant_id) FROM found
+      WHERE tenant_id IS NOT NULL)
+  SELECT tenant_id, hex(tenant_id) AS bytes, typeof(tenant_id) AS kind
+    FROM (SELECT tenant_id FROM found WHERE tenant_id IS NOT NULL UNION SELECT tenant_id FROM audit_heads)
+    ORDER BY tenant_id`;
 /** Rows that no writer makes: a strand or sequence that is none, another number of lines than of units, units of an earlier row. */
 const STRAYS = `SELECT position FROM audit AS row WHERE typeof(strand) <> 'integer' OR typeof(lines) <> 'text'
     OR typeof(first_sequence) <> 'integer' OR typeof(last_sequence) <> 'integer'
@@ -24,10 +32,7 @@ const STRAYS = `SELECT position FROM audit AS row WHERE typeof(strand) <> 'integ
 
 /** Reads the audit chains. A row holds the units that one commit added to a strand; here they become single entries again. */
 export function auditReads(database: DatabaseSync): Sync<AuditReader> {
-  const tenants = database.prepare(
-    `SELECT tenant_id, hex(tenant_id) AS bytes, typeof(tenant_id) AS kind FROM audit_heads
-      UNION SELECT tenant_id, hex(tenant_id), typeof(tenant_id) FROM audit ORDER BY tenant_id`,
-  );
+  const tenants = database.prepare(TENANTS);
   const strands = database.prepare(
     `SELECT strand FROM audit_heads WHERE tenant_id = ?1 AND typeof(strand) = 'integer'
       UNION SELECT strand FROM audit WHERE tenant_id = ?1 AND typeof(strand) = 'integer' ORDER BY strand`,

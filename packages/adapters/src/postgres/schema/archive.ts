@@ -6,7 +6,8 @@
  * rows of the month must not be there: that lock is taken at once or not at all, so nobody waits behind the attempt.
  */
 export const ARCHIVE = `
-DROP FUNCTION make_audit_partitions();
+-- The upkeep makes none any more: it would keep the lock for as long as it takes.
+CREATE OR REPLACE FUNCTION make_audit_partitions() RETURNS void LANGUAGE sql AS 'SELECT';
 
 CREATE FUNCTION missing_audit_months() RETURNS SETOF text LANGUAGE sql AS $$
   SELECT month FROM (
@@ -50,23 +51,6 @@ BEGIN
   RAISE lock_not_available USING MESSAGE = 'audit_other is being read';
 END $$;
 
-CREATE OR REPLACE FUNCTION tidy(keep_state_ms double precision, remembered bigint, remember_ms double precision)
-RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  busy text;
-BEGIN
-  IF NOT pg_try_advisory_xact_lock(hashtext('sallyport-tidy'), hashtext(current_schema())) THEN RETURN false; END IF;
-  DELETE FROM applied_units WHERE applied_at < now_ms() - remember_ms
-    AND position <= (SELECT max(position) FROM applied_units) - remembered;
-  DELETE FROM records WHERE expires_at <= now_ms();
-  DELETE FROM token_revocations WHERE forget_at <= now_ms();
-  PERFORM forget_state(now_ms() - keep_state_ms, 100000);
-  FOR busy IN SELECT DISTINCT grant_id FROM grant_counts ORDER BY grant_id LOOP
-    PERFORM lock_grant(busy);
-  END LOOP;
-  RETURN true;
-END $$;
-
 ALTER TABLE audit_archived ADD COLUMN after_sequence bigint NOT NULL DEFAULT 0, ADD COLUMN after_hash text,
   DROP CONSTRAINT audit_archived_pkey, ADD PRIMARY KEY (tenant_id, strand, sequence);
 UPDATE audit_archived SET after_hash = lpad(strand::text, 64, '0');
@@ -89,6 +73,7 @@ BEGIN
 END $$;
 
 CREATE TABLE audit_months (
+  -- Such as 2026-08.
   month text COLLATE "C" PRIMARY KEY,
   name text,
   units bigint NOT NULL DEFAULT 0,

@@ -1,6 +1,6 @@
 /**
  * The outbox's publishers, and the upkeep that any one process does from time to time: what has had its time is deleted,
- * counts are added up, and the next months get their partitions.
+ * and counts are added up.
  */
 export const UPKEEP = `
 CREATE TABLE outbox_publishers (
