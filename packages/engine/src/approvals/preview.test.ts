@@ -36,7 +36,7 @@ function sandboxed(change: (host: ToolHost) => Promise<void>) {
     isolation: ISOLATION,
     isSandboxed: true,
     prepare: ({ callId }) => ({
-      confinement: { level: "LEVEL_2", egress: [] } as Partial<Confinement> as Confinement,
+      confinement: { level: "LEVEL_2", egress: [], mounts: [] } as Partial<Confinement> as Confinement,
       staging: staging(callId),
     }),
     run: async ({ facts, host }) => {
