@@ -128,6 +128,19 @@ describe("a unit that the store does not answer", () => {
     expect(await eventsIn(inner)).toHaveLength(1);
   });
 
+  it("is not sent a third time when the first answer is lost after the second", async () => {
+    const first = { method: "commit", nth: 1, when: "before" } as const;
+    const { store, plan } = faulty([
+      { ...first, action: { kind: "hang" } },
+      { ...first, action: gone },
+      { ...first, nth: 2, action: gone },
+    ]);
+    await expect(store.commit(unitOf({}))).rejects.toThrow("did not answer");
+    plan.release();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(plan.seen).toHaveLength(2);
+  });
+
   it("but refuses is not sent again", async () => {
     const full = new Error("the disk is full");
     const { store, plan } = faulty([

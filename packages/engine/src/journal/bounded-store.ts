@@ -72,16 +72,17 @@ class Deadlines {
           resolve(value);
         },
         (error: unknown) => {
-          this.#answered(pending);
-          refuse(error);
+          // Given up already: it has been asked again since.
+          if (this.#answered(pending)) refuse(error);
         },
       );
     });
   }
 
-  #answered(pending: Pending): void {
-    this.#pending.delete(pending);
+  /** False when it had been given up. */
+  #answered(pending: Pending): boolean {
     pending.reject = undefined;
+    return this.#pending.delete(pending);
   }
 
   #check(): void {
