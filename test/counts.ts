@@ -7,7 +7,7 @@ const COUNTS = {
   SALLYPORT_PROPERTY_RUNS: [300, 5_000],
   SALLYPORT_CALL_KILLS: [60, 3_000],
   SALLYPORT_EFFECT_KILLS: [40, 2_000],
-  /** Faults of a fleet of servers; in an ordinary run for four minutes at most. */
+  /** Faults of a fleet of servers; in an ordinary run for four minutes at most. A long run that is cut goes on where it was. */
   SALLYPORT_FLEET_FAULTS: [300, 3_000],
   /** Fleets in a simulated time, each from its beginning to its rest. */
   SALLYPORT_SIMULATED_WORLDS: [200, 10_000],

@@ -44,7 +44,7 @@ export interface World extends Tables {
   replicas: readonly { folder: string; port: number; pids: ReadonlySet<number> }[];
   faults: readonly Fault[];
   /** How long after its end a fault can still end a call. */
-  leaseMs: number;
+  afterMs: number;
 }
 
 interface Found {
@@ -161,13 +161,16 @@ const ENDING: readonly Fault["name"][] = [
   "silence",
   "refuse",
   "takeover",
+  "swallow",
   "database",
+  "outage",
+  "blackout",
 ];
 /** Two calls of one client can count at once: the second one is told so. */
 const USUAL = new Set(["E3704"]);
 
 /** Whatever is no success is explained by a fault of the process that ran it, or of the database, at that time. */
-function unexplained({ calls, record, lines }: Found, { faults, replicas, leaseMs }: World): string[] {
+function unexplained({ calls, record, lines }: Found, { faults, replicas, afterMs }: World): string[] {
   const pids = new Map(lines.map(({ callId, pid }) => [callId, pid]));
   return [...calls.values()].flatMap((call) => {
     const code = call.answer?.error?.code ?? call.phase;
@@ -181,7 +184,7 @@ function unexplained({ calls, record, lines }: Found, { faults, replicas, leaseM
         ENDING.includes(fault.name) &&
         (place === undefined || fault.port === undefined || fault.port === place.port) &&
         fault.from <= to &&
-        fault.to + leaseMs >= from,
+        fault.to + afterMs >= from,
     );
     return isExplained ? [] : [`unexplained: ${call.tool_id} ${call.call_id} is ${code}`];
   });
@@ -194,11 +197,14 @@ function fencedInVain(calls: ReadonlyMap<string, Row>, { faults }: World): strin
   return done.map((callId) => `fenced: ${callId} was taken over and completed by the run before`);
 }
 
-/** A note is there exactly when its call succeeded. */
+/** A note of a call is there exactly when it succeeded; an order may have had a call before that did not begin. */
 function notedWrongly(calls: ReadonlyMap<string, Row>, { replicas }: World): string[] {
   const notes = [...calls.values()].filter(({ tool_id, phase }) => tool_id === "note" && phase === "closed");
-  return notes.flatMap(({ parameters: { key }, status }) => {
-    const places = replicas.filter(({ folder }) => existsSync(join(folder, "notes", `${key}.txt`))).length;
+  return notes.flatMap(({ call_id, parameters: { key }, status }) => {
+    const files = replicas
+      .map(({ folder }) => join(folder, "notes", `${key}.txt`))
+      .filter((file) => existsSync(file));
+    const places = files.filter((file) => readFileSync(file, "utf8") === call_id).length;
     if (places === (status === "success" ? 1 : 0)) return [];
     return [`noted: ${key} is ${status} and its note in ${places} folders`];
   });

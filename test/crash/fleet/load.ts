@@ -15,6 +15,8 @@ export interface Told {
   order: Order;
   /** The id under which the call was accepted: whatever happens, it ends. */
   accepted?: string;
+  /** The call that the last answer was about. */
+  before?: string;
   /** The last word, and the call it is about. */
   callId?: string;
   status?: string;
@@ -25,7 +27,10 @@ export interface Told {
 /** Nothing was decided: ask again, with the same key, anywhere. An answer from the record is the last word all the same. */
 const ASK_AGAIN = new Set(["E3106", "E3216", "E3910", "E3914", "E3918", "E3922", "E3923", "E3942", "E3943"]);
 
-interface ClientOptions {
+/** How long a client waits for an answer; some ask elsewhere much sooner. */
+const LONGEST_MS = 20_000;
+
+export interface ClientOptions {
   name: string;
   ports: readonly number[];
   operatorKey: string;
@@ -33,6 +38,8 @@ interface ClientOptions {
   callbackUrl: string;
   random: () => number;
   isOver: () => boolean;
+  /** A promise was broken: there may never be an answer. */
+  failed: AbortSignal;
 }
 
 /** A patient client of the whole fleet: sends each order until somebody answers it, approves what waits, polls nothing. */
@@ -68,7 +75,7 @@ export class FleetClient {
     const options = { idempotency_key: key, async_mode: isAsync };
     const callback = isAsync ? { callback_url: `${this.#options.callbackUrl}/${key}` } : {};
     const body = { tool_id: tool, parameters, execution_options: { ...options, ...callback } };
-    for (;;) {
+    while (!this.#options.failed.aborted) {
       const answer = await this.#ask({ path: "/v1/tools/invoke", body });
       if (answer && (await this.#isSettled(told, answer))) return;
       await sleep(50 + 200 * this.#options.random());
@@ -78,9 +85,11 @@ export class FleetClient {
   async #isSettled(told: Told, { body, headers }: Answer): Promise<boolean> {
     const error = (body.error ?? {}) as { details?: { code?: string } };
     const code = error.details?.code ?? (body.code as string | undefined);
-    const isOnRecord = headers["idempotent-replayed"] === "true";
-    if (code !== undefined && ASK_AGAIN.has(code) && !isOnRecord) return false;
     const callId = String(body.invocation_id);
+    // One that was only shared with an equal request under way is another one the next time.
+    const isOnRecord = headers["idempotent-replayed"] === "true" && told.before === callId;
+    told.before = callId;
+    if (code !== undefined && ASK_AGAIN.has(code) && !isOnRecord) return false;
     const status = String(body.status);
     if (status === "pending" || status === "running" || status === "pending_approval") {
       told.accepted ??= callId;
@@ -103,7 +112,8 @@ export class FleetClient {
   /** Asks any replica; undefined when it did not answer. */
   #ask(question: Question): Promise<Answer | undefined> {
     const client = this.#clients[Math.floor(this.#options.random() * this.#clients.length)];
-    return client ? askOnce(client, question) : Promise.resolve(undefined);
+    const patienceMs = Math.round(LONGEST_MS * (0.1 + 0.9 * this.#options.random()));
+    return client ? askOnce(client, question, patienceMs) : Promise.resolve(undefined);
   }
 }
 
@@ -113,9 +123,9 @@ export async function ask(port: number, question: Question): Promise<Answer | un
   return await askOnce(client, question);
 }
 
-async function askOnce(client: Client, question: Question): Promise<Answer | undefined> {
+async function askOnce(client: Client, question: Question, ms = LONGEST_MS): Promise<Answer | undefined> {
   try {
-    return await client.ask({ ...question, signal: AbortSignal.timeout(20_000) });
+    return await client.ask({ ...question, signal: AbortSignal.timeout(ms) });
   } catch {
     return undefined;
   }

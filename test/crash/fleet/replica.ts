@@ -9,15 +9,19 @@ import { ask } from "./load.ts";
 const TOOLS = fileURLToPath(new URL("./tools.ts", import.meta.url));
 const CLOCK = fileURLToPath(new URL("./clock.ts", import.meta.url));
 
-/** Short, so that a run sees many of them expire. */
-export const LEASE_MS = 3_000;
 /** Each try waits for the database as long as a server does. */
-const MOST_STARTS = 5;
+const MOST_STARTS = 15;
 
-const configOf = (port: number, schema: string) => `
+interface Place {
+  databasePort: number;
+  schema: string;
+  leaseMs: number;
+}
+
+const configOf = (port: number, { schema, leaseMs }: Place) => `
 store:
   postgres: { url: "postgres://sallyport@127.0.0.1:${port}/postgres", schema: ${schema} }
-  leaseSeconds: ${LEASE_MS / 1_000}
+  leaseSeconds: ${leaseMs / 1_000}
 tools: [{ module: ${TOOLS}, runner: inline }]
 grants:
   - { id: all, tools: ["*"], capabilities: [state.read, state.write, filesystem.read, filesystem.write] }
@@ -30,22 +34,24 @@ log: { level: warn }
 export class Replica implements AsyncDisposable {
   readonly folder: ServerFolder;
   readonly line: CutLine;
+  readonly leaseMs: number;
   /** The processes it has been so far. */
   readonly pids = new Set<number>();
   /** What those said that ended by themselves: none may. */
   readonly ended: string[] = [];
   #life: ServerProcess | undefined;
 
-  private constructor(folder: ServerFolder, line: CutLine) {
+  private constructor(folder: ServerFolder, line: CutLine, leaseMs: number) {
     this.folder = folder;
     this.line = line;
+    this.leaseMs = leaseMs;
   }
 
-  static async make(databasePort: number, schema: string): Promise<Replica> {
-    const line = await new CutLine(databasePort).open();
-    const folder = await ServerFolder.make(configOf(line.port, schema));
+  static async make(place: Place): Promise<Replica> {
+    const line = await new CutLine(place.databasePort).open();
+    const folder = await ServerFolder.make(configOf(line.port, place));
     folder.makeFolder("notes");
-    return new Replica(folder, line);
+    return new Replica(folder, line, place.leaseMs);
   }
 
   get port(): number {

@@ -64,9 +64,9 @@ export const note = defineTool({
   permissions: { filesystem: [{ path: "notes", mode: "rw" }], network: [], credentials: [] },
   run: async (order: Order, context: ToolContext) => {
     const { key, ms } = order;
-    const { files } = context;
+    const { files, callId } = context;
     witnessed("began", order, context);
-    await files.write(`${key}.txt`, key);
+    await files.write(`${key}.txt`, callId);
     await sleep(ms);
     return { noted: key };
   },
