@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StartedService } from "../../../scripts/services.ts";
 import type { Replica } from "./replica.ts";
@@ -23,6 +22,8 @@ interface Shared {
   random: () => number;
   /** A promise was broken: nothing more needs to fail. */
   failed: AbortSignal;
+  /** Resolves when one was. */
+  failing: Promise<unknown>;
 }
 
 interface Place extends Shared {
@@ -70,12 +71,10 @@ const REPLICA_FAULTS = {
     replica.line.set("open");
   },
   /** A call is on record and its server is not told so, nor reaches the database for longer than its patience. */
-  swallow: async ({ replica, fault, random, failed }: Place) => {
-    await Promise.race([
-      replica.line.swallowAnswer(OPENINGS[random() < 0.5 ? 0 : 1]),
-      // There may be nobody left who asks for anything.
-      once(failed, "abort"),
-    ]);
+  swallow: async ({ replica, fault, random, failing }: Place) => {
+    const swallowed = replica.line.swallowAnswer(OPENINGS[random() < 0.5 ? 0 : 1]);
+    // Once a promise was broken there may be nobody left who asks for anything.
+    await Promise.race([swallowed, failing]);
     fault.from = Date.now();
     await sleep(outageMs(random));
     replica.line.set("open");

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -114,7 +115,7 @@ async function runFleet(seed: number, most: number): Promise<FleetRun> {
       ownerless.push(breach);
       failing.abort();
     });
-    const shared = { database, tables, failed, random: seeded(seed) };
+    const shared = { database, tables, failed, failing: once(failed, "abort"), random: seeded(seed) };
     await makeFaults(replicas, shared, { made, most, untilMs: LONGEST_MS, survivor });
     isOver = true;
     await working;

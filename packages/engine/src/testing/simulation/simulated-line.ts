@@ -21,6 +21,7 @@ export interface Trap {
   isFor(method: string, order: unknown): boolean;
   /** How long the line is cut from then on. */
   cutMs: number;
+  sprung(): void;
 }
 
 interface LineOptions {
@@ -68,17 +69,22 @@ export class SimulatedLine {
   }
 
   async #ask(run: () => Promise<unknown>, method: string, order: unknown): Promise<unknown> {
-    const { time, random, patienceMs } = this.#options;
+    const { database, time, random, patienceMs } = this.#options;
     const giveUpAt = time.elapsed + patienceMs;
     let isInDoubt = false;
     do {
       await time.pass(1 + Math.floor(random() * MOST_LATENCY_MS));
-      const fate = this.#fateOf(method, order);
-      if (fate === "answered") return await run();
-      if (fate === "refused") throw lost("The unit could not be written.");
-      if (fate === "swallowed") void run().catch(() => undefined);
-      if (fate === "late") void this.#late(run);
-      isInDoubt ||= fate !== "away";
+      const isAway = time.elapsed < Math.max(database.awayUntil, this.cutUntil);
+      if (!isAway) {
+        const trap = this.trap?.isFor(method, order) ? this.trap : undefined;
+        const done = trap?.fate === "refused" || trap?.fate === "late" ? undefined : await run();
+        // Where nothing was claimed nothing can be forgotten.
+        if (!trap || (Array.isArray(done) && done.length === 0)) return done;
+        this.#spring(trap);
+        if (trap.fate === "refused") throw lost("The unit could not be written.");
+        if (trap.fate === "late") void this.#late(run);
+        isInDoubt = true;
+      }
       // A claim that is asked for again is another claim.
       if (isInDoubt && method === "work.claim") break;
       await time.pass(SEND_AGAIN_MS);
@@ -92,14 +98,10 @@ export class SimulatedLine {
     await run().catch(() => undefined);
   }
 
-  #fateOf(method: string, order: unknown): Trap["fate"] | "answered" | "away" {
-    const { database, time } = this.#options;
-    if (time.elapsed < Math.max(database.awayUntil, this.cutUntil)) return "away";
-    const { trap } = this;
-    if (!trap?.isFor(method, order)) return "answered";
+  #spring({ cutMs, sprung }: Trap): void {
     this.trap = undefined;
-    this.cutUntil = time.elapsed + trap.cutMs;
-    return trap.fate;
+    this.cutUntil = this.#options.time.elapsed + cutMs;
+    sprung();
   }
 }
 

@@ -194,7 +194,7 @@ class World {
     const cutMs = this.#between(0, this.#one([patienceMs, 3 * patienceMs, 2 * leaseMs]));
     if (name in TRAPS) {
       const trap = TRAPS[name as keyof typeof TRAPS];
-      line.trap = { ...trap, cutMs, isFor: (...asked) => trap.isFor(...asked) && this.#count(name, slot) };
+      line.trap = { ...trap, cutMs, sprung: () => this.#count(name, slot) };
       return;
     }
     // The first one lives through it all, so that what it forgets stays forgotten.
@@ -210,10 +210,9 @@ class World {
     if (name === "kill") await this.#fleet.start(slot);
   }
 
-  #count(name: FaultName, slot: number): true {
+  #count(name: FaultName, slot: number): void {
     this.#faults[name] = (this.#faults[name] ?? 0) + 1;
     this.#note(name, slot);
-    return true;
   }
 
   /** Until nothing is open any more, or it takes too long. */
@@ -254,10 +253,11 @@ function isSettled(answer: CallAnswer | Accepted, told: Told): boolean {
 const TRAPS = {
   swallow: { fate: "swallowed", isFor: isOpening },
   late: { fate: "late", isFor: isOpening },
-  swallow_end: { fate: "swallowed", isFor: (method, order) => isEnding(method, order) },
+  swallow_end: { fate: "swallowed", isFor: isEnding },
+  late_end: { fate: "late", isFor: isEnding },
   refuse: { fate: "refused", isFor: (method) => method === "commit" },
   swallow_claim: { fate: "swallowed", isFor: (method) => method === "work.claim" },
-} satisfies Record<string, Omit<Trap, "cutMs">>;
+} satisfies Record<string, Omit<Trap, "cutMs" | "sprung">>;
 
 type FaultName = keyof typeof TRAPS | "freeze" | "kill" | "cut" | "outage";
 const FAULT_NAMES = [...(Object.keys(TRAPS) as FaultName[]), "freeze", "kill", "cut", "outage"] as const;
