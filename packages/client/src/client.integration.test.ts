@@ -127,6 +127,15 @@ const HOSTILE: [string, (response: ServerResponse) => void, { code: string; stat
   ["nothing", (response) => void response.end(), { code: "E3308" }],
   ["another shape", (response) => json(response, 200, { ok: "yes" }), { code: "E3308" }],
   ["a list", (response) => json(response, 200, []), { code: "E3308" }],
+  [
+    "a member twice",
+    (response) => {
+      const domain = '"domain_id":"d","domain_id":"e","version":"1"';
+      const once = JSON.stringify(ran("firecrawl.scrape", { ok: true, output: 1 }));
+      response.end(once.replace("{", `{${domain},"ok":false,`));
+    },
+    { code: "E3308", status: 200 },
+  ],
   ["neither output nor error", (response) => json(response, 200, ran("x", { ok: true })), { code: "E3308" }],
   ["deep nesting", (response) => void response.end("[".repeat(500_000)), { code: "E3308" }],
   ["an endless body", (response) => flood(response), { code: "E3509" }],

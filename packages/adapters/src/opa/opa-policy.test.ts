@@ -123,6 +123,12 @@ describe("OPA in trouble, played by the double: always a rejection (E3206) [L3-P
       /answered 500/,
     ],
     [
+      "two answers in one",
+      (response) =>
+        response.writeHead(200, { "content-type": "application/json" }).end('{"result":false,"result":true}'),
+      /names a member twice/,
+    ],
+    [
       "a bad request",
       (response) => answer(response, 400, { code: "invalid_parameter", message: "x" }),
       /answered 400/,

@@ -55,9 +55,15 @@ describe("keys of outside issuers [L3-PRM-1]", () => {
     });
   });
 
-  it("are refused when the document is not JSON, or has a kid twice", () => {
-    writeFileSync(join(room.root, "x.json"), "nonsense");
-    expect(tokenKeys({ jwks: join(room.root, "x.json"), issuers })).toMatchObject({ code: "E3227" });
+  it("are refused when the document is not JSON, names a member twice, or has a kid twice", () => {
+    for (const text of ["nonsense", '{"keys":[1],"keys":[]}']) {
+      writeFileSync(join(room.root, "x.json"), text);
+      const message = expect.stringContaining("is not JSON, or names a member twice");
+      expect(tokenKeys({ jwks: join(room.root, "x.json"), issuers })).toMatchObject({
+        code: "E3227",
+        message,
+      });
+    }
     expect(tokenKeys({ publicKeys: [pem, pem], issuers })).toMatchObject({ code: "E3227" });
   });
 });

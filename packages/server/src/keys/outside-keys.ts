@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename, extname } from "node:path";
 import { type KeySet, keySetOf, keysFromJwks, keysFromPem, type VerificationKey } from "@sallyport/engine";
 import { APPROVAL_ISSUER } from "@sallyport/engine/host";
-import { type Failure, isFailure, parseJson } from "@sallyport/protocol";
+import { type Failure, isFailure, parseUnambiguousJson } from "@sallyport/protocol";
 import { keyTrouble, reasonOf } from "./key-files.ts";
 import { HOUSE_ISSUER } from "./signing-keys.ts";
 
@@ -46,9 +46,12 @@ function fromPem(file: string, issuers: string[]): VerificationKey[] | Failure {
 function fromJwks(file: string, issuers: string[]): VerificationKey[] | Failure {
   const text = readText(file);
   if (typeof text !== "string") return text;
-  const document = parseJson(text);
+  const document = parseUnambiguousJson(text);
   return document === undefined
-    ? keyTrouble(`${file} is not JSON.`, "Save the issuer's JWKS document there as it is.")
+    ? keyTrouble(
+        `${file} is not JSON, or names a member twice.`,
+        "Save the issuer's JWKS document there as it is.",
+      )
     : named(file, keysFromJwks(document, { issuers }));
 }
 
