@@ -103,7 +103,10 @@ describe("an approval over HTTP", () => {
       { path: "/v1/approvals" },
     ];
     for (const one of asking)
-      expect(await server().ask(one)).toMatchObject({ status: 401, body: { code: "E3938" } });
+      expect(await server().ask(one)).toMatchObject({
+        status: 401,
+        body: { code: "E3938", advice: expect.stringContaining("keys/operator.key in the state folder") },
+      });
   });
 });
 

@@ -19,8 +19,12 @@ export function invokedAs(script: string | undefined, environment: Environment):
   if (isLinkOfNpm && environment.npm_command !== undefined) return `npx ${NAME}`;
   const found = onPath(environment.PATH);
   if (found !== undefined && found === realPath(script)) return NAME;
-  const path = /^[\w/.:@+-]+$/.test(script) ? script : `'${script.replaceAll("'", "'\\''")}'`;
-  return isExecutable(script) ? path : `node ${path}`;
+  return isExecutable(script) ? shellWord(script) : `node ${shellWord(script)}`;
+}
+
+/** One word for a shell, quoted where it has to be. */
+export function shellWord(text: string): string {
+  return /^[\w/.:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The program that a shell would run for the name. */

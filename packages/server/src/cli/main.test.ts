@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough, Writable } from "node:stream";
+import { PassThrough, Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { refusedFile } from "../runtime/own-folder.ts";
@@ -106,6 +106,15 @@ describe("a state folder that this user cannot use", () => {
     });
     expect(refusedFile(new Error("EACCES"))).toBeUndefined();
   });
+});
+
+it("asks for a report of a defect with what there is to report: without a call, no call id", async () => {
+  const { code, err } = await runLine(
+    cwd,
+    ["call", "none", "-"],
+    Readable.from([]).destroy(new Error("torn")),
+  );
+  expect([code, err]).toEqual([70, expect.stringMatching(/^E3900 .*torn\n.*→ Report this with the command/)]);
 });
 
 describe("a file that a command needs", () => {

@@ -16,6 +16,7 @@ import { askToCommit } from "../ask-to-commit.ts";
 import { effectsText } from "../effects-text.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
+import { shellWord } from "../invoked-as.ts";
 import type { Io, Output } from "../io.ts";
 import { parseLength } from "../parse-length.ts";
 import { parseSize } from "../parse-size.ts";
@@ -47,6 +48,7 @@ workspace. No network but the hosts you allow. What it changed is shown; you dec
   --commit           committed at once if the command succeeds
   --dry-run          dropped, never asked (also what happens without a terminal); no network
 Committed changes can be taken back: sallyport undo CALL
+What ran is on record in the state folder, which is made when there is none; while a server has it, in a folder within it.
 
   $ sallyport run -- npm test
   $ sallyport run --diff -- sed -i s/colour/color/ README.md
@@ -110,7 +112,7 @@ async function run(argv: string[], options: RunOptions, io: Io): Promise<number>
     }),
     { grants: [GRANT], services: true, mayMove: true },
   );
-  const flag = folder === stateFolder ? "" : ` --state-dir ${folder}`;
+  const flag = folder === stateFolder ? "" : ` --state-dir ${shellWord(folder)}`;
   tell(answer, { options, session, isShown: asks, undo: `sallyport undo ${answer.callId}${flag}` });
   if (isNew) session.output.note(`What ran is on record in ${stateFolder}, which is new.`);
   return exitCodeFor(answer);
