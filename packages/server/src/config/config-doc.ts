@@ -14,7 +14,7 @@ An unknown or wrong key stops the start with file, line, column, what was expect
 | to do | run |
 |---|---|
 | make one that works, with an example tool and keys | \`sallyport init\` |
-| check one; see what differs from the defaults | \`sallyport config check\` |
+| check one, the modules of its tools too (they are loaded, those with \`runner: script\` in their sandbox); see what differs from the defaults | \`sallyport config check\` |
 | see where every value comes from | \`sallyport config check --all\` |
 | read about a key, and what it is set to | \`sallyport config explain http.port\` |
 | apply a changed file to a running server | \`kill -HUP\` ([serve](operate/serve.md)) |
