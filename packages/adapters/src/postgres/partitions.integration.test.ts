@@ -60,6 +60,22 @@ describe.skipIf(reason !== undefined)(`Partitions of the audit record${reason ? 
     await applied(store, opening(sampleCall()));
   });
 
+  it("leave many rows where they are until their month is over", HANGS, async () => {
+    await server.open("many");
+    await dropMonths("many");
+    await server.query(`INSERT INTO many.audit (tenant_id, strand, sequence, hash, body)
+      SELECT 't', 0, n, '', '' FROM generate_series(1, 10001) AS n`);
+    await server.open("many");
+    expect([(await months("many")).length, await inOther("many")]).toEqual([2, 10_001]);
+    await server.query("UPDATE many.audit_other SET written_at = '2020-01-15'");
+    const made = "SET search_path TO many; SET DateStyle TO German; SELECT make_audit_partition('2020_01')";
+    await server.query(made);
+    expect([await months("many"), await inOther("many")]).toEqual([
+      expect.arrayContaining(["audit_2020_01"]),
+      0,
+    ]);
+  });
+
   it("keep nobody waiting behind a long reader: calls are written, and processes start", HANGS, async () => {
     // A unit that is held up for longer than this is refused.
     const store = await server.open("read", { lockTimeoutMs: 20_000, statementTimeoutMs: 30_000 });

@@ -22,7 +22,9 @@ DECLARE
   name text := 'audit_' || month;
   starts timestamp := to_date(month, 'YYYY_MM');
   ends timestamp := starts + interval '1 month';
-  bounds text := format('written_at >= %L AND written_at < %L', starts || '+00', ends || '+00');
+  first text := to_char(starts, 'YYYY-MM-DD 00:00:00+00');
+  next text := to_char(ends, 'YYYY-MM-DD 00:00:00+00');
+  bounds text := format('written_at >= %L AND written_at < %L', first, next);
   moved text := format('WITH moved AS (DELETE FROM audit_other WHERE %s RETURNING *)
     INSERT INTO %I SELECT * FROM moved', bounds, name);
   few integer := 10000;
@@ -40,8 +42,7 @@ BEGIN
     BEGIN
       LOCK TABLE audit_other IN ACCESS EXCLUSIVE MODE NOWAIT;
       EXECUTE moved;
-      EXECUTE format('ALTER TABLE audit ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-        name, starts || '+00', ends || '+00');
+      EXECUTE format('ALTER TABLE audit ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', name, first, next);
       EXECUTE format('ALTER TABLE %I DROP CONSTRAINT of_month', name);
       RETURN true;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
