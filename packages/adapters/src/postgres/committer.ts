@@ -20,15 +20,15 @@ const SHORT_WAIT_MS = 100;
 /** As `commit_units` gives it: `applied` with the link, or the name of the conflict with its particulars. */
 type Outcome = [kind: string, ...particulars: unknown[]];
 
-/** That the connection fails, while some units are delivered. */
+/** That the connection fails, until something is answered again. */
 interface Outage {
-  /** Absent while there is none. */
-  giveUpAt?: number | undefined;
-  error?: unknown;
+  since: number;
+  error: unknown;
 }
 
 interface Waiting {
   unit: EncodedUnit;
+  submittedAt: number;
   /** A connection was lost while the server may have had it. */
   isInDoubt: boolean;
   meetings: number;
@@ -52,6 +52,7 @@ export class Committer {
   #waitingChars = 0;
   #running: Promise<void> | undefined;
   #client: PoolClient | undefined;
+  #outage: Outage | undefined;
 
   constructor(database: Database, patienceMs: number) {
     this.#database = database;
@@ -81,7 +82,16 @@ export class Committer {
     if (this.#waiting.length >= MAX_WAITING || this.#waitingChars + chars > MAX_WAITING_CHARS)
       return Promise.reject(lost("Too many units wait to be written.", "Send less at a time."));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ unit, isInDoubt: false, meetings: 0, hasWaited: false, resolve, reject });
+      const submittedAt = performance.now();
+      this.#waiting.push({
+        unit,
+        submittedAt,
+        isInDoubt: false,
+        meetings: 0,
+        hasWaited: false,
+        resolve,
+        reject,
+      });
       this.#waitingChars += chars;
       this.#running ??= this.#run();
     });
@@ -92,6 +102,8 @@ export class Committer {
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) await this.#deliver(this.#nextBatch());
     this.#running = undefined;
+    // Whatever comes next finds out by itself how the server is.
+    this.#outage = undefined;
   }
 
   #nextBatch(): Waiting[] {
@@ -105,23 +117,22 @@ export class Committer {
     return batch;
   }
 
-  /** Answers every unit of the batch, in order. Units that are sent one by one share the patience. Never rejects. */
-  async #deliver(batch: Waiting[], outage: Outage = {}): Promise<void> {
-    let left = batch;
+  /** Answers every unit of the batch, in order. Never rejects. */
+  async #deliver(batch: Waiting[]): Promise<void> {
+    let left = this.#inTime(batch);
     for (let tries = 0; left.length > 0; tries += 1) {
-      if (outage.giveUpAt !== undefined && performance.now() > outage.giveUpAt)
-        return rejectAll(left, outage.error);
       const error = await this.#send(left);
       if (!error) {
-        outage.giveUpAt = undefined;
+        this.#outage = undefined;
         return;
       }
       const fate = fateOf(error);
       if (fate === "failed" || fate === "retry") {
+        this.#outage = undefined;
         if (left.length > 1) {
           for (const one of left) {
             one.hasWaited = isLockTimeout(error);
-            await this.#deliver([one], outage);
+            await this.#deliver([one]);
           }
           return;
         }
@@ -130,11 +141,26 @@ export class Committer {
         alone.meetings += 1;
       } else {
         left = fate === "lost" ? withIds(left, error) : left;
-        outage.error = error;
-        outage.giveUpAt ??= performance.now() + this.#patienceMs;
+        this.#outage = { since: this.#outage?.since ?? performance.now(), error };
       }
-      await pause(tries, outage.giveUpAt);
+      await pause(tries, Math.min(...left.map((one) => this.#deadlineOf(one))));
+      left = this.#inTime(left);
     }
+  }
+
+  /** An outage is waited for from its begin, or from when the unit came: also while it waits for others here. */
+  #deadlineOf({ submittedAt }: Waiting): number {
+    return this.#outage
+      ? Math.max(submittedAt, this.#outage.since) + this.#patienceMs
+      : Number.POSITIVE_INFINITY;
+  }
+
+  /** Those that can still wait; the others are rejected. */
+  #inTime(batch: Waiting[]): Waiting[] {
+    const now = performance.now();
+    const isLate = (one: Waiting) => this.#deadlineOf(one) <= now;
+    rejectAll(batch.filter(isLate), this.#outage?.error);
+    return batch.filter((one) => !isLate(one));
   }
 
   /** The error when the batch failed; otherwise every unit has been answered. */

@@ -231,6 +231,22 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     await blocker.end();
   });
 
+  it("waits for an outage once: a unit that waits behind others has no time of its own after theirs", async () => {
+    const patienceMs = 6_000;
+    await using proxy = await AnswerLosingProxy.start(server.service.port);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
+    const store = await openPostgresStore({ connectionString, schema: "behind", patienceMs });
+    await proxy[Symbol.asyncDispose]();
+    const rejected = (id: string) => store.commit(unitOf({ id })).then(String, () => performance.now());
+    const first = rejected("first");
+    await sleep(500);
+    const ends = (await Promise.all([first, rejected("behind")])).map(Number);
+    // In turn it would end a whole patience after the first; it came half a second later.
+    expect(Number(ends[1]) - Number(ends[0])).toBeGreaterThan(0);
+    expect(Number(ends[1]) - Number(ends[0])).toBeLessThan(patienceMs);
+    await store.close();
+  });
+
   it("does not use a server that takes no writes, and goes on once it takes them [D-8]", async () => {
     const store = await server.open("standby", { patienceMs: 200 });
     const readOnly = async (isOn: boolean) => {
