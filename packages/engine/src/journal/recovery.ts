@@ -11,6 +11,7 @@ import type { EngineContext } from "../context.ts";
 import { claimAll, heldWork } from "../fleet/claim-all.ts";
 import { readAll } from "../pages.ts";
 import type { CallRecord, ListPlace } from "../ports/calls.ts";
+import type { UnitOfWork } from "../ports/store.ts";
 import type { FileRollback } from "../ports/workspace.ts";
 import { NOTHING_RAN } from "./progress.ts";
 import { type ClosingContext, closeRecorded, markUnknown, notClosed, type RecordedEnding } from "./unit.ts";
@@ -90,12 +91,28 @@ export class Recovery {
     const { callId, runId = "" } = record;
     const unit = unrecorded.owed(runId);
     if (!unit) return undefined;
-    const { ok } = await store.commit(unit);
+    const isWritten = await this.#send(unit, record);
     unrecorded.settled(runId);
-    if (!ok) return undefined;
+    if (!isWritten) return undefined;
     const closing = unit.close?.closing;
     feeds.ended(callId, { status: closing?.status ?? "error", at: closing?.closedAt ?? clock.now() });
     return [judge(callId, await store.calls.get(callId))];
+  }
+
+  /** False when the store refuses it, or takes any other unit of the call and not this one. Rejects while it takes none. */
+  async #send(unit: UnitOfWork, { tenant, callId, runId = "" }: CallRecord): Promise<boolean> {
+    const { store, errors } = this.#context;
+    try {
+      return (await store.commit(unit)).ok;
+    } catch {
+      await store.commit({ tenant, fence: { callId, runId } });
+    }
+    try {
+      return (await store.commit(unit)).ok;
+    } catch (error) {
+      errors.report({ error, code: "E3801", callId, stage: "record outcome" });
+      return false;
+    }
   }
 
   /** Nothing when the call has moved on meanwhile. */

@@ -4,11 +4,11 @@ import type { Fence, UnitOfWork } from "../ports/store.ts";
 /** What is beyond these bounds is judged by the record alone, as after a crash. */
 const MOST_RUNS = 10_000;
 const MOST_OWED_CHARS = 32 * 1024 * 1024;
-const MOST_SENT = 5;
 
 /**
  * What this process knows of its runs and the record may not, because the store was away: which units may still land,
- * which intents began nothing, and which ends it owes the record. It lives as long as the process; without it a call is judged as after a crash.
+ * which intents began nothing, and which ends it owes the record. It lives as long as the process; without it a call is judged as
+ * after a crash.
  */
 export class UnrecordedRuns {
   /** How many units of a call were given up and are still under way in the store's client. */
@@ -16,7 +16,7 @@ export class UnrecordedRuns {
   readonly #neverBegan = new LruMap<string, true>(MOST_RUNS);
 
   /** The ends of runs that the store did not take, the oldest first. */
-  readonly #owed = new Map<string, { unit: UnitOfWork; chars: number; sent: number }>();
+  readonly #owed = new Map<string, { unit: UnitOfWork; chars: number }>();
   #owedChars = 0;
 
   /** A unit has no answer; it may land until `over` resolves, and afterwards only by what the server has of it already. */
@@ -47,7 +47,7 @@ export class UnrecordedRuns {
   owe({ runId }: Fence, unit: UnitOfWork): void {
     if (this.#owed.has(runId)) return;
     const chars = JSON.stringify(unit).length;
-    this.#owed.set(runId, { unit, chars, sent: 0 });
+    this.#owed.set(runId, { unit, chars });
     this.#owedChars += chars;
     for (const oldest of this.#owed.keys()) {
       if (this.#owedChars <= MOST_OWED_CHARS) return;
@@ -55,16 +55,11 @@ export class UnrecordedRuns {
     }
   }
 
-  /** What is to be sent now. A unit that the store does not take, although it can be asked, is not sent for ever. */
   owed(runId: string): UnitOfWork | undefined {
-    const owed = this.#owed.get(runId);
-    if (!owed) return undefined;
-    owed.sent += 1;
-    if (owed.sent > MOST_SENT) this.settled(runId);
-    return owed.unit;
+    return this.#owed.get(runId)?.unit;
   }
 
-  /** The run's end is on record, whoever wrote it. */
+  /** The run's end is on record, whoever wrote it, or this one cannot be. */
   settled(runId: string): void {
     this.#owedChars -= this.#owed.get(runId)?.chars ?? 0;
     this.#owed.delete(runId);
