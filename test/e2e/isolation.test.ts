@@ -212,6 +212,9 @@ export const say = defineCommand({ id: "say", version: "1.0.0", description: "Fa
     expect(code).not.toBe(null);
     expect(stdout).not.toContain("sallyport.db");
     expect(stdout).not.toMatch(/^(HOME=\/root|NODE_|npm_)/m);
+    const elsewhere = ["--state-dir", shell.path("other")];
+    const beside = await shell.run(["run", ...elsewhere, "--dry-run", "--", "ls", "-A", ".sallyport"]);
+    expect(beside).toMatchObject({ code: 0, stdout: "" });
   });
 
   it("has no network, stops in time, and says how it is used", async () => {
