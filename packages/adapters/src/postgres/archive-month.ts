@@ -186,9 +186,10 @@ async function* exported(of: Month): AsyncGenerator<{ text: string; units: numbe
   yield { text: `${closingLine(chains)}\n`, units };
 }
 
-/** Only a forged unit has no line in an export. */
+/** Only a forged unit has no line in an export, or a number that cannot be told from the next one. */
 function linesOf(entry: AuditEntry) {
   try {
+    if (!Number.isSafeInteger(entry.sequence)) throw new RangeError("the sequence is too large");
     return exportEntry(entry);
   } catch (cause) {
     const message = `Unit ${entry.sequence} of strand ${entry.strand} of the audit record cannot be exported.`;

@@ -213,6 +213,7 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     ["of a strand below the first", "acme", -1, 1],
     ["with the sequence 0", "acme", 0, 0],
     ["with a sequence below 0", "acme", 1, -5],
+    ["with a sequence that no number holds", "acme", 0, "1152921504606846977"],
     ["of a tenant without a head", "ghost", 0, 1],
     ["of a tenant that no store writes", "\u0001x", 0, 1],
   ])("sees a forged row %s, and keeps its month [R1-8.1] [D-17]", async (_, tenant, strand, sequence) => {
