@@ -26,11 +26,12 @@ static _Noreturn void give_up(const char *what, const char *name) {
   exit(EXIT_DATA);
 }
 
-/* A path by which the file itself is meant, whatever its mode and whatever becomes of its name. */
+/* A path by which the file itself is meant, whatever its mode and whatever becomes of its name. -1 with errno. */
 static int open_below(int folder, const char *name, char path[64]) {
   struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
   int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
-  if (fd < 0) give_up("find", name);
+  /* Kernels before 5.6, and containers that do not know it. */
+  if (fd < 0 && (errno == ENOSYS || errno == EPERM)) fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   snprintf(path, 64, "/proc/self/fd/%d", fd);
   return fd;
 }
@@ -62,7 +63,7 @@ static void copy_to(int folder, const char *from, const char *name) {
   char to[64];
   struct stat state;
   int target = open_below(folder, name, to);
-  if (stat(to, &state) != 0) give_up("look at", name);
+  if (target < 0 || stat(to, &state) != 0) give_up("look at", name);
   each_kept(from, to, name);
   /* An access list sets permission bits, too; those that the file is to have are set already. */
   if (chmod(to, state.st_mode & 07777) != 0) give_up("write", name);
@@ -85,6 +86,9 @@ int attributes_main(struct args *args) {
   if (folder < 0) give_up("find", root);
   for (uint64_t index = 0; next_name(&name, &room); index++) {
     int file = open_below(folder, name, path);
+    /* Taken away or replaced since it was looked at: whoever asks finds that himself. */
+    if (file < 0 && !copies && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV)) continue;
+    if (file < 0) give_up("find", name);
     if (copies && !next_name(&target, &target_room)) usage_error("a name is missing after", name);
     if (copies) {
       copy_to(folder, path, target);

@@ -179,7 +179,8 @@ function unusable(why: string, folder: string): SallyportError {
     failure("E3101", {
       retryable: true,
       message: `The folder for sandboxes, ${folder}, cannot be used: ${why}.`,
-      advice: "Free space on its disk, or choose a state folder in which this user may write (`--state-dir`)",
+      advice:
+        "Free space on its disk, or choose a state folder in which this user may write (`--state-dir`).",
     }),
   );
 }
