@@ -223,10 +223,15 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     const blocker = new pg.Client({ connectionString: server.url() });
     await blocker.connect();
     await blocker.query("SELECT pg_advisory_lock(hashtext('sallyport-migrate'), hashtext('opening'))");
-    const opening = server.open("opening", { patienceMs: 0 }).catch(failureOf);
+    await using proxy = await AnswerLosingProxy.start(server.service.port);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
+    const opening = openPostgresStore({ connectionString, schema: "opening", patienceMs: 0 }).catch(
+      failureOf,
+    );
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'";
     await expect.poll(() => server.query(waiting), { timeout: 20_000 }).toHaveLength(1);
-    await server.cut();
+    // Without a word: the driver tells it by an event.
+    await proxy.loseAnswers(0);
     expect(await opening).toMatchObject({ code: "E3914" });
     await blocker.end();
   });
