@@ -29,6 +29,8 @@ export interface Outcome {
   lines: readonly Line[];
   callbacks: readonly ToldEnd[];
   grantId: string;
+  /** There were no faults. */
+  isQuiet: boolean;
 }
 
 type Close = (callId: string) => Promise<CallAnswer | Failure>;
@@ -41,6 +43,7 @@ export async function broken(outcome: Outcome, close: Close): Promise<string[]> 
   const { findings } = await verifyChain(store.audit, "acme");
   return [
     ...open(records),
+    ...(outcome.isQuiet ? unexplained(records) : []),
     ...toldOtherwise(outcome, calls),
     ...ranWrongly(outcome, calls),
     ...(await calledBackWrongly(outcome, records)),
@@ -54,6 +57,19 @@ function open(records: readonly CallRecord[]): string[] {
   return records
     .filter(({ phase }) => phase !== "closed" && phase !== "unknown")
     .map(({ callId, tool, phase, owner }) => `open: ${tool} ${callId} is ${phase}, owner ${owner}`);
+}
+
+/** Two calls can count at once: the second one is told so. */
+const USUAL = new Set(["E3704"]);
+
+/** Where nothing failed, every call is a success. */
+function unexplained(records: readonly CallRecord[]): string[] {
+  return records.flatMap(({ callId, tool, phase, closing }) => {
+    const { answer } = closing ?? {};
+    const code = answer && "error" in answer ? answer.error.code : phase;
+    const isUsual = answer?.status === "success" || USUAL.has(code);
+    return isUsual ? [] : [`unexplained: ${tool} ${callId} is ${code}`];
+  });
 }
 
 function toldOtherwise({ told }: Outcome, calls: ReadonlyMap<string, CallRecord>): string[] {

@@ -15,7 +15,8 @@ import { broken, type Order, type Told } from "./simulation-check.ts";
 
 const PROCESSES = 3;
 const CLIENTS = 3;
-const FAULTS = 7;
+/** At most; in some worlds there are none. */
+const FAULTS = 8;
 /** So long faults begin; afterwards everything is let come to rest. */
 const TROUBLE_MS = 12_000;
 const LONGEST_REST_MS = 300_000;
@@ -84,6 +85,7 @@ class World {
     await person;
     const outcome = {
       ...{ store: this.#database.store, told: this.#told, grantId },
+      isQuiet: Object.keys(this.#faults).length === 0,
       ...{ lines: this.#fleet.lines, callbacks: this.#fleet.callbacks },
     };
     const { fixture, process } = this.#fleet.members[0] as Member;
@@ -162,7 +164,10 @@ class World {
     const answer = new Promise<Answer>((resolve, reject) =>
       process.act(() => this.#time.within(process, () => ask(member)).then(resolve, reject)),
     );
-    return await Promise.race([answer, this.#time.pass(this.#between(2_000, 15_000)).then(() => undefined)]);
+    return await Promise.race([
+      answer,
+      this.#time.pass(this.#between(200, this.#one([1_000, 15_000]))).then(() => undefined),
+    ]);
   }
 
   async #approve(): Promise<void> {
@@ -178,11 +183,13 @@ class World {
 
   async #trouble(): Promise<void> {
     const made: Promise<void>[] = [];
-    for (let number = 0; number < FAULTS; number += 1) {
+    const most = this.#between(0, FAULTS + 1);
+    for (let number = 0; number < most; number += 1) {
       await this.#time.pass(this.#between(0, (2 * TROUBLE_MS) / FAULTS));
       const name = this.#one(FAULT_NAMES);
       made.push(this.#fail(name, this.#between(0, PROCESSES)));
     }
+    await this.#time.pass(TROUBLE_MS - this.#time.elapsed);
     await Promise.all(made);
     for (const { line } of this.#fleet.members) line.trap = undefined;
   }
