@@ -270,8 +270,9 @@ type FaultName = keyof typeof TRAPS | "freeze" | "kill" | "cut" | "outage";
 const FAULT_NAMES = [...(Object.keys(TRAPS) as FaultName[]), "freeze", "kill", "cut", "outage"] as const;
 
 function isOpening(method: string, order: unknown): boolean {
+  if (method !== "commit") return false;
   const { open, begin } = order as UnitOfWork;
-  return method === "commit" && (open ?? begin) !== undefined;
+  return (open ?? begin) !== undefined;
 }
 
 function isEnding(method: string, order: unknown): boolean {
