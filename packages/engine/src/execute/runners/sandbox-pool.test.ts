@@ -255,13 +255,15 @@ describe("warm pool: what waits is watched", () => {
     ["says it is ready twice", '{"kind":"ready","threadCpuMs":0}\n\n'],
     ["prints into the protocol", "hello\n\n"],
   ])("one that %s is ended", async (_name, words) => {
+    const warm: Parameters<FakeProgram>[0][] = [];
     const forward: FakeProgram = (process) => {
-      setTimeout(() => process.order.id.startsWith("warm-") && process.stdout.write(words), 60);
+      if (process.order.id.startsWith("warm-")) warm.push(process);
       return runDesk(process);
     };
     const house = createHouse({ perKey: 1 }, createFakeSandbox(forward));
     await house.call();
     await ready(house, 1);
+    for (const process of warm) process.stdout.write(words);
     await until(() => house.sandbox.live === 0);
   });
 
