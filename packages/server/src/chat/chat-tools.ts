@@ -5,9 +5,9 @@ import { readOutputTool, type SpillFolder } from "@sallyport/adapters/spill";
 import type { ConfiguredGrant, DefinedTool, Engine } from "@sallyport/engine";
 import type { ReadLedger } from "@sallyport/loop";
 import { type LoopTool, loopToolsOf, type OutputBudgets } from "@sallyport/loop";
-import { isFailure, SallyportError } from "@sallyport/protocol";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { must } from "../must.ts";
 import { deniedPatterns, hiddenPaths } from "../runtime/isolation.ts";
 import { implementationOf } from "../runtime/tools.ts";
 import { commonFolder } from "./common-folder.ts";
@@ -77,8 +77,7 @@ export function chatGrant(
 export async function shelveChatTools(engine: Engine, tools: readonly Faced[]): Promise<LoopTool[]> {
   for (const { tool } of tools) {
     const implementation = implementationOf(tool, { runner: "inline", moduleUrl: "" });
-    const shelved = await engine.tools.register(tool.manifest, { implementation, keep: false });
-    if (isFailure(shelved)) throw new SallyportError(shelved);
+    must(await engine.tools.register(tool.manifest, { implementation, keep: false }));
   }
   return loopToolsOf(engine.tools, { customTools: tools.map(({ loop }) => loop) });
 }

@@ -13,11 +13,12 @@ import {
   type Person,
   type ToolsMode,
 } from "@sallyport/loop";
-import { type Caller, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Caller, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { findConversation } from "../cli/commands/find-conversation.ts";
 import { processEnvironment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { refuseInGateway } from "../gateway/gateway.ts";
+import { must } from "../must.ts";
 import { readSecret } from "../runtime/configured-secrets.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { openConversations } from "../runtime/store.ts";
@@ -203,9 +204,4 @@ function modelAt(
 function nameIn(tools: () => readonly LoopTool[]) {
   return (tool: string, operation: string): string | undefined =>
     tools().find((one) => one.tool === tool && (one.operation ?? operation) === operation)?.name;
-}
-
-function must<Value extends object>(value: Value | Failure): Value {
-  if (!isFailure(value)) return value;
-  throw new SallyportError(value);
 }

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Engine } from "@sallyport/engine";
-import { type CallAnswer, type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { CallAnswer } from "@sallyport/protocol";
+import { must } from "../must.ts";
 import { effectsText, isFileEffects } from "./effects-text.ts";
 import type { Session } from "./session.ts";
 
@@ -32,11 +33,6 @@ export async function askToCommit(pending: CallAnswer, asking: Asking): Promise<
 }
 
 const CANCELLED = "The person left the question with Ctrl-C.";
-
-function must<Value extends object>(value: Value | Failure): Value {
-  if (isFailure(value)) throw new SallyportError(value);
-  return value as Value;
-}
 
 async function isAgreedOrNothing(
   changes: Parameters<typeof effectsText>[0],

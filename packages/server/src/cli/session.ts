@@ -11,7 +11,7 @@ import { type EngineAccess, reachDesk } from "../desk/index.ts";
 import { type KeySharing, keySharingOf, shareKeys } from "../keys/index.ts";
 import { takeFolder } from "../runtime/own-folder.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
-import { hasStore, openStoreToRead } from "../runtime/store.ts";
+import { hasStore, readStore } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 import { type Io, Output } from "./io.ts";
 import { failureText } from "./render-answer.ts";
@@ -39,8 +39,6 @@ interface InRuntimeOptions {
   /** While another process has the state folder, it works in a folder of its own within that one, and says so. */
   mayMove?: boolean;
 }
-
-type ReadStore = Awaited<ReturnType<typeof openStoreToRead>>;
 
 /** What a command works with. */
 export class Session {
@@ -122,13 +120,8 @@ export class Session {
   }
 
   /** Opens the store to read, also while another process writes to it. */
-  async reading<Result>(use: (store: ReadStore) => Promise<Result>): Promise<Result> {
-    const store = await openStoreToRead(this.config);
-    try {
-      return await use(store);
-    } finally {
-      await store.close();
-    }
+  reading<Result>(use: Parameters<typeof readStore<Result>>[1]): Promise<Result> {
+    return readStore(this.config, use);
   }
 
   /** Looks at the store again and again, through one connection, until `look` says true or the signal ends it. */

@@ -1,6 +1,7 @@
 import { isUnspent, standingAt } from "@sallyport/engine/host";
 import type { Store } from "@sallyport/engine/ports";
-import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
+import type { CallAnswer } from "@sallyport/protocol";
+import { must } from "../must.ts";
 import { askHere } from "./ask-here.ts";
 import { questionText } from "./commands/approvals-look.ts";
 import { interrupted } from "./interrupted.ts";
@@ -68,11 +69,11 @@ export async function resumeOnce(
   signal?: AbortSignal,
 ): Promise<CallAnswer> {
   await showEdited(callId, session);
-  const answer = await session.withEngine((desk) =>
-    desk.resume(callId, { disclosure: "full", ...(signal && { signal }) }),
+  return must(
+    await session.withEngine((desk) =>
+      desk.resume(callId, { disclosure: "full", ...(signal && { signal }) }),
+    ),
   );
-  if (isFailure(answer)) throw new SallyportError(answer);
-  return answer;
 }
 
 /** Shows what runs in place of what was asked for. Nobody is asked again: whoever changed it has said yes to it. */

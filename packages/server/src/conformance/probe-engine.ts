@@ -11,14 +11,8 @@ import {
 } from "@sallyport/engine";
 import { auditEvents } from "@sallyport/engine/host";
 import type { ErrorReport, Implementation, Store } from "@sallyport/engine/ports";
-import {
-  type CallAnswer,
-  type Caller,
-  isFailure,
-  type JsonObject,
-  type LifecycleState,
-  SallyportError,
-} from "@sallyport/protocol";
+import type { CallAnswer, Caller, JsonObject, LifecycleState } from "@sallyport/protocol";
+import { must } from "../must.ts";
 import { PROBE_CAPABILITIES, probe, probeFor, type RunnerKind } from "./probe-tool.ts";
 
 /** The part of an engine that the checks use; a test passes a broken one to see a check fail. */
@@ -62,8 +56,7 @@ export async function openProbeEngine(
   const engine = await make({ authority: EVERYBODY, meter, errors, ...parts, store });
   const register = async (tool: ProbedTool, given?: Implementation): Promise<void> => {
     const implementation = given ?? { kind: "inline" as const, operations: tool.operations };
-    const registered = await engine.tools.register(tool.manifest, { implementation });
-    if (isFailure(registered)) throw new SallyportError(registered);
+    must(await engine.tools.register(tool.manifest, { implementation }));
   };
   const call = ({ manifest }: ProbedTool, operation = "run", more: Partial<CallRequest> = {}) =>
     engine.call({ tool: manifest.id, operation, input: {}, caller: PROBER, ...more });

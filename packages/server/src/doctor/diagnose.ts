@@ -15,13 +15,14 @@ import type { LoadedConfig } from "../config/load.ts";
 import { openSinks } from "../events/index.ts";
 import { workerSecretOf } from "../gateway/gateway.ts";
 import { configuredKeys, keySharingOf, shareKeys } from "../keys/index.ts";
+import { must } from "../must.ts";
 import { policyFilesOf } from "../policy/in-force.ts";
 import { openPolicyFiles } from "../policy/policy-files.ts";
 import { auditArchiveOf } from "../runtime/audit-archive.ts";
 import { blobsName, openBlobs, probeBlobs } from "../runtime/blobs.ts";
 import { openSandbox, tryIsolation } from "../runtime/isolation.ts";
 import { refusedFile } from "../runtime/own-folder.ts";
-import { hasStore, openStoreToRead, storeName } from "../runtime/store.ts";
+import { hasStore, readStore, storeName } from "../runtime/store.ts";
 import { registerTools, registryRulesOf } from "../runtime/tools.ts";
 
 /** One thing looked at. `note` is worth knowing, `problem` stops calls. */
@@ -110,8 +111,7 @@ function folder({ stateFolder }: LoadedConfig): Finding {
 
 /** Whether the store answers. Its chains are of all processes, and too long to be verified by the way. */
 async function sharedStore(config: LoadedConfig): Promise<Finding> {
-  const opened = await openStoreToRead(config);
-  try {
+  return await readStore(config, async (opened) => {
     const began = performance.now();
     await opened.probe?.();
     const detail = `${storeName(config)}, answers in ${Math.ceil(performance.now() - began)} ms`;
@@ -121,15 +121,12 @@ async function sharedStore(config: LoadedConfig): Promise<Finding> {
       detail,
       advice: "Verify its chains with: sallyport audit verify",
     };
-  } finally {
-    await opened.close();
-  }
+  });
 }
 
 /** Whether this process has the keys of the others. Looking takes them, as a start does. */
 async function sharedKeys(config: LoadedConfig): Promise<Finding> {
-  const opened = await openStoreToRead(config);
-  try {
+  return await readStore(config, async (opened) => {
     const sharing = keySharingOf(config, opened);
     const trouble = sharing && (await shareKeys(sharing));
     if (trouble) throw new SallyportError(trouble);
@@ -137,16 +134,13 @@ async function sharedKeys(config: LoadedConfig): Promise<Finding> {
       ? "kept in the store, encrypted"
       : "files; those of the other processes match";
     return { what: "keys", verdict: "good", detail };
-  } finally {
-    await opened.close();
-  }
+  });
 }
 
 async function store(config: LoadedConfig): Promise<Finding> {
   const what = "store";
   if (!hasStore(config)) return { what, verdict: "good", detail: "empty; the first call creates it" };
-  const opened = await openStoreToRead(config);
-  try {
+  return await readStore(config, async (opened) => {
     const { events, broken } = await verifyAll(opened);
     const strays = (await opened.audit.strays?.()) ?? [];
     const detail = `${storeName(config)}, ${events} audit events`;
@@ -159,9 +153,7 @@ async function store(config: LoadedConfig): Promise<Finding> {
       detail: [detail, ...broken.map((tenant) => `chain of ${tenant} is not intact`), ...strays].join(", "),
       advice,
     };
-  } finally {
-    await opened.close();
-  }
+  });
 }
 
 /** Whether large bodies can be kept, by keeping one. */
@@ -178,8 +170,7 @@ async function blobFinding(config: LoadedConfig): Promise<Finding> {
 /** Which months of the audit record wait for the archive, and why one stays. */
 async function archiveFinding(config: LoadedConfig): Promise<Finding> {
   const what = "archive";
-  const opened = await openStoreToRead(config);
-  try {
+  return await readStore(config, async (opened) => {
     const state = await auditArchiveOf({ config, store: opened })?.state();
     if (!state)
       return { what, verdict: "good", detail: "the audit record stays in the database: no `blobs`" };
@@ -197,9 +188,7 @@ async function archiveFinding(config: LoadedConfig): Promise<Finding> {
       detail: `${counts}; ${why}`,
       advice: "Then run: sallyport audit archive",
     };
-  } finally {
-    await opened.close();
-  }
+  });
 }
 
 async function verifyAll(opened: Store): Promise<{ events: number; broken: string[] }> {
@@ -217,8 +206,7 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
 async function eventFinding(config: LoadedConfig): Promise<Finding> {
   const what = "events";
   const sinks = openSinks(config);
-  const opened = await openStoreToRead(config);
-  try {
+  return await readStore(config, async (opened) => {
     const backlogs = backlogsOf(await opened.outbox.backlogs(), [...sinks.keys()]);
     const down = await sinksDown(sinks);
     const waiting = backlogs.map(
@@ -232,9 +220,7 @@ async function eventFinding(config: LoadedConfig): Promise<Finding> {
       return { what, verdict: "note", detail, advice };
     }
     return { what, verdict: down.length === 0 ? "good" : "note", detail };
-  } finally {
-    await opened.close();
-  }
+  });
 }
 
 async function sinksDown(sinks: ReadonlyMap<string, EventSink>): Promise<string[]> {
@@ -255,19 +241,19 @@ async function sinksDown(sinks: ReadonlyMap<string, EventSink>): Promise<string[
 
 async function tools(config: LoadedConfig): Promise<Finding> {
   const what = "tools";
-  const store = await openStoreToRead(config);
-  const engine = await createEngine({ store, registry: registryRulesOf(config) });
-  try {
-    const problems = await registerTools(engine, config, { keep: false });
-    const names = engine.tools.list().map(({ manifest }) => `${manifest.id}@${manifest.version}`);
-    const detail = names.length > 0 ? names.join(", ") : "none";
-    if (problems.length === 0) return { what, verdict: names.length > 0 ? "good" : "note", detail };
-    const wrong = problems.map(({ code, message }) => `${code} ${message}`).join("; ");
-    return { what, verdict: "problem", detail: wrong, advice: problems[0]?.advice ?? "" };
-  } finally {
-    await engine.close();
-    await store.close();
-  }
+  return await readStore(config, async (store) => {
+    const engine = await createEngine({ store, registry: registryRulesOf(config) });
+    try {
+      const problems = await registerTools(engine, config, { keep: false });
+      const names = engine.tools.list().map(({ manifest }) => `${manifest.id}@${manifest.version}`);
+      const detail = names.length > 0 ? names.join(", ") : "none";
+      if (problems.length === 0) return { what, verdict: names.length > 0 ? "good" : "note", detail };
+      const wrong = problems.map(({ code, message }) => `${code} ${message}`).join("; ");
+      return { what, verdict: "problem", detail: wrong, advice: problems[0]?.advice ?? "" };
+    } finally {
+      await engine.close();
+    }
+  });
 }
 
 /** Whether workers can tell this gateway from whoever else reaches their ports. */
@@ -302,10 +288,11 @@ async function threads(): Promise<Finding> {
     runners,
   });
   try {
-    const shelved = await engine.tools.register(probe.manifest, {
-      implementation: { kind: "thread", moduleUrl },
-    });
-    if (isFailure(shelved)) throw new SallyportError(shelved);
+    must(
+      await engine.tools.register(probe.manifest, {
+        implementation: { kind: "thread", moduleUrl },
+      }),
+    );
     const caller = { tenant: "doctor", agent: "doctor" };
     const answer = await engine.call({ tool: probe.manifest.id, input: { text: "ping" }, caller });
     if (answer.status !== "success") throw new SallyportError(answer.error);

@@ -1,8 +1,9 @@
 import { systemClock, uuidV7 } from "@sallyport/engine";
 import { RefusalBudget } from "@sallyport/engine/host";
-import { entryOf, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { entryOf, failure, isFailure } from "@sallyport/protocol";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys, tokenRulesOf } from "../keys/index.ts";
 import { ensureOperatorKey } from "../keys/operator-key.ts";
+import { must } from "../must.ts";
 import { reloadRoutes } from "../reload/reload-routes.ts";
 import { reloadRuntime } from "../reload/reload-runtime.ts";
 import type { Door, Runtime } from "../runtime/runtime.ts";
@@ -152,9 +153,4 @@ function partsOf(runtime: Runtime, { guard, telemetry, switchedOff, log }: Colla
 function signingKey(stateFolder: string) {
   const keys = loadKeys(keyFolder(stateFolder));
   return isFailure(keys) ? keys : keys.current;
-}
-
-function must<Value extends object>(value: Value | Failure): Value {
-  if (!isFailure(value)) return value;
-  throw new SallyportError(value);
 }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type CompiledPolicy, type SrdOptions, srdPolicy } from "@sallyport/engine";
 import { strictest } from "@sallyport/engine/host";
 import type { Policy, PolicyRequest, PolicyVerdict } from "@sallyport/engine/ports";
-import { isFailure, SallyportError } from "@sallyport/protocol";
+import { must } from "../must.ts";
 import { loadPolicyFile } from "./load-policy.ts";
 
 /** What this room needs of the configuration. */
@@ -24,9 +24,7 @@ export function presetOf({ policy }: PolicyConfig): Policy | undefined {
 /** Reads rules files; throws (E3223) for one that is wrong. */
 export function loadPolicies(files: readonly string[]): CompiledPolicy[] {
   return files.map((file) => {
-    const loaded = loadPolicyFile(file);
-    if (isFailure(loaded)) throw new SallyportError(loaded);
-    return loaded;
+    return must(loadPolicyFile(file));
   });
 }
 

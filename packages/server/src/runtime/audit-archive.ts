@@ -1,11 +1,4 @@
-import type {
-  ArchivedPart,
-  ArchiveOrder,
-  ArchiveState,
-  AuditArchiver,
-  Blobs,
-  Store,
-} from "@sallyport/engine/ports";
+import type { ArchivedPart, ArchiveOrder, ArchiveState, AuditArchiver, Store } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { openBlobs } from "./blobs.ts";
@@ -26,15 +19,13 @@ interface Parts {
 }
 
 /** Undefined where the whole record stays in the store: without PostgreSQL, or without a place. */
-export function auditArchiveOf({ config, store }: Parts): AuditArchive | undefined {
+export function auditArchiveOf({
+  config,
+  store: { archiveAudit, archiveState },
+}: Parts): AuditArchive | undefined {
   const blobs = openBlobs(config);
-  return blobs && archiveIn(blobs, { config, store });
-}
-
-function archiveIn(blobs: Blobs, { config, store }: Parts): AuditArchive | undefined {
-  const { archiveAudit, archiveState } = store;
   const days = config.store.postgres?.auditDays;
-  if (!archiveAudit || !archiveState || days === undefined) return undefined;
+  if (!blobs || !archiveAudit || !archiveState || days === undefined) return undefined;
   const keepMs = days * DAY_MS;
   return {
     days,

@@ -14,7 +14,7 @@ import {
   TokenChecker,
 } from "@sallyport/engine";
 import type { Bus, ErrorHandler, Policy } from "@sallyport/engine/ports";
-import { defined, type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { defined, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import {
   configuredKeyFiles,
@@ -24,6 +24,7 @@ import {
   keyFolder,
   tokenRulesOf,
 } from "../keys/index.ts";
+import { must } from "../must.ts";
 import { policyFilesOf, presetOf } from "../policy/in-force.ts";
 import { openPolicyFiles, type PolicyFiles } from "../policy/policy-files.ts";
 
@@ -148,11 +149,6 @@ export function approvalRulesOf({ approvals }: LoadedConfig): Partial<ApprovalRu
     channels,
   }));
   return { quorum: approvals.quorum, levels };
-}
-
-function must<Value extends object>(value: Value | Failure): Value {
-  if (!isFailure(value)) return value;
-  throw new SallyportError(value);
 }
 
 function mustIfAny<Value extends object>(value: Value | Failure | undefined): Value | undefined {

@@ -96,12 +96,21 @@ function addressOf({ folder }: Pick<LoadedConfig, "folder">, { url }: PostgresSe
 }
 
 /** Opens the store to read, also while other processes write to it; an empty one where nothing was ever stored. */
-export async function openStoreToRead(config: ReadSettings): Promise<Store & Partial<AuditArchiver>> {
+async function openStoreToRead(config: ReadSettings): Promise<Store & Partial<AuditArchiver>> {
   const { stateFolder, folder = stateFolder, store } = config;
   if (store?.postgres) return await openPostgres({ folder }, store.postgres);
   return hasStore(config)
     ? await openSqliteStore({ folder: stateFolder, readOnly: true })
     : createMemoryStore();
+}
+
+/** The same, for the time of `use`. */
+export async function readStore<Result>(
+  config: ReadSettings,
+  use: (store: Store & Partial<AuditArchiver>) => Promise<Result>,
+): Promise<Result> {
+  const store = await openStoreToRead(config);
+  return await use(store).finally(() => store.close());
 }
 
 /** Opens the conversations of the tool loop, which stay on this machine; several processes may. */

@@ -1,9 +1,10 @@
 import { createWebhookSender, refuseCallbackUrl } from "@sallyport/adapters/webhook";
 import { systemClock } from "@sallyport/engine";
 import { type ApprovalPass, mintApprovalToken } from "@sallyport/engine/host";
-import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, isFailure } from "@sallyport/protocol";
 import type { LoadedConfig } from "../config/load.ts";
 import { freshKeys, keyFilesIn, keyFolder, loadKeys } from "../keys/index.ts";
+import { must } from "../must.ts";
 import { type ApprovalNoticeOptions, openApprovalNotices } from "./approval-notices.ts";
 import { hostProblem, refuseHost } from "./callback-hosts.ts";
 import { type CallbackOptions, openCallbacks } from "./callbacks.ts";
@@ -32,8 +33,7 @@ export function openWebhooks(
   { log, publicUrl }: WebhookOptions,
 ): { close(): Promise<void> } {
   const { allowPrivate, attempts, timeoutSeconds, callbackHosts } = config.webhooks;
-  const secret = webhookSecrets(config);
-  if (isFailure(secret)) throw new SallyportError(secret);
+  const secret = must(webhookSecrets(config));
   const sender = createWebhookSender({ secret, allowPrivate, timeoutMs: timeoutSeconds * 1_000 });
   const clock = systemClock;
   const refuse = (url: string) => hostProblem(url, callbackHosts);

@@ -5,13 +5,13 @@ import {
   defined,
   type Failure,
   failure,
-  isFailure,
   isJsonObject,
   type JsonValue,
   SallyportError,
 } from "@sallyport/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { EngineAccess } from "../../desk/index.ts";
+import { must } from "../../must.ts";
 import { EXIT, exitCodeOfAnswer } from "../exit-codes.ts";
 import { interrupted } from "../interrupted.ts";
 import { hint } from "../invoked-as.ts";
@@ -231,9 +231,4 @@ function tell(session: Session, { record, approval, goesOn }: Told): number {
 
 function nameOf(session: Session, { by }: AnswerOptions): string {
   return by ?? session.caller({}).user ?? "operator";
-}
-
-function must<Value extends object>(value: Value | Failure): Value {
-  if (isFailure(value)) throw new SallyportError(value);
-  return value as Value;
 }

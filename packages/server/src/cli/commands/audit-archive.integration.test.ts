@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
 import { openPostgresStore } from "@sallyport/adapters/postgres";
 import { auditBody } from "@sallyport/engine/chain";
 import pg from "pg";
@@ -9,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { reasonToSkip, startService } from "../../../../../scripts/services.ts";
 import { loadConfig } from "../../config/load.ts";
 import { diagnose } from "../../doctor/diagnose.ts";
-import { main } from "../main.ts";
+import { runLine } from "../fixtures/run-line.ts";
 
 let cwd: string;
 
@@ -18,21 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: "", err: "" };
-  const into = (name: keyof typeof said) =>
-    new Writable({
-      decodeStrings: false,
-      write: (chunk: string, _, done) => {
-        said[name] += chunk;
-        done();
-      },
-    });
-  const streams = { stdin: Readable.from([]), stdout: into("out"), stderr: into("err") };
-  const code = await main(["audit", ...argv], { ...streams, cwd });
-  return { code, ...said };
-}
-
+const run = (...argv: string[]) => runLine(cwd, ["audit", ...argv]);
 const archiveLine = async () => (await diagnose(loadConfig({ cwd }))).find(({ what }) => what === "archive");
 
 describe("sallyport audit archive", () => {

@@ -1,8 +1,9 @@
 import type { Engine } from "@sallyport/engine";
 import type { ConversationOutline, Conversations } from "@sallyport/loop";
-import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { failure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { EVERY_ONE, forget, type Kept } from "../../chat/keeping/index.ts";
+import { must } from "../../must.ts";
 import { isYes } from "../ask-yes.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Io, visible } from "../io.ts";
@@ -54,8 +55,7 @@ async function choose(wanted: readonly string[], { conversations }: Kept): Promi
   const all = await conversations.keeping.outlines({ limit: EVERY_ONE });
   const chosen = new Set<ConversationOutline>();
   for (const one of wanted) {
-    const found = findConversation(one, all);
-    if (isFailure(found)) throw new SallyportError(found);
+    const found = must(findConversation(one, all));
     chosen.add(found);
   }
   return [...chosen];

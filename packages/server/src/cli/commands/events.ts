@@ -1,7 +1,7 @@
 import { backlogsOf, eventSchemas, type SinkBacklog } from "@sallyport/engine/publish";
-import { isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { sinkNames } from "../../events/index.ts";
+import { must } from "../../must.ts";
 import { lengthText } from "../duration-text.ts";
 import { hint } from "../invoked-as.ts";
 import { type Io, Output, table, visible } from "../io.ts";
@@ -57,8 +57,7 @@ function dropCommand(io: Io): Command {
     .argument("<sink>", "name of the sink");
   return withCommonOptions(command).action(async (sink: string, options: CommonOptions) => {
     const session = new Session(options, io);
-    const dropped = await session.withEngine((engine) => engine.events.drop(sink));
-    if (isFailure(dropped)) throw new SallyportError(dropped);
+    const dropped = must(await session.withEngine((engine) => engine.events.drop(sink)));
     const { batches } = dropped;
     session.output.result({ sink, batches }, () =>
       visible(`Dropped ${batches} batch(es) of events for ${sink}.`),

@@ -1,7 +1,8 @@
 import type { CapabilityGrant, GrantConstraint, GrantRecord } from "@sallyport/engine/ports";
-import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
+import type { Failure } from "@sallyport/protocol";
 import { Command } from "commander";
 import type { EngineAccess } from "../../desk/index.ts";
+import { must } from "../../must.ts";
 import type { Io } from "../io.ts";
 import { Session, withCommonOptions } from "../session.ts";
 import { type GiveOptions, granteeOf, withGiveOptions } from "./grant-options.ts";
@@ -82,8 +83,7 @@ async function give(
   session: Session,
   make: (desk: EngineAccess) => Promise<CapabilityGrant | Failure>,
 ): Promise<void> {
-  const grant = await session.withEngine(make);
-  if (isFailure(grant)) throw new SallyportError(grant);
+  const grant = must(await session.withEngine(make));
   const now = Date.now();
   session.output.result(grantDocument(grant, now), () => `Gave ${grantText(grant, now)}`);
 }

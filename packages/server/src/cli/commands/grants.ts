@@ -1,6 +1,7 @@
 import type { GrantRecord } from "@sallyport/engine/ports";
-import { failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { failure, SallyportError } from "@sallyport/protocol";
 import { Command, Option } from "commander";
+import { must } from "../../must.ts";
 import { type Io, visible } from "../io.ts";
 import { personWords } from "../person-text.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -76,10 +77,9 @@ function revokeCommand(io: Io): Command {
     async (grantId: string, options: CommonOptions & { reason: string }) => {
       const session = new Session(options, io);
       const by = session.caller({}).user ?? "operator";
-      const done = await session.withEngine((desk) =>
-        desk.grants.revoke(grantId, { by, reason: options.reason }),
+      const done = must(
+        await session.withEngine((desk) => desk.grants.revoke(grantId, { by, reason: options.reason })),
       );
-      if (isFailure(done)) throw new SallyportError(done);
       const revoked = done.revoked.map((record) => record.grantId);
       session.output.result({ grantId, revoked, ended: done.ended }, () =>
         revokedText(grantId, { revoked, ended: done.ended }),

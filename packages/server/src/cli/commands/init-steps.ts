@@ -5,6 +5,7 @@ import { configKeys } from "../../config/config-keys.ts";
 import { CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { currentKid, initKeys, keyFolder } from "../../keys/index.ts";
 import { ensureOperatorKey, OPERATOR_KEY_FILE } from "../../keys/operator-key.ts";
+import { must } from "../../must.ts";
 import { VERSION } from "../../version.ts";
 import { linkPackage } from "../link-package.ts";
 import { EXAMPLE_TOOL } from "./init-tool.ts";
@@ -148,8 +149,7 @@ async function placeKeys(stateFolder: string): Promise<InitStep[]> {
   const signing = known ? undefined : await initKeys(folder);
   if (signing && isFailure(signing)) throw new SallyportError(signing);
   const isThere = existsSync(join(folder, OPERATOR_KEY_FILE));
-  const operator = ensureOperatorKey(folder);
-  if (isFailure(operator)) throw new SallyportError(operator);
+  const operator = must(ensureOperatorKey(folder));
   return [
     { path: folder, what: "the keys that sign tokens and grants", done: known ? "kept" : "made" },
     {

@@ -1,4 +1,4 @@
-import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import {
   changeSharedKeys,
@@ -11,6 +11,7 @@ import {
   replaceKeys,
   rotateKeys,
 } from "../../keys/index.ts";
+import { must } from "../../must.ts";
 import { lengthText, relativeText } from "../duration-text.ts";
 import { hint } from "../invoked-as.ts";
 import { type Io, table, visible } from "../io.ts";
@@ -44,8 +45,7 @@ function initCommand(io: Io): Command {
   return withCommonOptions(command).action(async (options: CommonOptions) => {
     const session = new Session(options, io);
     const folder = keyFolder(session.config.stateFolder);
-    const made = await changing(session, () => initKeys(folder));
-    if (isFailure(made)) throw new SallyportError(made);
+    const made = must(await changing(session, () => initKeys(folder)));
     session.output.result({ folder, ...made }, () =>
       visible(
         [
@@ -66,8 +66,7 @@ function rotateCommand(io: Io): Command {
     const session = new Session(options, io);
     const { keep } = options;
     const folder = keyFolder(session.config.stateFolder);
-    const made = await changing(session, () => rotateKeys(folder, keep === undefined ? {} : { keep }));
-    if (isFailure(made)) throw new SallyportError(made);
+    const made = must(await changing(session, () => rotateKeys(folder, keep === undefined ? {} : { keep })));
     session.output.result({ folder, ...made }, () =>
       visible(rotatedText(made, session.config.tokens.maxLifeSeconds * 1_000)),
     );
@@ -134,8 +133,7 @@ function listCommand(io: Io): Command {
     const folder = keyFolder(session.config.stateFolder);
     const current = currentKid(folder);
     if (typeof current !== "string") throw new SallyportError(current);
-    const keys = readPublicKeys(folder);
-    if (isFailure(keys)) throw new SallyportError(keys);
+    const keys = must(readPublicKeys(folder));
     const rows = keys.map((key) => keyRow(key, current));
     session.output.result(rows, () => listText(rows, Date.now()));
   });

@@ -1,16 +1,10 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Engine } from "@sallyport/engine";
-import {
-  type CallAnswer,
-  DEFAULT_LIMITS,
-  type Failure,
-  failure,
-  isFailure,
-  SallyportError,
-} from "@sallyport/protocol";
+import { type CallAnswer, DEFAULT_LIMITS, type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { refuseInGateway } from "../../gateway/gateway.ts";
+import { must } from "../../must.ts";
 import { implementationOf } from "../../runtime/tools.ts";
 import { askToCommit } from "../ask-to-commit.ts";
 import { effectsText } from "../effects-text.ts";
@@ -137,8 +131,7 @@ interface Running {
 async function inSandbox(engine: Engine, { argv, options, asks, session }: Running): Promise<CallAnswer> {
   const tool = runTool(boundsOf(options, session));
   const implementation = implementationOf(tool, { runner: "script", moduleUrl: "" });
-  const shelved = await engine.tools.register(tool.manifest, { implementation, keep: false });
-  if (isFailure(shelved)) throw new SallyportError(shelved);
+  must(await engine.tools.register(tool.manifest, { implementation, keep: false }));
   const { signal, done } = interrupted();
   try {
     const answer = await engine.call({

@@ -2,6 +2,7 @@ import { type MintClaims, mintToken, TokenChecker, type TokenRules, uuidV7 } fro
 import { failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { HOUSE_ISSUER, keyFolder, loadKeys, type SigningKeys, tokenRulesOf } from "../../keys/index.ts";
+import { must } from "../../must.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Io, visible } from "../io.ts";
 import { parseLength } from "../parse-length.ts";
@@ -54,8 +55,7 @@ export function mintCommand(io: Io): Command {
   return withCommonOptions(command).action(async (options: MintOptions) => {
     const session = new Session(options, io);
     await session.takeKeys();
-    const keys = loadKeys(keyFolder(session.config.stateFolder));
-    if (isFailure(keys)) throw new SallyportError(keys);
+    const keys = must(loadKeys(keyFolder(session.config.stateFolder)));
     print(minted(claimsOf(options, Date.now()), keys, tokenRulesOf(session.config)), session);
   });
 }

@@ -4,6 +4,7 @@ import type { Revocation } from "@sallyport/engine/ports";
 import { failure, isFailure, type JsonValue, SallyportError, TOKEN_NAME } from "@sallyport/protocol";
 import { Command } from "commander";
 import { tokenRulesOf } from "../../keys/index.ts";
+import { must } from "../../must.ts";
 import { relativeText } from "../duration-text.ts";
 import { type Io, table, visible } from "../io.ts";
 import { personName, personWords } from "../person-text.ts";
@@ -36,10 +37,9 @@ export function revokeCommand(io: Io): Command {
     const text = isFile ? (await readText(given, io)).trim() : given;
     const token = tokenNamed(text, { rules: tokenRulesOf(session.config), isFile });
     const by = options.by ?? session.caller({}).user ?? "operator";
-    const done = await session.withEngine((desk) =>
-      desk.revokeToken({ ...token, by, reason: options.reason }),
+    const done = must(
+      await session.withEngine((desk) => desk.revokeToken({ ...token, by, reason: options.reason })),
     );
-    if (isFailure(done)) throw new SallyportError(done);
     session.output.result(revocationDocument(done), () =>
       visible(`Revoked ${done.jti}. It is refused from now on.`),
     );

@@ -2,9 +2,10 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { lintSchema, type SchemaFinding } from "@sallyport/engine";
 import { createSchemaCompiler, decodeManifest } from "@sallyport/engine/host";
-import { failure, isFailure, SallyportError, type ToolManifest } from "@sallyport/protocol";
+import { failure, SallyportError, type ToolManifest } from "@sallyport/protocol";
 import { Command } from "commander";
 import type { LoadedConfig } from "../../config/load.ts";
+import { must } from "../../must.ts";
 import { configuredModules } from "../../tools/configured-modules.ts";
 import { loadModule } from "../../tools/load-module.ts";
 import { type ScriptModule, ScriptModules } from "../../tools/script-modules.ts";
@@ -53,9 +54,7 @@ async function modulesManifests(path: string, { config }: Session): Promise<Tool
 
 async function readScript(path: string, config: LoadedConfig): Promise<ScriptModule> {
   const scripts = new ScriptModules(config, { keep: false });
-  const found = await scripts.read(path).finally(() => scripts.close());
-  if (isFailure(found)) throw new SallyportError(found);
-  return found;
+  return must(await scripts.read(path).finally(() => scripts.close()));
 }
 
 async function readManifest(file: string): Promise<ToolManifest> {

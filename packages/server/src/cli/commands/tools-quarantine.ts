@@ -1,8 +1,9 @@
 import { lifecycleAt } from "@sallyport/engine/host";
 import type { ToolRecord } from "@sallyport/engine/ports";
-import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import type { EngineAccess } from "../../desk/index.ts";
+import { must } from "../../must.ts";
 import { type Io, visible } from "../io.ts";
 import { personWords } from "../person-text.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
@@ -69,8 +70,7 @@ async function each(session: Session, tool: Reference, { done, change }: Act): P
   const changed = await session.withEngine(async ({ tools }) => {
     const records: ToolRecord[] = [];
     for (const version of await versionsOf(tools, tool)) {
-      const record = await change(tools, { id: tool.id, version });
-      if (isFailure(record)) throw new SallyportError(record);
+      const record = must(await change(tools, { id: tool.id, version }));
       records.push(record);
     }
     return records;

@@ -5,6 +5,7 @@ import type { Quarantine, ToolRecord } from "@sallyport/engine/ports";
 import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { refuseInGateway } from "../../gateway/gateway.ts";
+import { must } from "../../must.ts";
 import { implementationOf } from "../../runtime/tools.ts";
 import { configuredModules } from "../../tools/configured-modules.ts";
 import { loadModule } from "../../tools/load-module.ts";
@@ -156,8 +157,7 @@ function addCommand(io: Io): Command {
           module: file,
           onDuplicate: "refuse" as const,
         };
-        const registered = await engine.tools.register(manifest, given);
-        if (isFailure(registered)) throw new SallyportError(registered);
+        const registered = must(await engine.tools.register(manifest, given));
         records.push(registered);
       }
       return records;

@@ -1,5 +1,5 @@
-import { isFailure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
+import { must } from "../../must.ts";
 import { effectsText } from "../effects-text.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
@@ -23,8 +23,7 @@ export function undoCommand(io: Io, finish: (code: number) => void): Command {
     async (callId: string, options: CommonOptions & { diff?: boolean }) => {
       const session = new Session(options, io);
       const by = session.caller({}).user ?? "operator";
-      const undone = await session.withEngine((desk) => desk.undo(callId, { by }));
-      if (isFailure(undone)) throw new SallyportError(undone);
+      const undone = must(await session.withEngine((desk) => desk.undo(callId, { by })));
       const { effects, verified } = undone;
       const proof = verified ? "verified by hash" : "NOT verified: look at the files";
       session.output.result(undone, () => {

@@ -1,6 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Failure, failure, isFailure, SallyportError } from "@sallyport/protocol";
+import { type Failure, failure, SallyportError } from "@sallyport/protocol";
+import { must } from "../../must.ts";
 import { refuseWideBinding } from "../guard/index.ts";
 import { type BuiltDoor, buildDoor, type DoorOptions } from "./build-door.ts";
 import { type Closing, closing } from "./closing.ts";
@@ -70,9 +71,4 @@ function cannotOpen(error: unknown, { host, port }: { host: string; port: number
 function urlOf({ host, port }: { host: string; port: number }, tls: TlsPair | undefined): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `${tls ? "https" : "http"}://${inUrl(reachable)}:${port}`;
-}
-
-function must<Value extends object>(value: Value | Failure): Value {
-  if (!isFailure(value)) return value;
-  throw new SallyportError(value);
 }

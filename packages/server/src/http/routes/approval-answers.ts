@@ -13,11 +13,11 @@ import {
   failure,
   SallyportError,
 } from "@sallyport/protocol";
+import { must } from "../../must.ts";
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Reply, type Route, type RouteRequest } from "../route.ts";
 import { approvalView } from "./approval-views.ts";
 import { type ApprovalParams, visibleApproval } from "./approvals.ts";
-import { must } from "./must.ts";
 import type { RouteContext } from "./parts.ts";
 
 const ANSWERED = { 200: { description: "The approval as it stands now.", schema: approvalField } };

@@ -9,11 +9,11 @@ import {
   failure,
   SallyportError,
 } from "@sallyport/protocol";
+import { must } from "../../must.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { visibleApproval } from "./approvals.ts";
 import { iso } from "./iso-time.ts";
 import { malformed } from "./malformed.ts";
-import { must } from "./must.ts";
 import type { RouteContext } from "./parts.ts";
 
 /** `POST /v1/approvals/{id}/tokens`: lets one person answer one approval without being an operator. */

@@ -3,11 +3,11 @@ import { hmacSigner, keySetOf } from "@sallyport/engine";
 import { APPROVAL_ISSUER, readApprovalToken } from "@sallyport/engine/host";
 import type { Authority } from "@sallyport/engine/ports";
 import { describe, expect, it } from "vitest";
+import { must } from "../../must.ts";
 import type { Principal } from "../principal.ts";
 import { agent, OPERATOR, refusal, refused } from "./fixtures/ask.ts";
 import { type FixtureDoor, keyPair, SUM } from "./fixtures/door.ts";
 import { opening } from "./fixtures/opening.ts";
-import { must } from "./must.ts";
 
 const openDoor = opening();
 

@@ -15,9 +15,9 @@ import {
   SallyportError,
   type StandingGrantMessage,
 } from "@sallyport/protocol";
+import { must } from "../../must.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { iso, isoIfAny } from "./iso-time.ts";
-import { must } from "./must.ts";
 import { operatorName } from "./operator-name.ts";
 import type { RouteContext } from "./parts.ts";
 

@@ -7,12 +7,12 @@ import {
   toolCancelRequestField,
   toolCancelResponseField,
 } from "@sallyport/protocol";
+import { must } from "../../must.ts";
 import type { Principal } from "../principal.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { CALL_ANSWERS, callReply } from "./call-reply.ts";
 import type { InvocationParams } from "./invocations.ts";
 import { malformed } from "./malformed.ts";
-import { must } from "./must.ts";
 import type { RouteContext } from "./parts.ts";
 import { asGiven, visibleCall } from "./visible-call.ts";
 

@@ -9,10 +9,10 @@ import {
   tokenRevokeRequestField,
   tokenRevokeResponseField,
 } from "@sallyport/protocol";
+import { must } from "../../must.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { iso } from "./iso-time.ts";
 import { malformed } from "./malformed.ts";
-import { must } from "./must.ts";
 import { operatorName } from "./operator-name.ts";
 import type { RouteContext } from "./parts.ts";
 
