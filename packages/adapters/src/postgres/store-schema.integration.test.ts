@@ -11,11 +11,13 @@ import {
   unitOf,
 } from "@sallyport/engine/testing";
 import { SallyportError } from "@sallyport/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
 import { migrate as migrateSqlite } from "../sqlite/migrations.ts";
 import { Database } from "./database.ts";
 import { TestServer } from "./fixtures/server.ts";
+import { heldText } from "./fleet.ts";
 import { migrate } from "./migrations.ts";
 
 const reason = reasonToSkip("postgres");
@@ -59,6 +61,39 @@ describe.skipIf(reason !== undefined)(`The schema in PostgreSQL${reason ? ` (${r
       { version: 1 },
       { version: 2 },
     ]);
+  });
+
+  it("finds what an instance executes by the index of open calls, however many are named [X-21]", async () => {
+    await server.open("plans");
+    const client = new pg.Client({ connectionString: server.url() });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const ask = async (text: string) => (await client.query<Record<string, string>>(text)).rows;
+    const some = (phase: string, most: number) =>
+      ask(`INSERT INTO calls (call_id, tool_id, tool_version, operation, manifest_hash, side_effects, parameters, input_hash,
+          agent_did, tenant_id, owner, attempt, started_at, phase)
+        SELECT md5('${phase}' || n), 't', '1', 'run', 'm', 'external', '{}', 'i', 'a', 't', 'me', 1, n, '${phase}'
+        FROM generate_series(1, ${most}) AS n`);
+    await ask("SET search_path TO plans");
+    await some("closed", 20_000);
+    await ask("ANALYZE calls");
+    await some("executing", 2_000);
+    const named = (await ask("SELECT call_id FROM calls WHERE phase = 'executing'")).map(
+      (row) => row.call_id,
+    );
+    await ask(`PREPARE held (text, text[], integer) AS ${heldText("executing")}`);
+    for (const statistics of ["of before", "of now"]) {
+      if (statistics === "of now") await ask("ANALYZE calls");
+      for (const mode of ["force_custom_plan", "force_generic_plan"]) {
+        await ask(`SET plan_cache_mode TO ${mode}`);
+        const plan = JSON.stringify(await ask(`EXPLAIN EXECUTE held ('me', '{${named}}', 100)`));
+        expect([mode, plan.match(/calls_\w+/g), plan], statistics).toEqual([
+          mode,
+          ["calls_open"],
+          expect.stringContaining("hashed SubPlan"),
+        ]);
+      }
+    }
   });
 
   const sameTables = isVectorless ? ["tool_checkpoints"] : ["tool_checkpoints", "tool_embeddings"];

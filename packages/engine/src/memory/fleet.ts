@@ -11,7 +11,6 @@ import {
   type WorkClaims,
   type WorkKind,
 } from "../ports/fleet.ts";
-import { byCodePoint } from "../ports/state.ts";
 import type { Claimer, MemoryCalls } from "./calls.ts";
 import type { MemoryApprovals } from "./permits.ts";
 
@@ -97,10 +96,7 @@ export function memoryWork({ calls, approvals, callbacks, instances }: WorkParts
         approved: approvals.held(instance, instances.now()),
       };
       const left = new Set(except);
-      return all[kind]
-        .filter(({ callId }) => !left.has(callId))
-        .sort((one, other) => byCodePoint(one.callId, other.callId))
-        .slice(0, Math.max(0, limit));
+      return all[kind].filter(({ callId }) => !left.has(callId)).slice(0, Math.max(0, limit));
     },
   };
 }

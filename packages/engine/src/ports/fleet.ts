@@ -71,7 +71,7 @@ export interface WorkClaims {
   /** Lets go of queued or approved calls that this instance holds and has not begun. */
   release(order: { kind: "queued" | "approved"; instance: string; ids: readonly string[] }): Promise<void>;
   /**
-   * At most `limit` of what the instance holds, but for the calls whose ids are named, by call id. Of claimed approvals
+   * At most `limit` of what the instance holds, but for the calls whose ids are named, in any order. Of claimed approvals
    * those that are still good. Changes nothing.
    */
   held<Kind extends keyof HeldWork>(order: HeldOrder<Kind>): Promise<HeldWork[Kind][]>;
