@@ -52,7 +52,7 @@ export class Engine {
   readonly #listening: (() => void)[];
   #drained: Promise<Drained> | undefined;
   #inCharge = false;
-  #isComparing = false;
+  #comparing: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor({ context, tools, queue, anchors, backlogs, adjust }: Composed, disconnect?: () => void) {
@@ -125,18 +125,22 @@ export class Engine {
     this.#listening.push(followApprovals(this.#context, this.#queue), this.#queue.share());
   }
 
+  /** Once at a time. */
+  #compare(): Promise<void> {
+    this.#comparing ??= this.#compareNow().finally(() => {
+      this.#comparing = undefined;
+    });
+    return this.#comparing;
+  }
+
   /** A store that is away now is compared the next time. */
-  async #compare(): Promise<void> {
-    if (this.#isComparing) return;
-    this.#isComparing = true;
+  async #compareNow(): Promise<void> {
     try {
       await this.#recovery.settleHeld();
       if (this.#inCharge) await this.#queue.takeUpHeld();
     } catch (error) {
       if (!(error instanceof SallyportError))
         this.#context.errors.report({ error, code: "E3900", stage: "compare with the record" });
-    } finally {
-      this.#isComparing = false;
     }
   }
 
@@ -272,6 +276,8 @@ export class Engine {
     await Promise.all([...this.#context.runners.values()].map((runner) => runner.close()));
     await withTimeout(this.#context.inFlight.idle(), this.#context.limits.storeMs);
     await withTimeout(this.#queue.idle(), this.#context.limits.storeMs);
+    // One that is under way may have begun before the last calls ended.
+    if (this.#comparing) await withTimeout(this.#comparing, this.#context.limits.storeMs);
     // What is known here and owed to the record: others would have to call it unknown.
     if (!this.#context.unrecorded.isEmpty) await withTimeout(this.#compare(), this.#context.limits.storeMs);
     await this.#context.unknownCallers.tellLeftOut();

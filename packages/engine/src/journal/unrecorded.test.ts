@@ -19,7 +19,7 @@ type Slowly = (unit: UnitOfWork) => Promise<void> | undefined;
 function outage(isShared: boolean, slowly: Slowly) {
   let now = 1_767_225_600_000;
   const store = createMemoryStore({ isShared, clock: { now: () => now } });
-  const line = { is: "up" as "up" | "losing" | "down" };
+  const line: { is: "up" | "losing" | "down"; look?: () => Promise<void> } = { is: "up" };
   const over = <Args extends unknown[], Result>(method: (...args: Args) => Promise<Result>) => {
     return async (...args: Args): Promise<Result> => {
       if (line.is === "down") throw new SallyportError(failure("E3914", { message: "refused" }));
@@ -36,7 +36,15 @@ function outage(isShared: boolean, slowly: Slowly) {
       await slowly(unit);
       return await over(store.commit)(unit);
     },
-    work: { ...store.work, claim: over(claim) as typeof claim, held: over(held) as typeof held },
+    work: {
+      ...store.work,
+      claim: over(claim) as typeof claim,
+      held: async (order) => {
+        const found = await (over(held) as typeof held)(order);
+        await line.look?.();
+        return found;
+      },
+    },
   };
   const pass = (ms: number) => {
     now += ms;
@@ -260,6 +268,26 @@ describe("a comparison", () => {
   it("is made once more when the process ends, before others judge what it leaves [X-21]", async () => {
     const { line, engine, record } = await cutOff();
     line.is = "up";
+    await engine.close();
+    expect((await record("c"))?.closing?.status).toBe("success");
+  });
+
+  it("that is under way when the process ends is waited for, and made once more [X-21]", async () => {
+    const there = await world({ followMs: 5 });
+    const { line, engine, call, record, came, letGo } = there;
+    const answer = call("pay", "wait", { callId: "c" });
+    await came;
+    const [looks, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    line.look = () => {
+      looks.resolve();
+      return gate.promise;
+    };
+    await looks.promise;
+    line.is = "down";
+    letGo();
+    expect(errorOf(await answer).code).toBe("E3909");
+    line.is = "up";
+    setTimeout(gate.resolve, 100);
     await engine.close();
     expect((await record("c"))?.closing?.status).toBe("success");
   });
