@@ -55,6 +55,7 @@ static bool mount_all(const struct supervise_options *options, const char **step
   for (size_t i = 0; i < options->bind_count; i++) {
     if (!mount_bind(&options->binds[i], idmap, step)) return false;
   }
+  if (options->view_count > 0 && !mount_empty(options->views[0].empty, step)) return false;
   for (size_t i = 0; i < options->view_count; i++) {
     if (!mount_view(&options->views[i], step)) return false;
   }

@@ -99,6 +99,8 @@ struct view {
 /* The steps below return false with errno set and *step naming what failed. */
 bool enter_mount_namespace(const char **step);
 bool mount_overlay(const struct overlay *overlay, const struct idmap *idmap, const char **step);
+/* On a file system of its own: layers of an overlay must not contain each other, and a view may be of all the host. */
+bool mount_empty(const char *folder, const char **step);
 bool mount_view(const struct view *view, const char **step);
 bool mount_bind(const struct bind *bind, const struct idmap *idmap, const char **step);
 /* A detached clone of the folder with owners mapped, or -1. */

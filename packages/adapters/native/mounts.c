@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -91,13 +92,23 @@ static bool mount_opened(int source, int empty, const char *target, const char *
   return mount_layers(names, target, MS_RDONLY);
 }
 
+bool mount_empty(const char *folder, const char **step) {
+  *step = "make the empty folder";
+  return mount("tmpfs", folder, "tmpfs", MS_RDONLY | MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=0555,size=4k") == 0;
+}
+
 /*
  * An overlay has inodes of its own: a socket or fifo seen in it leads to nobody on the host, whenever it was made, and
  * a device to nothing. A bind would have the host's inodes, whatever it is mounted with.
  */
 bool mount_view(const struct view *view, const char **step) {
   *step = "open what is only read";
-  int source = open(view->source, O_PATH | O_NOFOLLOW | O_CLOEXEC), empty = open_folder(view->empty);
+  /* Links were resolved when the path was checked: one that is there now was put there since. */
+  struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  int source = (int)syscall(SYS_openat2, AT_FDCWD, view->source, &how, sizeof how);
+  /* A mount that is gone, or covered by another, leaves no place to show it either. */
+  if (source < 0 && errno == ENOENT && access(view->target, F_OK) != 0 && errno == ENOENT) return true;
+  int empty = open_folder(view->empty);
   bool mounted = mount_opened(source, empty, view->target, step);
   int error = errno;
   close(source);

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { realpathSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -101,6 +102,25 @@ describe("choosing a backend", () => {
       ]);
       expect(await sandbox.isolationFor("LEVEL_2")).toEqual({ level: "LEVEL_2", runner: "bubblewrap" });
     }));
+
+  it("shows a folder in which its own folders are, such as a home, without what is hidden in it [X-26]", async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "sp-")));
+    await chmod(folder, 0o755);
+    await writeFile(join(folder, "file"), "seen");
+    const runtimeFolder = join(folder, "state");
+    const sandbox = createSandbox({ runtimeFolder, hidden: [runtimeFolder] });
+    try {
+      // A root host keeps what its sandboxes need below the folder for temporary files.
+      for (const source of process.getuid?.() === 0 ? [folder, realpathSync(tmpdir())] : [folder]) {
+        const mounts = [{ source, target: source, mode: "ro" as const }];
+        const script = `cat ${folder}/file; ls -A ${runtimeFolder}`;
+        expect((await ran({ sandbox, ...LEVEL_2 }, script, { mounts })).stdout).toBe("seen");
+      }
+    } finally {
+      await sandbox.close();
+      await rm(folder, { recursive: true });
+    }
+  });
 
   it("works in a folder with a long path, its way to the network included", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sp-"));

@@ -1,4 +1,12 @@
-import { chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { emptyOverlay, fillLower, readableNames } from "./fixtures/overlays.ts";
@@ -59,6 +67,24 @@ describe.each(settings())("copy-on-write view: $name", (setting) => {
     const { end, stdout } = await run(setting, { command: ["echo", "ran"], supervise: { overlay } });
     expect(stdout).toBe("");
     expect(end).toMatchObject({ how: "backend-failed", message: "open the layers of the overlay" });
+  });
+
+  it("shows nothing to read behind a link that was put into a path after it was checked [X-26]", async () => {
+    using folder = temporaryFolder();
+    const [empty, target, real, link] = ["empty", "target", "real", "link"].map((name) =>
+      join(folder.path, name),
+    ) as [string, string, string, string];
+    for (const path of [empty, target, join(real, "data")]) mkdirSync(path, { mode: 0o777, recursive: true });
+    writeFileSync(join(real, "data", "file"), "x");
+    symlinkSync(real, link);
+    const show = (source: string) =>
+      run(setting, {
+        command: ["sh", "-c", 'cat "$0/file"', target],
+        supervise: { views: [{ empty, source, target }] },
+      });
+    expect((await show(join(real, "data"))).stdout).toBe("x");
+    const { end, stdout } = await show(join(link, "data"));
+    expect([stdout, end.how, end.message]).toEqual(["", "backend-failed", "open what is only read"]);
   });
 
   it("binds a folder for the backend alone", async () => {

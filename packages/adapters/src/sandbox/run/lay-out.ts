@@ -1,5 +1,5 @@
 import { chownSync, statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import type { SandboxOrder } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { boundMode } from "../bounds/bound-mode.ts";
@@ -73,26 +73,31 @@ async function seeReadOnly({ mounts }: ResolvedOrder, host: SandboxHost): Promis
   const see = async (
     name: string,
     { source, target, isFolder, socket }: Omit<ResolvedMount, "mode">,
+    real = source,
   ): Promise<PlannedBind> => {
     const point = await host.folders.point(name, isFolder ? "folder" : "file");
-    const within = isFolder ? mounted.filter((path) => path !== source && isWithin(path, source)) : [];
+    const within = isFolder ? mounted.filter((path) => path !== real && isWithin(path, real)) : [];
     if (socket) given.push({ source, target: point });
     if (within[0] !== undefined && !host.isRoot) throw mountedWithin(source, within[0]);
-    for (const path of socket ? [] : [source, ...within]) {
-      views.push({ empty: host.folders.emptyFolder, source: path, target: movedPath(path, source, point) });
+    for (const path of socket ? [] : [real, ...within]) {
+      views.push({ empty: host.folders.emptyFolder, source: path, target: movedPath(path, real, point) });
     }
     return { kind: "bind", source: point, host: source, target, mode: "ro" };
   };
-  const seeAll = (name: string, list: readonly Omit<ResolvedMount, "mode">[]) =>
-    Promise.all(list.map((one, index) => see(`${name}-${index}`, one)));
-  const asIs = (path: string) => ({ source: path, target: path, isFolder: true });
+  /** An order's paths have no links any more; those of the system may lie below one. */
+  const seeSystem = (name: string, paths: readonly string[]) =>
+    Promise.all(
+      paths.map(async (path, index) =>
+        see(`${name}-${index}`, { source: path, target: path, isFolder: true }, await realpath(path)),
+      ),
+    );
   const { folders, settings, links } = host.system;
   const system = {
     links,
-    folders: await seeAll("system", folders.map(asIs)),
-    settings: await seeAll("settings", settings.map(asIs)),
+    folders: await seeSystem("system", folders),
+    settings: await seeSystem("settings", settings),
   };
-  const binds = await seeAll("mount", mounts);
+  const binds = await Promise.all(mounts.map((one, index) => see(`mount-${index}`, one)));
   if (views.length > MOST_MOUNTS) throw tooMany(views.length);
   return { binds, given, system, views };
 }

@@ -171,6 +171,9 @@ export function isolationContract(open: OpenSandbox): void {
       const below = join(folder, "a b");
       await mkdir(below);
       execFileSync("mount", ["-t", "tmpfs", "none", below]);
+      const covered = join(folder, "covered");
+      await mkdir(join(covered, "by"), { recursive: true });
+      for (const path of [join(covered, "by"), covered]) execFileSync("mount", ["-t", "tmpfs", "none", path]);
       try {
         await writeFile(join(below, "file"), "seen");
         execFileSync("mkfifo", ["-m", "0666", join(below, "fifo")]);
@@ -183,7 +186,7 @@ export function isolationContract(open: OpenSandbox): void {
         expect(stdout).toBe("seen 124\n");
         expect(() => readSync(reader, Buffer.alloc(9))).toThrow("EAGAIN");
       } finally {
-        execFileSync("umount", [below]);
+        for (const path of [below, covered, join(covered, "by")]) execFileSync("umount", [path]);
       }
     }));
 
