@@ -229,6 +229,16 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     expect(parts[0]).toMatchObject({ month: "2020-01", problem: { code: "E3804" } });
   });
 
+  it("sees a unit that stands twice, also where a page ends between the two [R1-8.1]", async () => {
+    await server.query(`INSERT INTO ${schema}.audit SELECT tenant_id, strand, sequence, written_at + interval '1 day',
+      hash, replace(body, 'e:1"', 'e:x"') FROM ${schema}.audit WHERE tenant_id = 'acme' AND strand = 0 AND sequence = 1`);
+    const [first = [], second = []] = await Promise.all(
+      [0, 1].map((after) => store.audit.read("acme", { strand: 0, after, limit: 1 })),
+    );
+    expect([first, second].map((page) => page.map(({ sequence }) => sequence))).toEqual([[1, 1], [2]]);
+    expect(new Set(first.map(({ body }) => body)).size).toBe(2);
+  });
+
   it("holds up nobody while it notes what it has taken", async () => {
     const blocker = await locking("audit_archived", "EXCLUSIVE");
     const archiving = store.archiveAudit({ blobs: createMemoryBlobs(), keepMs }).catch(() => []);

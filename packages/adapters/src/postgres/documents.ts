@@ -67,10 +67,12 @@ export function auditReader(database: Database): AuditReader {
       );
       return rows.map(spanOf);
     },
+    // Partitions cannot keep one unit from standing twice: the next page begins behind both.
     read: async (tenant, { strand, after, limit }) => {
       const rows = await database.rows(
         `SELECT strand, sequence, hash, body FROM audit
-          WHERE tenant_id = $1 AND strand = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4`,
+          WHERE tenant_id = $1 AND strand = $2 AND sequence >= $3
+          ORDER BY sequence FETCH FIRST $4 ROWS WITH TIES`,
         [tenant, strand, after === Number.NEGATIVE_INFINITY ? LOWEST : after + 1, Math.max(0, limit)],
       );
       return rows.map((row): AuditEntry => ({ ...linkOf(row), body: String(row.body) }));

@@ -91,7 +91,7 @@ export class StrandAnchors {
       const after = anchored?.get(strand) ?? 0;
       if (sequence <= after) continue;
       const units = await this.#context.store.audit.read(tenant, { strand, after, limit: LOOKED_AT });
-      if (units.length === LOOKED_AT || units.some((unit) => anchorsIn(unit).length === 0)) return true;
+      if (units.length >= LOOKED_AT || units.some((unit) => anchorsIn(unit).length === 0)) return true;
     }
     return false;
   }

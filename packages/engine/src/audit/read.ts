@@ -17,7 +17,7 @@ export async function* strandEntries(
     yield* page;
     const last = page.at(-1)?.sequence ?? after;
     // Forged numbers may be too large to be told apart.
-    isMore = page.length === PAGE && last > after;
+    isMore = page.length >= PAGE && last > after;
     after = last;
   }
 }

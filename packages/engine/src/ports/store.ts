@@ -216,7 +216,10 @@ export interface AuditReader {
   heads(tenant: string): Promise<AuditLink[]>;
   /** What is in the archive: strands go on behind it. Left out where nothing is archived. */
   archived?(tenant: string): Promise<ArchivedSpan[]>;
-  /** The entries of one strand in sequence order, after the given sequence (-Infinity: from the first on), at most `limit`. */
+  /**
+   * The entries of one strand in sequence order, after the given sequence (-Infinity: from the first on), at most `limit`;
+   * where forged rows stand beside the last one, with these.
+   */
   read(tenant: string, page: { strand: number; after: number; limit: number }): Promise<AuditEntry[]>;
 }
 

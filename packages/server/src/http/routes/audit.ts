@@ -48,7 +48,7 @@ async function auditPage(query: AuditQuery, { audit, caller }: RouteContext): Pr
     strand,
     strands: (await audit.heads(tenant)).map((head) => ({ ...head })),
     events: entries.flatMap(exportEntry).map((event) => ({ ...event })),
-    ...(entries.length === limit && last && { next_after: last.sequence }),
+    ...(entries.length >= limit && last && { next_after: last.sequence }),
   };
 }
 
