@@ -1,27 +1,16 @@
-import { appendFileSync, writeSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { openSqliteStore } from "@sallyport/adapters/sqlite";
 import { createEngine, defineTool, grantAuthority } from "@sallyport/engine";
 import type { Store, ToolContext, UnitOfWork } from "@sallyport/engine/ports";
 import { type CallAnswer, isFailure, SallyportError } from "@sallyport/protocol";
 import type { Death, Order, Plan, Report } from "./protocol.ts";
+import { say } from "./say.ts";
 
 /* A process with several calls under way that dies at a planned point. It reports through a pipe, synchronously: what
  * the harness has read has really happened before the death. */
 
 const plan = JSON.parse(process.argv[2] ?? "{}") as Plan;
 const { death } = plan;
-
-function say(report: Report): void {
-  const bytes = Buffer.from(`${JSON.stringify(report)}\n`);
-  for (let written = 0; written < bytes.length; ) {
-    try {
-      written += writeSync(1, bytes, written);
-    } catch (error) {
-      // The pipe is full; the harness will empty it.
-      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) throw error;
-    }
-  }
-}
 
 function die(): never {
   process.kill(process.pid, "SIGKILL");
@@ -149,7 +138,7 @@ for (const tool of [pay, later, transfer, count, look]) {
 }
 await engine.claimQueued();
 const unknown = verdicts.filter(({ verdict }) => verdict === "outcome_unknown").length;
-say({ report: "ready", unknown, undone: verdicts.length - unknown });
+say<Report>({ report: "ready", unknown, undone: verdicts.length - unknown });
 
 /** Makes the call; where a person has to agree, one does, and the call is asked for again. */
 async function agreedTo(call: () => Promise<CallAnswer>): Promise<CallAnswer> {
@@ -163,7 +152,7 @@ async function agreedTo(call: () => Promise<CallAnswer>): Promise<CallAnswer> {
 }
 
 async function make(order: Order): Promise<void> {
-  say({ report: "sent", order });
+  say<Report>({ report: "sent", order });
   if (order.tool === "later") return await accept(order);
   const answer = await agreedTo(() =>
     engine.call({
@@ -174,7 +163,7 @@ async function make(order: Order): Promise<void> {
     }),
   );
   const succeeded = answer.status === "success";
-  say({
+  say<Report>({
     report: "answered",
     order,
     callId: answer.callId,
@@ -196,7 +185,7 @@ async function accept(order: Order): Promise<void> {
   const code = "error" in end ? end.error.code : undefined;
   // Of an earlier life: it has run, or nobody knows whether it has.
   if (isOver && end.status !== "success" && code !== "E3909" && code !== "E3107") throw new Error(code);
-  say({ report: "accepted", order, callId: isOver && code === "E3909" ? "" : end.callId });
+  say<Report>({ report: "accepted", order, callId: isOver && code === "E3909" ? "" : end.callId });
 }
 
 await Promise.all(plan.unanswered.map(make));

@@ -12,6 +12,15 @@ async function until(condition: () => boolean): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+/** Call `c-1`, which is running and would for long. */
+async function startSleeping(shell: Shell) {
+  const trace = shell.path("trace");
+  const input = JSON.stringify({ trace, ms: 40_000 });
+  const started = shell.start(["call", "actor", "--operation", "sleep", input, "--call-id", "c-1"]);
+  await until(() => existsSync(trace));
+  return started;
+}
+
 describe("sallyport call", () => {
   it("runs the worked example and prints nothing but the result on stdout [MCX-10]", async () => {
     using shell = new Shell();
@@ -166,17 +175,7 @@ describe("sallyport call", () => {
 
   it("is cancelled by an interrupt, on record, with exit code 6", async () => {
     using shell = new Shell();
-    const trace = shell.path("trace");
-    const { child, done } = shell.start([
-      "call",
-      "actor",
-      "--operation",
-      "sleep",
-      JSON.stringify({ trace, ms: 40_000 }),
-      "--call-id",
-      "c-1",
-    ]);
-    await until(() => existsSync(trace));
+    const { child, done } = await startSleeping(shell);
     child.kill("SIGINT");
     expect((await done).code).toBe(6);
     expect(await shell.json(["calls", "show", "c-1"])).toMatchObject({
@@ -196,31 +195,13 @@ describe("sallyport call", () => {
       invocation_id: first.invocation_id,
       receipt: first.receipt,
     });
-    const other = await shell.json([
-      "call",
-      "counter",
-      "--operation",
-      "increment",
-      '{"name":"m"}',
-      "--idempotency-key",
-      "k",
-    ]);
+    const other = await shell.json(args.map((word) => word.replace('"n"', '"m"')));
     expect(other).toMatchObject({ exitCode: 2, error: { code: "idempotency_conflict" } });
   });
 
   it("killed while an external tool runs has an unknown outcome that a person closes, and runs nothing again [D-4]", async () => {
     using shell = new Shell();
-    const trace = shell.path("trace");
-    const { child, done } = shell.start([
-      "call",
-      "actor",
-      "--operation",
-      "sleep",
-      JSON.stringify({ trace, ms: 40_000 }),
-      "--call-id",
-      "c-1",
-    ]);
-    await until(() => existsSync(trace));
+    const { child, done } = await startSleeping(shell);
     child.kill("SIGKILL");
     await done;
     const verdicts = await shell.json<{ callId: string; verdict: string }[]>(["calls", "recover"]);

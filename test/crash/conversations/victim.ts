@@ -1,6 +1,6 @@
-import { writeSync } from "node:fs";
 import { openSqliteConversations } from "@sallyport/adapters/conversations";
 import type { OpenBatch, Turn } from "@sallyport/loop";
+import { say } from "../say.ts";
 import type { Plan, Report, Step } from "./protocol.ts";
 import { takeStep } from "./take-step.ts";
 
@@ -12,22 +12,10 @@ import { takeStep } from "./take-step.ts";
 const plan = JSON.parse(process.argv[2] ?? "{}") as Plan;
 const conversations = await openSqliteConversations(plan);
 
-function say(report: Report): void {
-  const bytes = Buffer.from(`${JSON.stringify(report)}\n`);
-  for (let written = 0; written < bytes.length; ) {
-    try {
-      written += writeSync(1, bytes, written);
-    } catch (error) {
-      // The pipe is full; the harness will empty it.
-      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) throw error;
-    }
-  }
-}
-
 async function take(conversationId: string, step: Step): Promise<void> {
-  say({ report: "does", conversationId, step });
+  say<Report>({ report: "does", conversationId, step });
   await takeStep(conversations, conversationId, step);
-  say({ report: "did", conversationId });
+  say<Report>({ report: "did", conversationId });
 }
 
 function resultTurn(batchId: string, index: number): Turn {
@@ -87,5 +75,5 @@ async function live(conversationId: string): Promise<void> {
   }
 }
 
-say({ report: "ready" });
+say<Report>({ report: "ready" });
 await Promise.all(plan.conversationIds.map(live));

@@ -11,81 +11,62 @@ toolLimits:
 limits: { queueWaitSeconds: 1 }
 `);
 
-interface Wrong {
-  what: string;
-  tool: string;
-  parameters?: object;
-  more?: object;
-  /** HTTP status, the call's status, the L3 error code, the code of the catalogue. */
-  due: [http: number, status: string, code: string, catalogue: string];
-}
+/** HTTP status, the call's status, the L3 error code, the code of the catalogue. */
+type Due = [http: number, status: string, code: string, catalogue: string];
 
-const WRONGS: Wrong[] = [
-  { what: "a tool there is not", tool: "nothing", due: [404, "error", "tool_not_found", "E3001"] },
-  {
-    what: "an operation there is not",
-    tool: "echo",
-    more: { operation: "shout" },
-    due: [404, "error", "tool_not_found", "E3010"],
-  },
-  {
-    what: "one of several operations, without saying which",
-    tool: "faulty",
-    due: [404, "error", "tool_not_found", "E3010"],
-  },
-  {
-    what: "a version there is not",
-    tool: "echo",
-    more: { tool_version: "7.7.7" },
-    due: [404, "error", "tool_version_not_found", "E3002"],
-  },
-  {
-    what: "a range that no version is in",
-    tool: "echo",
-    more: { tool_version: "^9.0.0" },
-    due: [409, "error", "tool_version_not_found", "E3006"],
-  },
-  {
-    what: "a tool nobody granted",
-    tool: "locked",
-    due: [403, "permission_denied", "permission_denied", "E3209"],
-  },
-  {
-    what: "a tool that is switched off",
-    tool: "printer",
-    due: [409, "error", "tool_not_found", "E3014"],
-  },
-  {
-    what: "an input that does not fit",
-    tool: "ledger",
-    parameters: { file: 7 },
-    due: [400, "error", "invalid_parameters", "E3901"],
-  },
-  {
-    what: "a tool that throws",
-    tool: "faulty",
-    more: { operation: "throw" },
-    due: [500, "error", "tool_execution_error", "E3907"],
-  },
-  {
-    what: "a tool that takes too long",
-    tool: "faulty",
-    more: { operation: "hang" },
-    due: [504, "timeout", "timeout", "E3103"],
-  },
-  {
-    what: "a tool that takes longer than the caller allows",
-    tool: "courier",
-    parameters: { gate: "/never" },
-    more: { resource_limits: { timeout_seconds: 1 } },
-    due: [504, "timeout", "timeout", "E3103"],
-  },
-  {
-    what: "a result that is not as promised",
-    tool: "faulty",
-    more: { operation: "lie" },
-    due: [500, "error", "tool_execution_error", "E3501"],
-  },
+const WRONGS: [what: string, tool: string, due: Due, more?: { parameters?: object; body?: object }][] = [
+  ["a tool there is not", "nothing", [404, "error", "tool_not_found", "E3001"]],
+  [
+    "an operation there is not",
+    "echo",
+    [404, "error", "tool_not_found", "E3010"],
+    { body: { operation: "shout" } },
+  ],
+  ["one of several operations, without saying which", "faulty", [404, "error", "tool_not_found", "E3010"]],
+  [
+    "a version there is not",
+    "echo",
+    [404, "error", "tool_version_not_found", "E3002"],
+    { body: { tool_version: "7.7.7" } },
+  ],
+  [
+    "a range that no version is in",
+    "echo",
+    [409, "error", "tool_version_not_found", "E3006"],
+    { body: { tool_version: "^9.0.0" } },
+  ],
+  ["a tool nobody granted", "locked", [403, "permission_denied", "permission_denied", "E3209"]],
+  ["a tool that is switched off", "printer", [409, "error", "tool_not_found", "E3014"]],
+  [
+    "an input that does not fit",
+    "ledger",
+    [400, "error", "invalid_parameters", "E3901"],
+    { parameters: { file: 7 } },
+  ],
+  [
+    "a tool that throws",
+    "faulty",
+    [500, "error", "tool_execution_error", "E3907"],
+    { body: { operation: "throw" } },
+  ],
+  [
+    "a tool that takes too long",
+    "faulty",
+    [504, "timeout", "timeout", "E3103"],
+    { body: { operation: "hang" } },
+  ],
+  [
+    "a tool that takes longer than the caller allows",
+    "courier",
+    [504, "timeout", "timeout", "E3103"],
+    { parameters: { gate: "/never" }, body: { resource_limits: { timeout_seconds: 1 } } },
+  ],
+  [
+    "a result that is not as promised",
+    "faulty",
+    [500, "error", "tool_execution_error", "E3501"],
+    { body: { operation: "lie" } },
+  ],
 ];
 
 describe("tool.invoke over HTTP", () => {
@@ -119,8 +100,8 @@ describe("tool.invoke over HTTP", () => {
   });
 
   it.each(WRONGS)(
-    "says what is wrong with $what [L3-API-1]",
-    async ({ tool, parameters = {}, more = {}, due }) => {
+    "says what is wrong with %s [L3-API-1]",
+    async (_, tool, due, { parameters = {}, body: more = {} } = {}) => {
       const { status, body } = await server().invoke(tool, parameters, { body: more });
       expect([status, body.status, body.error.code, body.error.details.code]).toEqual(due);
       expect(body.error.message).not.toMatch(/\.ts:|node_modules|\n/);

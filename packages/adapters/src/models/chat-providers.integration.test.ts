@@ -101,15 +101,18 @@ describe.each(KINDS)("a model behind %s", (kind) => {
     expect(parts.some(({ type }) => String(type) === "raw")).toBe(false);
   });
 
-  it.each(CHAT_ERRORS)("says of $what what it is", async ({ step, says, details, retryable, waits }) => {
-    const answer = await answerTo(step);
-    const error = failureOf(answer);
-    expect(error).toMatchObject({ code: "E3959", retryable });
-    expect(error?.message).toContain(says);
-    expect(error?.details).toMatchObject(details);
-    expect(answer.waits).toEqual(waits);
-    expect(answer.server.requests).toHaveLength(waits.length + 1);
-  });
+  it.each(CHAT_ERRORS)(
+    "says of $what what it is",
+    async ({ step, says, details, retryable = false, waits = [] }) => {
+      const answer = await answerTo(step);
+      const error = failureOf(answer);
+      expect(error).toMatchObject({ code: "E3959", retryable });
+      expect(error?.message).toContain(says);
+      expect(error?.details).toMatchObject(details);
+      expect(answer.waits).toEqual(waits);
+      expect(answer.server.requests).toHaveLength(waits.length + 1);
+    },
+  );
 
   it("never shows a key that a provider repeats", async () => {
     const token = `ghp_${"a1B2".repeat(9)}`;

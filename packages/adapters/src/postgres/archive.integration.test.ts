@@ -9,8 +9,7 @@ import { ExportCheck } from "@sallyport/engine/host";
 import type { AuditArchiver, Blobs, Store } from "@sallyport/engine/ports";
 import { applied, unitOf } from "@sallyport/engine/testing";
 import { canonicalJson } from "@sallyport/protocol";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { S3_ACCESS } from "../../../../scripts/service-table.ts";
 import { reasonToSkip, startService } from "../../../../scripts/services.ts";
 import { openFolderBlobs, openS3Blobs } from "../blobs/index.ts";
@@ -59,18 +58,9 @@ describe.skipIf(reason !== undefined)(`The audit archive${reason ? ` (${reason})
     }
   });
 
-  const clients: pg.Client[] = [];
   /** Somebody with an open transaction that has locked a table. */
-  const locking = async (table: string, mode = "ACCESS EXCLUSIVE") => {
-    const client = new pg.Client({ connectionString: server.url() });
-    clients.push(client);
-    await client.connect();
-    await client.query(`BEGIN; LOCK TABLE ${schema}.${table} IN ${mode} MODE`);
-    return client;
-  };
-  afterEach(async () => {
-    for (const client of clients.splice(0)) await client.end();
-  });
+  const locking = (table: string, mode = "ACCESS EXCLUSIVE") =>
+    server.client(`BEGIN; LOCK TABLE ${schema}.${table} IN ${mode} MODE`);
 
   /** Blobs that count what is put, and do something after it. */
   const counted = (afterPut?: () => Promise<void>, blobs = createMemoryBlobs()) => {

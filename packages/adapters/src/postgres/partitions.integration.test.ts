@@ -1,6 +1,5 @@
 import { applied, opening, sampleCall } from "@sallyport/engine/testing";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reasonToSkip } from "../../../../scripts/services.ts";
 import { TestServer } from "./fixtures/server.ts";
 
@@ -14,19 +13,9 @@ describe.skipIf(reason !== undefined)(`Partitions of the audit record${reason ? 
   beforeAll(async () => {
     server = await TestServer.start();
   });
-  afterEach(async () => {
-    for (const client of clients.splice(0)) await client.end();
-  });
   afterAll(() => server?.[Symbol.asyncDispose]());
 
-  const clients: pg.Client[] = [];
-  const connect = async (schema: string) => {
-    const client = new pg.Client({ connectionString: server.url() });
-    clients.push(client);
-    await client.connect();
-    await client.query(`SET search_path TO ${schema}`);
-    return client;
-  };
+  const connect = (schema: string) => server.client(`SET search_path TO ${schema}`);
 
   const months = async (schema: string) => {
     const rows = await server.query(

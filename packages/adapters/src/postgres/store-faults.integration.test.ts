@@ -128,9 +128,7 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
 
   it("says of a unit without an id that nobody knows what became of it", async () => {
     const store = await server.open("doubt");
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query("BEGIN; LOCK TABLE doubt.calls IN ACCESS EXCLUSIVE MODE");
+    const blocker = await server.client("BEGIN; LOCK TABLE doubt.calls IN ACCESS EXCLUSIVE MODE");
     const commit = store.commit(opening(sampleCall())).catch(failureOf);
     await sleep(100);
     await server.cut();
@@ -142,9 +140,7 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     const store = await server.open("rows", { lockTimeoutMs: 300 });
     const call = sampleIntent();
     await store.commit(opening(call));
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query("BEGIN");
+    const blocker = await server.client("BEGIN");
     await blocker.query("SELECT FROM rows.calls WHERE call_id = $1 FOR UPDATE", [call.callId]);
     const close = { callId: call.callId, phase: "unknown" as const };
     const [stuck, other] = await Promise.all([
@@ -161,9 +157,7 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
   it("holds up nobody else for long when many units wait for one row", async () => {
     const store = await server.open("hot", { lockTimeoutMs: 1_000 });
     await store.commit(unitOf({ tenant: "stuck", audit: "{}" }));
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query("BEGIN");
+    const blocker = await server.client("BEGIN");
     await blocker.query("SELECT FROM hot.audit_heads WHERE tenant_id = 'stuck' FOR UPDATE");
     const began = performance.now();
     const stuck = crowd(30, () => store.commit(unitOf({ tenant: "stuck", audit: "{}" })).catch(failureOf));
@@ -184,9 +178,7 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
       patienceMs: 500,
       lockTimeoutMs: 300,
     });
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query("BEGIN; LOCK TABLE split.audit_heads IN ACCESS EXCLUSIVE MODE");
+    const blocker = await server.client("BEGIN; LOCK TABLE split.audit_heads IN ACCESS EXCLUSIVE MODE");
     const began = performance.now();
     const commits = crowd(30, (n) => store.commit(unitOf({ id: `u${n}`, audit: "{}" })).catch(failureOf));
     await sleep(600);
@@ -201,9 +193,7 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     const store = await server.open("busy", { poolSize: 4, lockTimeoutMs: 60_000, connectTimeoutMs: 500 });
     const about = { instance: "one", ttlMs: 60_000 };
     const { slot } = await store.instances.renew(about);
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query("BEGIN; LOCK TABLE busy.calls IN ACCESS EXCLUSIVE MODE");
+    const blocker = await server.client("BEGIN; LOCK TABLE busy.calls IN ACCESS EXCLUSIVE MODE");
     let answered = 0;
     const reads = crowd(3, () =>
       store.calls.list({ limit: 1 }).then(() => {
@@ -220,9 +210,9 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
   });
 
   it("rejects with E3914 when a connection is lost while the store is opened, and ends no process", async () => {
-    const blocker = new pg.Client({ connectionString: server.url() });
-    await blocker.connect();
-    await blocker.query("SELECT pg_advisory_lock(hashtext('sallyport-migrate'), hashtext('opening'))");
+    const blocker = await server.client(
+      "SELECT pg_advisory_lock(hashtext('sallyport-migrate'), hashtext('opening'))",
+    );
     await using proxy = await AnswerLosingProxy.start(server.service.port);
     const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
     const opening = openPostgresStore({ connectionString, schema: "opening", patienceMs: 0 }).catch(

@@ -34,19 +34,16 @@ const ownerOf = async (path: string) => {
   return { uid, gid };
 };
 
+async function begun(view: "overlay" | "copy", { base, root }: { base: string; root: string }) {
+  const workspaces = await openWorkspaces({ folder: join(base, "state"), view, sandboxUser: USER });
+  const rules = { root, writable: true, denied: [] };
+  return { workspaces, call: workspaces.begin({ callId: "c", rules, maxBytes: 1e6 }) };
+}
+
 describe.skipIf(!IS_ROOT)("a root host's sandbox user", () => {
   it("works in an overlay as the workspace's owner, and what it makes belongs to that owner", () =>
     inOwned(async ({ base, root }) => {
-      const workspaces = await openWorkspaces({
-        folder: join(base, "state"),
-        view: "overlay",
-        sandboxUser: USER,
-      });
-      const call = workspaces.begin({
-        callId: "c",
-        rules: { root, writable: true, denied: [] },
-        maxBytes: 1e6,
-      });
+      const { workspaces, call } = await begun("overlay", { base, root });
       const view = await call.view();
       if (view.kind !== "overlay") throw new Error("an overlay was asked for");
       expect(await ownerOf(view.upper)).toEqual(USER);
@@ -69,16 +66,7 @@ describe.skipIf(!IS_ROOT)("a root host's sandbox user", () => {
 
   it("owns the copy of what is the owner's, and of nothing else", () =>
     inOwned(async ({ base, root }) => {
-      const workspaces = await openWorkspaces({
-        folder: join(base, "state"),
-        view: "copy",
-        sandboxUser: USER,
-      });
-      const call = workspaces.begin({
-        callId: "c",
-        rules: { root, writable: true, denied: [] },
-        maxBytes: 1e6,
-      });
+      const { call } = await begun("copy", { base, root });
       const view = await call.view();
       if (view.kind !== "copy") throw new Error("a copy was asked for");
       expect(await ownerOf(view.copy)).toEqual(USER);

@@ -1,30 +1,17 @@
-import { readFileSync } from "node:fs";
 import { LIFECYCLE_EDGES, LIFECYCLE_STATES } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import { tableAfter } from "../../../../test/fixtures/doc-table.ts";
 import { passage } from "./pipeline.ts";
-
-const DOC = readFileSync(new URL("../../../../docs/lifecycle.md", import.meta.url), "utf8");
-
-/** The cells of the first table after a heading. */
-function tableAfter(heading: string): string[][] {
-  const [, after = ""] = DOC.split(`## ${heading}\n`);
-  const [table = ""] = after.match(/(^\|.*\n)+/m) ?? [];
-  const rows = table.trimEnd().split("\n").slice(2);
-  return rows.map((row) =>
-    row
-      .split("|")
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
-}
 
 describe("docs/lifecycle.md", () => {
   it("lists the stages the passage has, in its order", () => {
-    expect(tableAfter("Stages").map(([stage]) => stage)).toEqual(passage.stages.map(({ name }) => name));
+    expect(tableAfter("## Stages", "lifecycle.md").map(([stage]) => stage)).toEqual(
+      passage.stages.map(({ name }) => name),
+    );
   });
 
   it("lists every state with the edges that leave it [R1-3]", () => {
-    const edges = tableAfter("States").map(([state, , next]) => [
+    const edges = tableAfter("## States", "lifecycle.md").map(([state, , next]) => [
       state,
       next === "–" ? [] : next?.split(", "),
     ]);

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { runLine } from "./fixtures/run-line.ts";
+import { commandsIn, runLine } from "./fixtures/run-line.ts";
 import { hint, invokedAs } from "./invoked-as.ts";
 
 let folder: string;
@@ -78,15 +78,11 @@ describe("every command line prints commands that can be pasted [X-17]", () => {
   });
 
   it("in the help of each command", async () => {
-    const namesIn = (help: string) =>
-      [...(help.split("Commands:")[1] ?? "").matchAll(/^ {2}([\w-]+)/gm)].flatMap(([, name = ""]) =>
-        name === "help" ? [] : [name],
-      );
     const visit = async (words: string[]): Promise<void> => {
       const { out } = await runLine(folder, [...words, "--help"]);
       expect(out).toContain(`npx sallyport ${words.join(" ")}`.trim());
       expect(bare(out)).toBeNull();
-      for (const name of namesIn(out)) await visit([...words, name]);
+      for (const name of commandsIn(out)) await visit([...words, name]);
     };
     await visit([]);
   });

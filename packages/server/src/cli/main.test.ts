@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { refusedFile } from "../runtime/own-folder.ts";
 import { VERSION } from "../version.ts";
-import { runLine } from "./fixtures/run-line.ts";
+import { commandsIn, runLine } from "./fixtures/run-line.ts";
 import { main } from "./main.ts";
 
 const SALLYPORT = fileURLToPath(new URL("../../bin/sallyport.js", import.meta.url));
@@ -223,14 +223,10 @@ describe("docs/cli.md", () => {
 
   it("names every command there is, and only options that these have", async () => {
     const help = async (...args: string[]) => (await runLine(cwd, [...args, "--help"])).out;
-    const namesIn = (text: string) =>
-      [...(text.split("Commands:")[1] ?? "").matchAll(/^ {2}(\w+)/gm)].flatMap(([, name = ""]) =>
-        name === "help" ? [] : [name],
-      );
-    for (const name of namesIn(await help())) {
+    for (const name of commandsIn(await help())) {
       const own = rows.filter(({ names }) => new RegExp(`^\`${name}\\b`).test(names));
       expect([name, own.length > 0]).toEqual([name, true]);
-      const subcommands = namesIn(await help(name));
+      const subcommands = commandsIn(await help(name));
       const listed = own.flatMap(({ names }) =>
         [...names.matchAll(/`(?:\w+ )?(\w+)`/g)].map(([, word]) => word),
       );

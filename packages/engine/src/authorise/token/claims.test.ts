@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type MintClaims, mintToken } from "./claims.ts";
-import { AT, HOUSE, KEYS, NOW, QUERY } from "./fixtures/token-forge.ts";
+import { AT, HOUSE, KEYS, payload, QUERY } from "./fixtures/token-forge.ts";
 import { TokenChecker } from "./token-checker.ts";
 
 const LEAST: MintClaims = {
@@ -36,20 +36,7 @@ describe("a minted token [L3-PRM-1]", () => {
       ),
     );
     expect(header).toEqual({ alg: "RS256", typ: "JWT", kid: HOUSE.kid });
-    expect(claims).toEqual({
-      tool_id: "analyze_code",
-      tool_version: "^2.0.0",
-      agent_did: "did:agent:xyz789",
-      tenant_id: "tenant_acme",
-      allowed_operations: ["execute"],
-      filesystem_permissions: { allowed_paths: ["/workspace/tool1"], mode: "rw" },
-      network_permissions: { allowed_hosts: ["api.example.com"], allowed_ports: [443] },
-      credential_permissions: { allowed_secrets: ["aws_s3_read"] },
-      exp: NOW + 900,
-      iat: NOW,
-      iss: "sallyport",
-      jti: "token-1",
-    });
+    expect(claims).toEqual(payload());
   });
 
   it("passes the check, and allows to touch nothing that was not asked for", () => {
