@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 /*
- * `attributes FOLDER` says which of the files named on stdin have access lists or attributes of their users; with --copy
- * names come in pairs, and those of the first go to the second. Never follows a link.
+ * `attributes FOLDER` says which of the files named on stdin have access lists or attributes of their users, and which of
+ * the folders give new files an access list. With --copy names come in pairs: the second gets those of the first, and no
+ * access list where the first has none. Never follows a link.
  */
 
 enum { MOST_BYTES = 1 << 16 };
@@ -36,8 +37,10 @@ static int open_below(int folder, const char *name, char path[64]) {
   return fd;
 }
 
+static const char ACCESS[] = "system.posix_acl_access";
+
 static bool is_kept(const char *attribute) {
-  if (strcmp(attribute, "system.posix_acl_access") == 0) return true;
+  if (strcmp(attribute, ACCESS) == 0) return true;
   return strncmp(attribute, "user.", 5) == 0 && strncmp(attribute, "user.overlay.", 13) != 0;
 }
 
@@ -64,6 +67,8 @@ static void copy_to(int folder, const char *from, const char *name) {
   struct stat state;
   int target = open_below(folder, name, to);
   if (target < 0 || stat(to, &state) != 0) give_up("look at", name);
+  /* What its folder gave it. */
+  if (removexattr(to, ACCESS) != 0 && errno != ENODATA && errno != ENOTSUP) give_up("write", name);
   each_kept(from, to, name);
   /* An access list sets permission bits, too; those that the file is to have are set already. */
   if (chmod(to, state.st_mode & 07777) != 0) give_up("write", name);
@@ -73,6 +78,13 @@ static void copy_to(int folder, const char *from, const char *name) {
   close(file);
   close(target);
 }
+
+static bool is_folder(int file) {
+  struct stat state;
+  return fstat(file, &state) == 0 && S_ISDIR(state.st_mode);
+}
+
+static bool passes_on(const char *folder) { return getxattr(folder, "system.posix_acl_default", NULL, 0) > 0; }
 
 /* The next name on stdin, which ends it with NUL; false at the end. */
 static bool next_name(char **name, size_t *room) { return getdelim(name, room, '\0', stdin) > 0; }
@@ -92,7 +104,7 @@ int attributes_main(struct args *args) {
     if (copies && !next_name(&target, &target_room)) usage_error("a name is missing after", name);
     if (copies) {
       copy_to(folder, path, target);
-    } else if (each_kept(path, NULL, name) > 0) {
+    } else if (is_folder(file) ? passes_on(path) : each_kept(path, NULL, name) > 0) {
       printf("%" PRIu64 "\n", index);
     }
     close(file);

@@ -75,6 +75,22 @@ describe.each([inProcess, inCopy, inOverlay])("access lists and attributes ($nam
       expect(await seen(join(root, "a.txt"))).toBe(before);
     }));
 
+  it("come with no file that is edited or renamed in a folder that gives new files an access list", () =>
+    inRoom(worker, TREE, async ({ root, begin, work }) => {
+      const list = `bytes.fromhex("${accessList()}")`;
+      for (const folder of [root, join(root, "d")])
+        python(`os.setxattr(${JSON.stringify(folder)}, "system.posix_acl_default", ${list})`);
+      const call = begin();
+      await work(
+        call,
+        { do: "append", path: "a.txt", content: "more\n" },
+        { do: "move", path: "plain.txt", to: "d/plain.txt" },
+      );
+      expect(await call.apply()).toMatchObject({ ok: true });
+      await call.keep();
+      for (const path of ["a.txt", "d/plain.txt"]) expect(await seen(join(root, path))).toBe("644 {}");
+    }));
+
   it("stay with other permission bits where the call sets those", () =>
     inRoom(worker, TREE, async ({ root, begin, work }) => {
       give(join(root, "a.txt"));

@@ -72,14 +72,16 @@ async function attributeSources(
     const { path, before, after, waitsIn } = change;
     const from = before?.type === "file" ? path : renames.get(path);
     const isNew = waitsIn !== undefined && after?.type === "file" && after.linkTo === undefined;
-    return isNew && from !== undefined ? [{ change, from }] : [];
+    return isNew && from !== undefined ? [{ change, from, folder: waitsIn || "." }] : [];
   });
-  const found = await listAttributes(
-    root,
-    candidates.map(({ from }) => from),
-  );
+  // A folder may have an access list for each new file in it, which is not this file's.
+  const names = [...new Set(candidates.flatMap(({ from, folder }) => [from, folder]))];
+  const found = await listAttributes(root, names);
+  const known = new Set(names.filter((_, index) => found?.has(index)));
   return new Map(
-    candidates.filter((_, index) => found?.has(index)).map(({ change, from }) => [change, from]),
+    candidates
+      .filter(({ from, folder }) => known.has(from) || known.has(folder))
+      .map(({ change, from }) => [change, from]),
   );
 }
 

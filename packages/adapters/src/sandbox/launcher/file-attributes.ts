@@ -2,8 +2,8 @@ import { findLauncher } from "./find-launcher.ts";
 import { runLauncher } from "./run-launcher.ts";
 
 /**
- * Which of some files have access lists or attributes of their users, by their place in the list. Undefined where there
- * is no launcher to look. Rejects with SallyportError E3101 when one cannot be looked at, or is reached through a link.
+ * Which of some files have access lists or attributes of their users, and which folders an access list for new files, by
+ * their place in the list. Undefined where there is no launcher to look. Rejects with SallyportError E3101 when one cannot be looked at, or is reached through a link.
  */
 export async function listAttributes(
   folder: string,
@@ -16,7 +16,7 @@ export async function listAttributes(
   return found;
 }
 
-/** Gives files the access lists and attributes of others, and puts them on disk. Rejects as `listAttributes`. */
+/** Gives files the access lists (or none) and attributes of others, and puts them on disk. Rejects as `listAttributes`. */
 export async function copyAttributes(
   folder: string,
   pairs: readonly { from: string; to: string }[],
