@@ -23,6 +23,8 @@ export const LEAST_CONNECTIONS = 4;
 const INT8 = 20;
 const TEXT = new Set([25, 1043]);
 const IDLE_MS = 30_000;
+/** A connection for leases that is silent for longer is given up, in time to renew them over another one. */
+const LEASE_ANSWER_MS = 3_000;
 /** How long a process that starts looks for a server where nothing listens. */
 const REACH_MS = 1_000;
 const PAUSES_MS = [20, 100, 250, 500, 1_000];
@@ -81,7 +83,7 @@ export class Database {
     const [pool, leases] = [
       new Pool({ ...pooled, max: options.poolSize - 1 }),
       // Kept open: a lease is renewed by a statement, not by a new connection.
-      new Pool({ ...pooled, max: 1, idleTimeoutMillis: 0 }),
+      new Pool({ ...pooled, max: 1, idleTimeoutMillis: 0, query_timeout: LEASE_ANSWER_MS }),
     ];
     // An idle connection that is lost is replaced when the next one is needed.
     for (const each of [pool, leases]) each.on("error", () => undefined);

@@ -209,6 +209,18 @@ describe.skipIf(reason !== undefined)(`A PostgreSQL store${reason ? ` (${reason}
     await expect(server.open("busy", { poolSize: 3 })).rejects.toThrow(/poolSize is 3.*4 connections/);
   });
 
+  it("renews leases in time when their connection is lost without a word", async () => {
+    await using proxy = await AnswerLosingProxy.start(server.service.port);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres`;
+    const store = await server.open("silent", { connectionString });
+    const lease = { instance: "one", ttlMs: 15_000 };
+    const { slot } = await store.instances.renew(lease);
+    proxy.silence();
+    // A process asks every five seconds, and has five more before it ends what it runs.
+    const late = sleep(5_000, "late", { ref: false });
+    expect(await Promise.race([store.instances.renew(lease), late])).toMatchObject({ slot });
+  });
+
   it("rejects with E3914 when a connection is lost while the store is opened, and ends no process", async () => {
     const blocker = await server.client(
       "SELECT pg_advisory_lock(hashtext('sallyport-migrate'), hashtext('opening'))",
