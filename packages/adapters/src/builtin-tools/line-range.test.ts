@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { linesOf } from "./line-range.ts";
+import { linesOf } from "./read-file.ts";
 
 const text = fc
   .array(fc.constantFrom("a", "é", "\n", "\r\n", "\r"), { maxLength: 40 })

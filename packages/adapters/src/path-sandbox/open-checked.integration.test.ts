@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { placeOf } from "./containment.ts";
 import { type HostileTree, OUTSIDE, plantHostileTree } from "./fixtures/hostile-tree.ts";
 import { type CheckedPath, openPathSandbox, type PathSandbox } from "./index.ts";
-import { isSame, standsAt } from "./opened-proof.ts";
+import { isSame, standsAt } from "./open-path-sandbox.ts";
 
 let tree: HostileTree;
 let sandbox: PathSandbox;

@@ -1,14 +1,13 @@
 import { constants, realpathSync, statSync } from "node:fs";
-import { type FileHandle, lstat, open } from "node:fs/promises";
-import { resolve } from "node:path";
+import { type FileHandle, lstat, open, readlink } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { type Failure, isFailure } from "@sallyport/protocol";
 import { Anchor } from "../workspace/anchor.ts";
 import { foldsCase } from "./case-folding.ts";
-import { namesBelow, type Place, placeOf, type Root } from "./containment.ts";
+import { isSameFile, namesBelow, type Place, placeOf, type Root } from "./containment.ts";
 import type { CheckedPath, PathSandbox, PathSandboxOptions } from "./contract.ts";
 import { DEFAULT_DENIES } from "./default-denies.ts";
 import { compileDenies, type DenyTest } from "./denies.ts";
-import { isSame } from "./opened-proof.ts";
 import { badPath, badSandbox, changedSince, deniedPath, outside, unusable } from "./refusals.ts";
 import { type Obstacle, resolveTarget, type Target } from "./resolve-target.ts";
 import { shownPath } from "./shown-path.ts";
@@ -185,4 +184,26 @@ function blocked(path: string, by: Obstacle): Failure {
     case "unknown":
       return unusable(path, "cannot be looked at", "Check the permissions of the folders on the way.");
   }
+}
+
+/** What an open file has to be. */
+interface Expected {
+  /** Canonical. */
+  path: string;
+  /** Where one file has several spellings, the system's name for it proves nothing. */
+  byName: boolean;
+}
+
+/** Whether an open file is a regular one and stands at a path. Linux says where an open file is; else it is looked up. */
+export async function isSame(handle: FileHandle, { path, byName }: Expected): Promise<boolean> {
+  if (!(await handle.stat()).isFile()) return false;
+  if (byName || process.platform !== "linux") return standsAt(handle, path);
+  return (await readlink(`/proc/self/fd/${handle.fd}`)) === path;
+}
+
+/** By names and file numbers: every folder on the way a folder and no link, and the last name this very file. */
+export async function standsAt(handle: FileHandle, path: string): Promise<boolean> {
+  for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder))
+    if (!(await lstat(folder)).isDirectory()) return false;
+  return isSameFile(await lstat(path, { bigint: true }), await handle.stat({ bigint: true }));
 }

@@ -9,7 +9,6 @@ import {
 import { isUnspent, release, standingAt } from "../approvals/record.ts";
 import type { EngineContext } from "../context.ts";
 import { claimAll, heldWork } from "../fleet/claim-all.ts";
-import { readAll } from "../pages.ts";
 import type { CallRecord, ListPlace } from "../ports/calls.ts";
 import type { UnitOfWork } from "../ports/store.ts";
 import type { FileRollback } from "../ports/workspace.ts";
@@ -311,4 +310,21 @@ export async function endQueued(
         ? { states: ["FAILED"], error }
         : { states: ["ABORTED", "ROLLED_BACK"], error, proof: NOTHING_RAN };
   return await closeRecorded(record, end, context);
+}
+
+const PAGE = 200;
+
+/** Every item of a stored list, read page by page: `read` gets the place of the last item seen, as `placeOf` says it. */
+async function* readAll<Item, Place>(
+  read: (page: { limit: number; from: Place | undefined }) => Promise<readonly Item[]>,
+  placeOf: (item: Item) => Place,
+): AsyncGenerator<Item> {
+  let from: Place | undefined;
+  for (;;) {
+    const items = await read({ limit: PAGE, from });
+    yield* items;
+    const last = items.at(-1);
+    if (!last || items.length < PAGE) return;
+    from = placeOf(last);
+  }
 }

@@ -5,14 +5,14 @@ import { readOutputTool, type SpillFolder } from "@sallyport/adapters/spill";
 import type { ConfiguredGrant, DefinedTool, Engine } from "@sallyport/engine";
 import type { ReadLedger } from "@sallyport/loop";
 import { type LoopTool, loopToolsOf, type OutputBudgets } from "@sallyport/loop";
+import { failure, SallyportError } from "@sallyport/protocol";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { referencesIn } from "../config/secret-schema.ts";
 import { must } from "../must.ts";
 import { deniedPatterns, hiddenPaths } from "../runtime/isolation.ts";
 import { implementationOf } from "../runtime/tools.ts";
-import { commonFolder } from "./common-folder.ts";
 import { builtinLimitsOf } from "./loop-settings-of.ts";
-import { secretVariables } from "./secret-variables.ts";
 
 /** What the tools of a conversation are made of. */
 export interface ChatToolParts {
@@ -80,4 +80,33 @@ export async function shelveChatTools(engine: Engine, tools: readonly Faced[]): 
     must(await engine.tools.register(tool.manifest, { implementation, keep: false }));
   }
   return loopToolsOf(engine.tools, { customTools: tools.map(({ loop }) => loop) });
+}
+
+/** The deepest folder that holds all of these; absolute and canonical like they are. E3919 when that is the whole disk. */
+export function commonFolder(folders: readonly string[]): string {
+  const [first = [], ...others] = folders.map((folder) => folder.split("/"));
+  let shared = first.length;
+  for (const other of others) {
+    const differs = first.findIndex((part, index) => other[index] !== part);
+    shared = Math.min(shared, differs === -1 ? first.length : differs);
+  }
+  const common = first.slice(0, shared).join("/");
+  if (common !== "") return common;
+  throw new SallyportError(
+    failure("E3919", {
+      message: `The folders of loop.sandbox.allowed_roots have nothing in common: ${folders.join(", ")}.`,
+      advice: "Changes of one call are one transaction over one folder; choose roots that lie in one.",
+    }),
+  );
+}
+
+/** Settings by variable can hold what is nobody else's business, such as a header or a password in an address. */
+const OWN_SETTINGS = "SALLYPORT__*";
+
+/**
+ * The environment variables that belong to Sallyport alone: every one that the configuration says a secret is in,
+ * wherever it says so, and its own settings. No command may inherit them (FR-EXE-06, CFG-ENV-01).
+ */
+export function secretVariables({ place: _place, ...settings }: LoadedConfig): string[] {
+  return [OWN_SETTINGS, ...new Set(referencesIn(settings, "env"))];
 }

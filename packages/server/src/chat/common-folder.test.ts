@@ -1,6 +1,6 @@
 import { SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
-import { commonFolder } from "./common-folder.ts";
+import { commonFolder } from "./chat-tools.ts";
 
 describe("the folder that holds all roots", () => {
   it.each([

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../config/load.ts";
-import { secretVariables } from "./secret-variables.ts";
+import { secretVariables } from "./chat-tools.ts";
 
 const CONFIG = `
 models:

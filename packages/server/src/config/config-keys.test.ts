@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { configJsonSchema, renderConfigDoc } from "./config-doc.ts";
-import { configKeys } from "./config-keys.ts";
-import { RELOADED_KEYS } from "./reloaded-keys.ts";
+import { configKeys, RELOADED_KEYS } from "./config-keys.ts";
 
 const keys = configKeys();
 const key = (name: string) => keys.find((found) => found.key === name);

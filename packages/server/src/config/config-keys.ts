@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from "@sallyport/protocol";
 import { variableOf } from "./environment.ts";
-import { isReloaded } from "./reloaded-keys.ts";
 import { choicesOf, configJsonSchema, itemsOf, namedOf, propertiesOf } from "./schema-tree.ts";
 
 /** One key, with everything that is known of it beforehand. */
@@ -54,4 +53,26 @@ function keysOf(schema: JsonObject, at: At): ConfigKey[] {
   if (items) return [own, ...below(items, { key: `${key}[]`, path: undefined })];
   if (named) return [own, ...below(named, { key: `${key}.<name>`, path: undefined })];
   return [own, ...below(schema, at)];
+}
+
+/** What `reload/` applies without a restart; everything below a key goes with it. */
+export const RELOADED_KEYS = [
+  "domain",
+  "tools",
+  "grants",
+  "agents",
+  "policy",
+  "limits.concurrentCalls",
+  "limits.concurrentCallsPerAgent",
+  "limits.concurrentCallsPerTool",
+  "limits.queueWaitSeconds",
+  "toolLimits",
+  "log.level",
+] as const;
+
+/** Whether a reload applies a key; otherwise a change of it counts from the next start. */
+export function isReloaded(key: string): boolean {
+  return RELOADED_KEYS.some(
+    (name) => key === name || (/^[.[]/.test(key.slice(name.length)) && key.startsWith(name)),
+  );
 }

@@ -33,32 +33,35 @@ export interface Finding {
   advice?: string;
 }
 
+/** What a look found; what was looked at is known. */
+type Found = Omit<Finding, "what">;
+
 const OLDEST_NODE = 24;
 
 /** Looks at everything a call depends on, by trying it. Never throws: what goes wrong is a finding. */
 export async function diagnose(config: LoadedConfig): Promise<Finding[]> {
   return [
-    runtime(),
-    configuration(config),
-    folder(config),
+    await attempt("runtime", runtime),
+    await attempt("configuration", () => configuration(config)),
+    await attempt("state folder", () => folder(config)),
     await attempt("store", () => (config.store.postgres ? sharedStore(config) : store(config))),
     ...(config.store.postgres ? [await attempt("keys", () => sharedKeys(config))] : []),
     ...(config.blobs ? [await attempt("blobs", () => blobFinding(config))] : []),
     ...(config.store.postgres ? [await attempt("archive", () => archiveFinding(config))] : []),
     await attempt("events", () => eventFinding(config)),
-    await attempt("tokens", async () => tokenFinding(config)),
-    await attempt("policy", async () => policyFinding(config)),
-    ...(config.domain === undefined ? [] : [await attempt("workers", async () => workerFinding(config))]),
+    await attempt("tokens", () => tokenFinding(config)),
+    await attempt("policy", () => policyFinding(config)),
+    ...(config.domain === undefined ? [] : [await attempt("workers", () => workerFinding(config))]),
     await attempt("tools", () => tools(config)),
     await attempt("threads", () => threads()),
-    trust(config),
+    await attempt("functions", () => trust(config)),
     ...(await sandboxFindings(config)),
   ];
 }
 
-async function attempt(what: string, look: () => Promise<Finding>): Promise<Finding> {
+async function attempt(what: string, look: () => Found | Promise<Found>): Promise<Finding> {
   try {
-    return await look();
+    return { what, ...(await look()) };
   } catch (error) {
     const failed = error instanceof SallyportError ? error.failure : refusedFile(error);
     if (!failed) return { what, verdict: "problem", detail: String(error) };
@@ -67,42 +70,38 @@ async function attempt(what: string, look: () => Promise<Finding>): Promise<Find
   }
 }
 
-function runtime(): Finding {
+function runtime(): Found {
   const major = Number(process.versions.node.split(".")[0]);
   const detail = `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
-  if (major >= OLDEST_NODE) return { what: "runtime", verdict: "good", detail };
-  return { what: "runtime", verdict: "problem", detail, advice: `Use Node ${OLDEST_NODE} or newer.` };
+  if (major >= OLDEST_NODE) return { verdict: "good", detail };
+  return { verdict: "problem", detail, advice: `Use Node ${OLDEST_NODE} or newer.` };
 }
 
-function configuration({ file, tools: modules, grants }: LoadedConfig): Finding {
-  const what = "configuration";
+function configuration({ file, tools: modules, grants }: LoadedConfig): Found {
   if (!file) {
     const advice = "Write a sallyport.yaml with tools and grants; without a grant nothing runs.";
-    return { what, verdict: "note", detail: "no file, only defaults", advice };
+    return { verdict: "note", detail: "no file, only defaults", advice };
   }
   const detail = `${file}: ${modules.length} tool modules, ${grants.length} grants`;
-  if (grants.length > 0) return { what, verdict: "good", detail };
-  return { what, verdict: "note", detail, advice: "Add a grant; without one nothing runs." };
+  if (grants.length > 0) return { verdict: "good", detail };
+  return { verdict: "note", detail, advice: "Add a grant; without one nothing runs." };
 }
 
-function folder({ stateFolder }: LoadedConfig): Finding {
-  const what = "state folder";
+function folder({ stateFolder }: LoadedConfig): Found {
   const exists = existsSync(stateFolder);
   try {
     accessSync(exists ? stateFolder : dirname(stateFolder), constants.W_OK);
   } catch {
     return {
-      what,
       verdict: "problem",
       detail: `${stateFolder} cannot be written`,
       advice: "Choose another with --state-dir.",
     };
   }
-  if (!exists) return { what, verdict: "good", detail: `${stateFolder} will be created` };
+  if (!exists) return { verdict: "good", detail: `${stateFolder} will be created` };
   const open = (statSync(stateFolder).mode & 0o077) !== 0;
-  if (!open) return { what, verdict: "good", detail: `${stateFolder}, private` };
+  if (!open) return { verdict: "good", detail: `${stateFolder}, private` };
   return {
-    what,
     verdict: "note",
     detail: `${stateFolder} can be read by others`,
     advice: `Run: chmod 700 ${stateFolder}`,
@@ -110,13 +109,12 @@ function folder({ stateFolder }: LoadedConfig): Finding {
 }
 
 /** Whether the store answers. Its chains are of all processes, and too long to be verified by the way. */
-async function sharedStore(config: LoadedConfig): Promise<Finding> {
+async function sharedStore(config: LoadedConfig): Promise<Found> {
   return await readStore(config, async (opened) => {
     const began = performance.now();
     await opened.probe?.();
     const detail = `${storeName(config)}, answers in ${Math.ceil(performance.now() - began)} ms`;
     return {
-      what: "store",
       verdict: "good",
       detail,
       advice: "Verify its chains with: sallyport audit verify",
@@ -125,7 +123,7 @@ async function sharedStore(config: LoadedConfig): Promise<Finding> {
 }
 
 /** Whether this process has the keys of the others. Looking takes them, as a start does. */
-async function sharedKeys(config: LoadedConfig): Promise<Finding> {
+async function sharedKeys(config: LoadedConfig): Promise<Found> {
   return await readStore(config, async (opened) => {
     const sharing = keySharingOf(config, opened);
     const trouble = sharing && (await shareKeys(sharing));
@@ -133,22 +131,20 @@ async function sharedKeys(config: LoadedConfig): Promise<Finding> {
     const detail = sharing?.sealing
       ? "kept in the store, encrypted"
       : "files; those of the other processes match";
-    return { what: "keys", verdict: "good", detail };
+    return { verdict: "good", detail };
   });
 }
 
-async function store(config: LoadedConfig): Promise<Finding> {
-  const what = "store";
-  if (!hasStore(config)) return { what, verdict: "good", detail: "empty; the first call creates it" };
+async function store(config: LoadedConfig): Promise<Found> {
+  if (!hasStore(config)) return { verdict: "good", detail: "empty; the first call creates it" };
   return await readStore(config, async (opened) => {
     const { events, broken } = await verifyAll(opened);
     const strays = (await opened.audit.strays?.()) ?? [];
     const detail = `${storeName(config)}, ${events} audit events`;
     if (broken.length === 0 && strays.length === 0)
-      return { what, verdict: "good", detail: `${detail}, chains intact` };
+      return { verdict: "good", detail: `${detail}, chains intact` };
     const advice = "Run: sallyport audit verify";
     return {
-      what,
       verdict: "problem",
       detail: [detail, ...broken.map((tenant) => `chain of ${tenant} is not intact`), ...strays].join(", "),
       advice,
@@ -157,33 +153,29 @@ async function store(config: LoadedConfig): Promise<Finding> {
 }
 
 /** Whether large bodies can be kept, by keeping one. */
-async function blobFinding(config: LoadedConfig): Promise<Finding> {
+async function blobFinding(config: LoadedConfig): Promise<Found> {
   const blobs = openBlobs(config);
   if (blobs) await probeBlobs(blobs);
   return {
-    what: "blobs",
     verdict: "good",
     detail: `${blobsName(config)}: a blob was written, read and removed`,
   };
 }
 
 /** Which months of the audit record wait for the archive, and why one stays. */
-async function archiveFinding(config: LoadedConfig): Promise<Finding> {
-  const what = "archive";
+async function archiveFinding(config: LoadedConfig): Promise<Found> {
   return await readStore(config, async (opened) => {
     const state = await auditArchiveOf({ config, store: opened })?.state();
-    if (!state)
-      return { what, verdict: "good", detail: "the audit record stays in the database: no `blobs`" };
+    if (!state) return { verdict: "good", detail: "the audit record stays in the database: no `blobs`" };
     const { waiting, last } = state;
     const counts = [
       last ? `${last.month} is the last month in the archive` : "no month is in the archive yet",
       waiting.length === 0 ? "none waits" : `waiting: ${waiting.map(({ month }) => month).join(", ")}`,
     ].join("; ");
     const stays = waiting.filter(({ problem }) => problem !== undefined);
-    if (stays.length === 0) return { what, verdict: "good", detail: counts };
+    if (stays.length === 0) return { verdict: "good", detail: counts };
     const why = stays.map(({ month, problem }) => `${month} stays: ${problem}`).join("; ");
     return {
-      what,
       verdict: "note",
       detail: `${counts}; ${why}`,
       advice: "Then run: sallyport audit archive",
@@ -203,8 +195,7 @@ async function verifyAll(opened: Store): Promise<{ events: number; broken: strin
 }
 
 /** Whether events reach their sinks, and what waits. A sink that is down stops no call. */
-async function eventFinding(config: LoadedConfig): Promise<Finding> {
-  const what = "events";
+async function eventFinding(config: LoadedConfig): Promise<Found> {
   const sinks = openSinks(config);
   return await readStore(config, async (opened) => {
     const backlogs = backlogsOf(await opened.outbox.backlogs(), [...sinks.keys()]);
@@ -217,9 +208,9 @@ async function eventFinding(config: LoadedConfig): Promise<Finding> {
     const left = backlogs.find(({ isConfigured }) => !isConfigured);
     if (left) {
       const advice = `The sink ${left.sink} is configured no more. Drop its events with: sallyport events drop ${left.sink}`;
-      return { what, verdict: "note", detail, advice };
+      return { verdict: "note", detail, advice };
     }
-    return { what, verdict: down.length === 0 ? "good" : "note", detail };
+    return { verdict: down.length === 0 ? "good" : "note", detail };
   });
 }
 
@@ -239,17 +230,16 @@ async function sinksDown(sinks: ReadonlyMap<string, EventSink>): Promise<string[
   return reasons.flat();
 }
 
-async function tools(config: LoadedConfig): Promise<Finding> {
-  const what = "tools";
+async function tools(config: LoadedConfig): Promise<Found> {
   return await readStore(config, async (store) => {
     const engine = await createEngine({ store, registry: registryRulesOf(config) });
     try {
       const problems = await registerTools(engine, config, { keep: false });
       const names = engine.tools.list().map(({ manifest }) => `${manifest.id}@${manifest.version}`);
       const detail = names.length > 0 ? names.join(", ") : "none";
-      if (problems.length === 0) return { what, verdict: names.length > 0 ? "good" : "note", detail };
+      if (problems.length === 0) return { verdict: names.length > 0 ? "good" : "note", detail };
       const wrong = problems.map(({ code, message }) => `${code} ${message}`).join("; ");
-      return { what, verdict: "problem", detail: wrong, advice: problems[0]?.advice ?? "" };
+      return { verdict: "problem", detail: wrong, advice: problems[0]?.advice ?? "" };
     } finally {
       await engine.close();
     }
@@ -257,30 +247,21 @@ async function tools(config: LoadedConfig): Promise<Finding> {
 }
 
 /** Whether workers can tell this gateway from whoever else reaches their ports. */
-function workerFinding({ place }: LoadedConfig): Finding {
-  const what = "workers";
+function workerFinding({ place }: LoadedConfig): Found {
   if (workerSecretOf(place.environment ?? processEnvironment()) !== undefined)
-    return { what, verdict: "good", detail: "this gateway shows them the secret that they share" };
+    return { verdict: "good", detail: "this gateway shows them the secret that they share" };
   const detail = "no WORKER_SECRET: whoever reaches a worker can run its tools past the gateway";
   const advice = "Set WORKER_SECRET or WORKER_SECRET_FILE for the gateway and for its workers.";
-  return { what, verdict: "note", detail, advice };
+  return { verdict: "note", detail, advice };
 }
 
 /** Runs a real tool in a real thread. */
-async function threads(): Promise<Finding> {
-  const moduleUrl = new URL(
-    import.meta.url.endsWith(".ts") ? "./probe-tool.ts" : "./probe-tool.js",
-    import.meta.url,
-  ).href;
+async function threads(): Promise<Found> {
+  const ending = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const moduleUrl = new URL(`./probe-tool.${ending}`, import.meta.url).href;
   const { probe } = (await import(moduleUrl)) as typeof import("./probe-tool.ts");
-  const grant = {
-    id: "probe",
-    tenants: ["*"],
-    agents: ["*"],
-    tools: ["*"],
-    operations: ["*"],
-    capabilities: [],
-  };
+  const every = { tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"] };
+  const grant = { id: "probe", ...every, capabilities: [] };
   const runners = [createThreadRunner()];
   const engine = await createEngine({
     store: createMemoryStore(),
@@ -288,16 +269,12 @@ async function threads(): Promise<Finding> {
     runners,
   });
   try {
-    must(
-      await engine.tools.register(probe.manifest, {
-        implementation: { kind: "thread", moduleUrl },
-      }),
-    );
+    const implementation = { kind: "thread" as const, moduleUrl };
+    must(await engine.tools.register(probe.manifest, { implementation }));
     const caller = { tenant: "doctor", agent: "doctor" };
     const answer = await engine.call({ tool: probe.manifest.id, input: { text: "ping" }, caller });
     if (answer.status !== "success") throw new SallyportError(answer.error);
     return {
-      what: "threads",
       verdict: "good",
       detail: `a tool ran in a worker thread in ${answer.usage.durationMs} ms`,
     };
@@ -306,39 +283,35 @@ async function threads(): Promise<Finding> {
   }
 }
 
-function trust({ tools: modules }: LoadedConfig): Finding {
+function trust({ tools: modules }: LoadedConfig): Found {
   const trusted = modules.filter((entry) => typeof entry === "string" || entry.runner !== "script").length;
-  const what = "functions";
-  if (trusted === 0) return { what, verdict: "good", detail: "none runs in this process" };
+  if (trusted === 0) return { verdict: "good", detail: "none runs in this process" };
   const detail = `${trusted} module(s) run in threads or inline (LEVEL_0): faults are contained, malice is not`;
   const advice = "Run code you do not trust with `runner: script`, in a sandbox.";
-  return { what, verdict: "note", detail, advice };
+  return { verdict: "note", detail, advice };
 }
 
 /** Whether tokens can be checked here. */
-function tokenFinding(config: LoadedConfig): Finding {
-  const what = "tokens";
+function tokenFinding(config: LoadedConfig): Found {
   const keys = configuredKeys(config);
   if (!keys) {
     const detail = "no keys; a call that brings a token is refused";
-    if (!config.tokens.required) return { what, verdict: "good", detail };
-    return { what, verdict: "problem", detail, advice: "Make keys with: sallyport keys init" };
+    if (!config.tokens.required) return { verdict: "good", detail };
+    return { verdict: "problem", detail, advice: "Make keys with: sallyport keys init" };
   }
   if (isFailure(keys)) {
-    return { what, verdict: "problem", detail: `${keys.code} ${keys.message}`, advice: keys.advice };
+    return { verdict: "problem", detail: `${keys.code} ${keys.message}`, advice: keys.advice };
   }
   const need = config.tokens.required ? "every call needs one" : "checked where a call brings one";
-  return { what, verdict: "good", detail: `${keys.kids.length} keys; ${need}` };
+  return { verdict: "good", detail: `${keys.kids.length} keys; ${need}` };
 }
 
 /** Which rules decide, and whether they can be used. */
-function policyFinding(config: LoadedConfig): Finding {
-  const what = "policy";
+function policyFinding(config: LoadedConfig): Found {
   const rules = openPolicyFiles(policyFilesOf(config));
   if (rules && isFailure(rules)) {
     const places = (rules.issues ?? []).map(({ path, reason }) => `${path} ${reason}`).join("; ");
     return {
-      what,
       verdict: "problem",
       detail: `${rules.code} ${rules.message} ${places}`,
       advice: "Run: sallyport policy test",
@@ -352,7 +325,7 @@ function policyFinding(config: LoadedConfig): Finding {
     ...(opa ? [`OPA at ${opa.endpoint}`] : []),
     ...(abac ? [`ABAC at ${abac.baseUrl}`] : []),
   ];
-  return { what, verdict: "good", detail: parts.join("; ") || "none; grants alone decide" };
+  return { verdict: "good", detail: parts.join("; ") || "none; grants alone decide" };
 }
 
 /** What this host offers for tools in processes of their own, found out by running real sandboxes. */

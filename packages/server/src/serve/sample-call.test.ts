@@ -6,8 +6,8 @@ import {
   type Engine,
 } from "@sallyport/engine";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { curlLine } from "./curl-line.ts";
 import { sampleCall } from "./sample-call.ts";
+import { curlLine } from "./start-report.ts";
 
 const $schema = "https://json-schema.org/draft/2020-12/schema";
 const ANY = { $schema, type: "object" };

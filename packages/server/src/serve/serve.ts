@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Drained } from "@sallyport/engine/host";
+import type { ErrorReport } from "@sallyport/engine/ports";
 import { type Failure, isFailure, SallyportError } from "@sallyport/protocol";
 import type { Logger } from "pino";
 import { processEnvironment } from "../config/environment.ts";
@@ -16,7 +17,6 @@ import { openTelemetry, watchArchive, watchSinks, watchWorkers } from "../teleme
 import { VERSION } from "../version.ts";
 import { type StartReport, startReport } from "./start-report.ts";
 import { listenForSignals, type StopSignals } from "./stop-signal.ts";
-import { tellError } from "./tell-error.ts";
 import { hasTerminal } from "./terminal.ts";
 
 export interface ServeOptions {
@@ -229,4 +229,17 @@ function watchRules(rules: PolicyFiles | undefined, log: Logger): () => void {
     else log.info({ versions: outcome.versions }, "The rules were reloaded");
   };
   return rules?.watch({ onReload: tell, onProblem: tell }) ?? (() => undefined);
+}
+
+/** What a tool does to itself: it threw, took too long, or went beyond a limit; or its worker did, or is not there. */
+const OF_TOOLS = new Set(["E3102", "E3103", "E3108", "E3907", "E3962", "E3963", "E3964"]);
+
+/** That somebody cancelled a call is no trouble of the server, however often it happens; that a tool failed is the tool's. */
+export function tellError(report: ErrorReport, log: Logger): void {
+  if (report.code === "E3906") log.debug({ ...report }, "A call was cancelled");
+  // As its envelope has it: an ordinary ending, such as an input that the worker does not take.
+  else if (report.code === "E3961") log.info({ ...report }, "A worker reported a failure");
+  else if (report.code === "E3511") log.warn({ ...report }, "A deterministic tool gave another result");
+  else if (OF_TOOLS.has(report.code)) log.warn({ ...report }, "A tool failed");
+  else log.error({ ...report }, "Something went wrong inside");
 }

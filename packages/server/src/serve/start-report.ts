@@ -11,7 +11,7 @@ import { ensureOperatorKey } from "../keys/operator-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { storeName } from "../runtime/store.ts";
 import { VERSION } from "../version.ts";
-import { curlLine } from "./curl-line.ts";
+import type { SampleCall } from "./sample-call.ts";
 import { sampleCall } from "./sample-call.ts";
 
 /** What whoever started a server wants to know, and nothing that must stay secret. */
@@ -201,4 +201,25 @@ function doorWarnings({ config, live }: Runtime): StartWarning[] {
     warnings.push({ message, advice: "Set http.tls, or put something that ends TLS in front." });
   }
   return warnings;
+}
+
+/** A call as one line for a shell. With tokens it needs one in `$TOKEN`; of a gateway it is a run. */
+export function curlLine(
+  { tool, operation, input }: SampleCall,
+  { url, callers, isGateway = false }: { url: string; callers: "open" | "token"; isGateway?: boolean },
+): string {
+  const body = isGateway
+    ? { input }
+    : { tool_id: tool, ...(operation !== undefined && { operation }), parameters: input };
+  return [
+    `curl -s ${url}/v1/tools/${isGateway ? `${tool}:run` : "invoke"}`,
+    ...(callers === "token" ? ['-H "authorization: Bearer $TOKEN"'] : []),
+    "-H 'content-type: application/json'",
+    `-d ${quoted(JSON.stringify(body))}`,
+  ].join(" ");
+}
+
+/** For a shell, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,6 @@
 import pino from "pino";
 import { describe, expect, it } from "vitest";
-import { tellError } from "./tell-error.ts";
+import { tellError } from "./serve.ts";
 
 function told(code: string): { level: string; msg: string } {
   const lines: string[] = [];

@@ -21,7 +21,6 @@ import { planMounts } from "../plan/plan-mounts.ts";
 import type { ResolvedOrder } from "../plan/resolve-order.ts";
 import { plainLayout } from "../process/plain-layout.ts";
 import type { PlainBackend } from "../process/process-backend.ts";
-import { tasksOf } from "../process/tasks-of.ts";
 import { fatalSyscalls, isFilterArch, syscallNumber } from "../seccomp/index.ts";
 import type { Backend } from "./backend.ts";
 import { layOut } from "./lay-out.ts";
@@ -293,4 +292,20 @@ function noCredentials({ level }: PlainBackend): SallyportError {
   return new SallyportError(
     failure("E3101", { message, advice: "Ask for LEVEL_2, or take the credential off." }),
   );
+}
+
+/** Others of the same user may start more while a sandbox runs; it must not be them who stop it. */
+const SPARE_TASKS = 64;
+
+/** How many tasks a user has on this host, and some more; what ended while we looked is not counted. */
+async function tasksOf(uid: number): Promise<number> {
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const counts = await Promise.all(
+    names.map(async (name) => {
+      const status = await readFile(`/proc/${name}/status`, "utf8").catch(() => "");
+      const owner = /^Uid:\s+(\d+)/m.exec(status)?.[1];
+      return Number(owner) === uid ? Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 1) : 0;
+    }),
+  );
+  return counts.reduce((sum, one) => sum + one, SPARE_TASKS);
 }

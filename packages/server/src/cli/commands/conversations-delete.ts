@@ -1,12 +1,13 @@
+import { createInterface } from "node:readline/promises";
 import type { Engine } from "@sallyport/engine";
 import type { ConversationOutline, Conversations } from "@sallyport/loop";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { Command } from "commander";
 import { EVERY_ONE, forget, type Kept } from "../../chat/keeping/index.ts";
 import { must } from "../../must.ts";
-import { isYes } from "../ask-yes.ts";
 import { EXIT } from "../exit-codes.ts";
-import { type Io, visible } from "../io.ts";
+import type { Io } from "../io.ts";
+import { visible } from "../io.ts";
 import { type CommonOptions, Session, withCommonOptions } from "../session.ts";
 import { outlineTable } from "./conversations-look.ts";
 import { holdingFolder, holdingRuntime, inConversations } from "./conversations-opened.ts";
@@ -116,5 +117,22 @@ async function withdrawCalls(
       if (callId === undefined || standing?.status !== "pending_approval") continue;
       await engine.cancelCall(callId, { reason: "the conversation was deleted" });
     }
+  }
+}
+
+/** Asks on stderr. The end of the input, or Ctrl-C, is no answer, and no answer is a no. */
+async function isYes(question: string, { stdin, stderr }: Io): Promise<boolean> {
+  const lines = createInterface({ input: stdin, output: stderr });
+  const ended = new AbortController();
+  lines.once("close", () => ended.abort());
+  try {
+    const answer = (await lines.question(question, { signal: ended.signal })).trim().toLowerCase();
+    return answer === "y" || answer === "yes";
+  } catch (error) {
+    if (!ended.signal.aborted) throw error;
+    stderr.write("\n");
+    return false;
+  } finally {
+    lines.close();
   }
 }

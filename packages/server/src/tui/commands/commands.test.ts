@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ChatCommands } from "../chat-commands.ts";
-import { helpLines } from "./help-text.ts";
 import { type Entered, parseEntered } from "./parse-entered.ts";
 import { parseResult } from "./parse-result.ts";
-import { answerCommand, offeredCommands } from "./run-command.ts";
+import { answerCommand, helpLines, offeredCommands } from "./run-command.ts";
 
 const commands: ChatCommands = {
   listTools: async () => [

@@ -1,7 +1,6 @@
 import type { ChatCommands, ListedTool } from "../chat-commands.ts";
 import { cleanLine } from "../state/clean.ts";
 import type { Entry } from "../state/screen-state.ts";
-import { helpLines } from "./help-text.ts";
 import { COMMANDS, type CommandName, type Entered } from "./parse-entered.ts";
 
 /** The commands there are here. */
@@ -53,4 +52,27 @@ function toolLines(tools: readonly ListedTool[]): readonly string[] {
 export function unknownCommand({ name, nearest }: Extract<Entered, { kind: "unknown" }>): Entry {
   const meant = nearest === undefined ? "/help lists the commands." : `Did you mean /${nearest}?`;
   return { kind: "notice", level: "warning", text: `There is no command /${name}. ${meant}` };
+}
+
+const KEYS = [
+  ["Enter", "send; Alt-Enter or a \\ at the end: new line"],
+  ["Up, Down", "what was entered before"],
+  ["PgUp, PgDn", "scroll the output of a running tool"],
+  ["Ctrl-C", "stop what is under way; again: leave"],
+  ["Ctrl-D", "leave, on an empty line"],
+] as const;
+
+/** What `/help` says. */
+export function helpLines(offered: readonly CommandName[]): string[] {
+  const commands = offered.map(
+    (name) => [`/${name} ${COMMANDS[name][0]}`.trim(), COMMANDS[name][1]] as const,
+  );
+  return [...rows(commands), "", ...rows(KEYS)];
+}
+
+function rows(pairs: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...pairs.map(([name]) => (name.length > 16 ? 0 : name.length)));
+  return pairs.flatMap(([name, what]) =>
+    name.length > width ? [name, `${" ".repeat(width)}  ${what}`] : [`${name.padEnd(width)}  ${what}`],
+  );
 }
