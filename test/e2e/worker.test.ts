@@ -65,8 +65,21 @@ describe.each(Object.keys(LANGUAGES) as Language[])("sallyport worker new --lang
       expect(answer.checks.filter((check) => !check.passed)).toEqual([]);
       expect([answer.exitCode, answer.passed, answer.total]).toEqual([0, 12, 12]);
       const headers = { "content-type": "application/json" };
-      const twice = await fetch(`${url}/run`, { method: "POST", headers, body: '{"input":{},"input":{}}' });
-      expect(await twice.json()).toMatchObject({ error: { message: expect.stringMatching(/twice/) } });
+      const answered = async (body: string | Buffer) =>
+        (await fetch(`${url}/run`, { method: "POST", headers, body })).json();
+      const twice = { error: { message: expect.stringMatching(/twice/) } };
+      expect(await answered('{"input":{},"input":{}}')).toMatchObject(twice);
+      const ids = { trace_id: "t", tool_run_id: "r", domain_id: "d" };
+      const asked = (more: string) =>
+        `{"meta":{${JSON.stringify(ids).slice(1, -1)},${more}},"input":{"text":"two words"}}`;
+      const later = Date.now() + 60_000;
+      for (const body of [
+        Buffer.from(asked(`"deadline_ms":${later}`), "utf16le"),
+        asked('"deadline_ms":Infinity'),
+        asked(`"deadline_ms":1${"0".repeat(400)}`),
+        asked(`"deadline_ms":${later},"tool_id":[]`),
+      ])
+        expect(await answered(body)).toMatchObject({ ok: false, error: { code: "VALIDATION_ERROR" } });
       child.kill("SIGTERM");
       expect(await once(child, "exit")).toEqual([0, null]);
     },

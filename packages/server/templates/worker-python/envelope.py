@@ -68,6 +68,10 @@ def _members(pairs):
     return members
 
 
+def _no_number(name):
+    raise ValueError(f"{name} is no JSON")
+
+
 class ToolError(Exception):
     """The way a tool says that it failed. All of it reaches the caller; any other exception is INTERNAL.
 
@@ -104,7 +108,7 @@ def _is_id(value):
 
 
 def _is_time(value):
-    return type(value) in (int, float) and value >= 0
+    return type(value) in (int, float) and 0 <= value <= sys.float_info.max
 
 
 def _invalid(message):
@@ -131,7 +135,7 @@ def _checked(request):
 def _choose(tools, tool_id):
     if tool_id is None and len(tools) == 1:
         return next(iter(tools.values()))
-    if tool_id not in tools:
+    if not isinstance(tool_id, str) or tool_id not in tools:
         raise _invalid(f"This worker has no tool {tool_id}.")
     return tools[tool_id]
 
@@ -183,7 +187,9 @@ def answer_run(tools, body, trace_headers):
         if isinstance(body, ToolError):
             raise body
         try:
-            request = json.loads(body, object_pairs_hook=_members)
+            # json would take bytes in UTF-16, too.
+            text = body if isinstance(body, str) else body.decode()
+            request = json.loads(text, object_pairs_hook=_members, parse_constant=_no_number)
         except (ValueError, RecursionError):
             raise _invalid("The body is not JSON, or names a member twice.") from None
         given, tool_input = _checked(request)
@@ -226,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read(self):
         length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()):
+        if not (length.isascii() and length.isdigit() and len(length) < 20):
             self.close_connection = True
             return _invalid("The request needs a Content-Length.")
         size = int(length)
