@@ -106,6 +106,13 @@ describe("every command line prints commands that can be pasted [X-17]", () => {
     expect([bare(out + err), out + err]).toEqual([null, expect.stringContaining("npx sallyport ")]);
   });
 
+  it("in what is wrong with a configuration", async () => {
+    writeFileSync(join(folder, "tool.mjs"), 'import "@sallyport/engine";');
+    writeFileSync(join(folder, "sallyport.yaml"), "tools: [./tool.mjs]");
+    const { out, err } = await runLine(folder, ["config", "check"]);
+    expect([bare(out + err), out + err]).toEqual([null, expect.stringContaining("Run `npx sallyport init`")]);
+  });
+
   it("in plain words with --json, which is for programs", async () => {
     const { out } = await runLine(folder, ["approvals", "show", "nothing", "--json"]);
     expect(JSON.parse(out).error.advice).toContain("`sallyport approvals list`");

@@ -118,7 +118,7 @@ export function callText(record: CallRecord, output: Output): string {
 export function failureText(error: Failure, output: Output): string {
   const lines = [`${output.style("red", error.code)} ${visible(error.message)}`];
   for (const { path, reason, suggestion } of error.issues ?? []) {
-    lines.push(`  ${visible(`${path || "/"} ${reason}${suggestion ? ` — ${suggestion}` : ""}`)}`);
+    lines.push(`  ${visible(`${path || "/"} ${reason}${suggestion ? ` — ${hint(suggestion)}` : ""}`)}`);
   }
   lines.push(...lessons(error).map((line) => `  ${visible(line)}`));
   lines.push(`  ${output.style("cyan", "→")} ${hint(visible(error.advice))}`);
