@@ -1,14 +1,58 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, chownSync, closeSync, mkdirSync, mkdtempSync, openSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
 import { text } from "node:stream/consumers";
 import { DEFAULT_USER } from "../../packages/adapters/src/sandbox/index.ts";
-import { buildAttacks, makeDevices } from "./build-attacks.ts";
 import type { PassOrder, PassResult, Selection } from "./pass-words.ts";
 import { unprivilegedArgv } from "./unprivileged.ts";
+
+const SOURCES = join(import.meta.dirname, "attacks");
+
+/** Compiles the attack programs into a folder; static, so that they need nothing inside. */
+function buildAttacks(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  const sources = readdirSync(SOURCES).filter((name) => name.endsWith(".c"));
+  const flags = ["-static", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-pthread"];
+  const program = join(folder, "attack");
+  execFileSync(process.env.CC ?? "cc", [
+    ...flags,
+    ...sources.map((name) => join(SOURCES, name)),
+    "-o",
+    program,
+  ]);
+  chmodSync(program, 0o755);
+}
+
+/** What only root can make, and only a careless host would mount: device nodes and a setuid program. */
+function makeDevices(folder: string, programs: string): void {
+  mkdirSync(folder);
+  chmodSync(folder, 0o777);
+  const nodes = {
+    mem: ["c", "1", "1"],
+    kmsg: ["c", "1", "11"],
+    zero: ["c", "1", "5"],
+    disk: ["b", "254", "0"],
+  };
+  for (const [name, numbers] of Object.entries(nodes)) {
+    execFileSync("mknod", ["-m", "0666", join(folder, name), ...numbers]);
+  }
+  copyFileSync(join(programs, "attack"), join(folder, "setuid-root"));
+  chmodSync(join(folder, "setuid-root"), 0o6755);
+}
 
 /** Which backend is attacked, on which host, with how much. */
 export interface PassKind {

@@ -1,8 +1,34 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { hasTmux } from "../../fixtures/tmux-terminal/index.ts";
 import { call } from "./fixtures/calls.ts";
 import { ChatRoom } from "./fixtures/chat-room.ts";
-import { storedTexts } from "./fixtures/stored-texts.ts";
+
+/** Every text in every table of every database of a state folder. */
+function* storedTexts(folder: string): Generator<string> {
+  for (const name of readdirSync(folder).filter((one) => one.endsWith(".db"))) {
+    const database = new DatabaseSync(join(folder, name), { readOnly: true });
+    try {
+      yield* textsOf(database);
+    } finally {
+      database.close();
+    }
+  }
+}
+
+function* textsOf(database: DatabaseSync): Generator<string> {
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  for (const { name } of tables) {
+    for (const row of database.prepare(`SELECT * FROM "${String(name)}"`).all()) {
+      for (const value of Object.values(row)) {
+        if (typeof value === "string") yield value;
+        if (value instanceof Uint8Array) yield Buffer.from(value).toString("latin1");
+      }
+    }
+  }
+}
 
 describe("a command in a terminal", () => {
   it.runIf(hasTmux())(

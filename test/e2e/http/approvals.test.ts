@@ -1,7 +1,44 @@
+import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { bearer, ends, paid, type Question, question } from "./fixtures/question.ts";
+import type { HttpAnswer } from "./fixtures/ask.ts";
 import { TestServer } from "./fixtures/server.ts";
 import { sharedServer } from "./fixtures/shared-server.ts";
+import { SOON } from "./fixtures/soon.ts";
+
+/** A payment that waits for a person: where the call and its approval are, and what it would write to. */
+interface Question {
+  call: string;
+  approval: string;
+  file: string;
+}
+
+let asked = 0;
+
+/** Asks for a payment, which then waits. */
+async function question(at: TestServer, amount = 40): Promise<Question> {
+  asked += 1;
+  const file = at.path(`payment-${asked}.txt`);
+  const { status, body } = await at.invoke("payment", { file, amount });
+  expect([status, body.status]).toEqual([202, "pending_approval"]);
+  const call = `/v1/invocations/${body.invocation_id}`;
+  const { approval_id } = (await at.ask({ path: call })).body;
+  return { call, approval: `/v1/approvals/${approval_id}`, file };
+}
+
+/** What was paid: a line for each time the tool ran. */
+function paid(file: string): string {
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
+/** The answer of a call, once it has ended so. */
+async function ends(at: TestServer, call: string, status: string): Promise<HttpAnswer> {
+  await expect.poll(async () => (await at.ask({ path: call })).body.status, SOON).toBe(status);
+  return await at.ask({ path: `${call}/result` });
+}
+
+function bearer(token: string): { authorization: string } {
+  return { authorization: `Bearer ${token}` };
+}
 
 const LEVELS = `
 approvals:

@@ -5,19 +5,14 @@ import { diskCheck, sandboxCheck, storeCheck } from "./readiness.ts";
 
 const MIB = 1024 * 1024;
 
+const OFFER: SandboxOffer = {
+  ...{ backend: "b", level: "LEVEL_2", available: false, missing: [], fix: [], facts: {} },
+  transient: true,
+};
+
 describe("the sandboxes' check", () => {
   it("is ready while no tool needs a sandbox, and says else what doctor says", async () => {
-    const offer: SandboxOffer = {
-      ...{
-        backend: "b",
-        level: "LEVEL_2",
-        available: false,
-        missing: ["/state is full."],
-        fix: [],
-        facts: {},
-      },
-      transient: true,
-    };
+    const offer = { ...OFFER, missing: ["/state is full."] };
     let isNeeded = false;
     const look = vi.fn(async () => [offer]);
     const { check } = sandboxCheck(look, () => isNeeded);
@@ -30,17 +25,7 @@ describe("the sandboxes' check", () => {
   });
 
   it("says not ready while their folder cannot be used, and ready again after", async () => {
-    const offer: SandboxOffer = {
-      ...{
-        backend: "b",
-        level: "LEVEL_2",
-        available: false,
-        missing: ["the folder cannot be used"],
-        fix: [],
-        facts: {},
-      },
-      transient: true,
-    };
+    const offer = { ...OFFER, missing: ["the folder cannot be used"] };
     const { check } = sandboxCheck(
       async () => [offer],
       () => true,

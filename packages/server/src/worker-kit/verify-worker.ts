@@ -256,45 +256,43 @@ async function checkLate(subject: Subject, expect: Expect): Promise<string> {
   return `answered in time; --slow-input, with one that takes more than ${SLOW_MS} ms, tries a run that is late`;
 }
 
-/** Whether this request is refused; what a page can send is refused also where it knows the secret. */
+/** Whether each of these is refused; what a page can send is refused also where it knows the secret. */
 async function expectRefused(
   subject: Subject,
-  headers: Headers,
-  say: (missing: string) => void,
+  requests: Readonly<Record<string, Headers>>,
+  expect: Expect,
 ): Promise<void> {
-  const body = JSON.stringify(requestTo(subject));
-  const reply = await ask(below(subject, "/run"), body, (_, missing) => say(missing), headers);
-  const hasRun = reply && reply.status < 400 && parseJsonObject(reply.text)?.ok !== false;
-  if (hasRun) say(`the answer is ${reply.status}, and the tool ran`);
+  for (const [what, headers] of Object.entries(requests)) {
+    const body = JSON.stringify(requestTo(subject));
+    const say = (isRight: boolean, missing: string) => expect(isRight, `${what}: ${missing}`);
+    const reply = await ask(below(subject, "/run"), body, say, headers);
+    const hasRun = reply && reply.status < 400 && parseJsonObject(reply.text)?.ok !== false;
+    if (hasRun) say(false, `the answer is ${reply.status}, and the tool ran`);
+  }
 }
 
 async function checkCrossSite(subject: Subject, expect: Expect): Promise<string> {
   const gateway = asGateway(subject);
-  const requests: [string, Headers][] = [
-    ["a form's content type", { ...gateway, "content-type": "text/plain" }],
-    [
-      "no content type",
-      Object.fromEntries(Object.entries(gateway).filter(([name]) => name !== "content-type")),
-    ],
-    ["an Origin", { ...gateway, origin: "https://pages.example" }],
-  ];
-  // A worker that has a secret knows its gateway by it, under whatever name.
-  if (subject.secret === undefined)
-    requests.push(["a Host of others", { ...gateway, host: "pages.example" }]);
-  for (const [what, headers] of requests)
-    await expectRefused(subject, headers, (missing) => expect(false, `${what}: ${missing}`));
-  return requests.map(([what]) => what).join(", ");
+  const { "content-type": _type, ...untyped } = gateway;
+  const requests = {
+    "a form's content type": { ...gateway, "content-type": "text/plain" },
+    "no content type": untyped,
+    "an Origin": { ...gateway, origin: "https://pages.example" },
+    // A worker that has a secret knows its gateway by it, under whatever name.
+    ...(subject.secret === undefined && { "a Host of others": { ...gateway, host: "pages.example" } }),
+  };
+  await expectRefused(subject, requests, expect);
+  return Object.keys(requests).join(", ");
 }
 
 async function checkSecret(subject: Subject, expect: Expect): Promise<string> {
   const { secret } = subject;
   if (secret === undefined) return "not tried: give worker and check the same WORKER_SECRET";
-  const wrong = { ...asGateway(subject), [WORKER_SECRET_HEADER]: `${secret}x` };
-  for (const [what, headers] of [
-    ["without it", asGateway({ ...subject, secret: undefined })],
-    ["with another", wrong],
-  ] as const)
-    await expectRefused(subject, headers, (missing) => expect(false, `${what}: ${missing}`));
+  const requests = {
+    "without it": asGateway({ ...subject, secret: undefined }),
+    "with another": asGateway({ ...subject, secret: `${secret}x` }),
+  };
+  await expectRefused(subject, requests, expect);
   return "without it and with another, nothing runs";
 }
 

@@ -9,9 +9,47 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { emptyOverlay, fillLower, readableNames } from "./fixtures/overlays.ts";
-import { launcherChoice, NOBODY, run, settings, temporaryFolder } from "./fixtures/settings.ts";
+import {
+  hostUser,
+  launcherChoice,
+  NOBODY,
+  run,
+  type Setting,
+  settings,
+  temporaryFolder,
+} from "./fixtures/settings.ts";
 import { scanUpper } from "./scan-upper.ts";
+import type { OverlayMount } from "./supervise-argv.ts";
+
+/** Names that would mean something in an option string. */
+const readableNames = ["a,b", "a:b", "a b", "a\\b", "a\\,:=b", "é", "-x"];
+
+/** Empty layers in a folder, owned by whoever has to write them. */
+function emptyOverlay(folder: string, setting: Setting): OverlayMount {
+  const overlay = {
+    lower: join(folder, "lower"),
+    upper: join(folder, "upper"),
+    work: join(folder, "work"),
+    target: join(folder, "target"),
+  };
+  for (const path of Object.values(overlay)) {
+    mkdirSync(path, { mode: 0o755 });
+    giveAway(path, setting);
+  }
+  return overlay;
+}
+
+/** The files kept, deleted and dir/old, owned by the sandbox's user. */
+function fillLower(lower: string, setting: Setting): void {
+  mkdirSync(join(lower, "dir"));
+  for (const name of ["kept", "deleted", "dir/old"]) writeFileSync(join(lower, name), "before");
+  for (const name of ["kept", "deleted", "dir/old", "dir"]) giveAway(join(lower, name), setting);
+}
+
+/** To the sandbox's user, when that is not us. */
+function giveAway(path: string, setting: Setting): void {
+  if (setting.asRoot || hostUser(setting).as) chownSync(path, NOBODY.uid, NOBODY.gid);
+}
 
 describe.each(settings())("copy-on-write view: $name", (setting) => {
   it("shows a changed folder to the sandbox alone [R1-5.2]", async () => {

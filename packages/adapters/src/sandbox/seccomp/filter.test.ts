@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SECCOMP, seccompFilter } from "./filter.ts";
-import { runFilter } from "./fixtures/bpf-interpreter.ts";
+import { BPF, SECCOMP, seccompFilter } from "./filter.ts";
 import {
   AUDIT_ARCH,
   type FilterArch,
@@ -10,6 +9,44 @@ import {
   syscallNumber,
 } from "./syscall-numbers.ts";
 import { ERRNO, fatalSyscalls, SYSCALL_RULES, syscallSeverity } from "./syscall-rules.ts";
+
+/** A syscall as the kernel hands it to a filter. */
+interface SyscallAttempt {
+  architecture: number;
+  number: number;
+  arguments?: readonly bigint[];
+}
+
+/** Runs a filter's bytes as the kernel would; throws on anything the kernel would not accept either. */
+function runFilter(filter: Buffer, attempt: SyscallAttempt): number {
+  const data = syscallData(attempt);
+  let loaded = 0;
+  for (let at = 0; at < filter.length; at += 8) {
+    const value = filter.readUInt32LE(at + 4);
+    const code = filter.readUInt16LE(at);
+    if (code === BPF.RETURN) return value;
+    if (code === BPF.LOAD) loaded = data.readUInt32LE(value);
+    else at += 8 * filter.readUInt8(at + (holds(code, loaded, value) ? 2 : 3));
+  }
+  throw new Error("The filter ends without an answer.");
+}
+
+function holds(code: number, loaded: number, value: number): boolean {
+  if (code === BPF.JUMP_EQUAL) return loaded === value;
+  if (code === BPF.JUMP_AT_LEAST) return loaded >= value;
+  if (code === BPF.JUMP_ANY_BIT) return (loaded & value) !== 0;
+  throw new Error(`The filter has the unknown instruction ${code}.`);
+}
+
+function syscallData(attempt: SyscallAttempt): Buffer {
+  const data = Buffer.alloc(64);
+  data.writeInt32LE(attempt.number | 0, 0);
+  data.writeUInt32LE(attempt.architecture, 4);
+  attempt.arguments?.forEach((argument, index) => {
+    data.writeBigUInt64LE(BigInt.asUintN(64, argument), 16 + 8 * index);
+  });
+  return data;
+}
 
 const ARCHES: FilterArch[] = ["x64", "arm64"];
 const NOTIFIED = SECCOMP.USER_NOTIFICATION;

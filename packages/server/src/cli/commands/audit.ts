@@ -1,4 +1,4 @@
-import { accessSync, constants, createReadStream } from "node:fs";
+import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import { PassThrough, pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
@@ -65,7 +65,7 @@ function verifyCommand(io: Io, finish: (code: number) => void): Command {
     const found =
       file === undefined
         ? await session.reading((store) => verifyStore(store, wanted))
-        : await verifyFile(readable(resolve(io.cwd, file)), wanted);
+        : await verifyFile(resolve(io.cwd, file), wanted);
     finish(report(found, session));
   });
 }
@@ -110,15 +110,6 @@ function receiptOf(tenant: string, receipt: Kept | undefined): AuditLink | undef
   return receipt?.tenant === tenant ? receipt : undefined;
 }
 
-function readable(file: string): string {
-  try {
-    accessSync(file, constants.R_OK);
-    return file;
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-}
-
 function noSuchTenant(tenant: string, all: string[]): SallyportError {
   const advice = all.length === 0 ? "There are no events yet." : `There are events of: ${all.join(", ")}.`;
   return new SallyportError(
@@ -134,7 +125,7 @@ async function verifyFile(
   try {
     for await (const line of linesOf(file)) check.add(line);
   } catch (error) {
-    throw notUnpacked(error, file);
+    throw fileError(error, file);
   }
   const report = check.finish();
   const tenants = report.chains.map(({ tenant }) => tenant);
@@ -143,9 +134,10 @@ async function verifyFile(
   return { ...report, chains: report.chains.filter(({ tenant }) => tenant === wanted.tenant) };
 }
 
-/** A file that was cut off or damaged cannot be unpacked: E3804. Other errors are as they were. */
-function notUnpacked(error: unknown, file: string): unknown {
-  const { code } = error as { code?: unknown };
+/** E3804 for a file that was cut off or damaged, E3921 for one that cannot be read. Other errors are as they were. */
+function fileError(error: unknown, file: string): unknown {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (syscall !== undefined) return unreadable(file, error);
   if (typeof code !== "string" || !code.startsWith("Z_")) return error;
   return new SallyportError(
     failure("E3804", { message: `${file} cannot be unpacked to its end: it is damaged.` }),

@@ -1,14 +1,51 @@
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { SallyportError } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
+import { makeCertificate } from "../../../../adapters/src/egress/certificate.ts";
 import { OPERATOR_KEY, openTestDoor, type TestDoor } from "./fixtures/test-door.ts";
-import { TlsFolder } from "./fixtures/tls-folder.ts";
 import { readTlsFiles } from "./tls-files.ts";
+
+const DAY = 24 * 60 * 60 * 1_000;
+
+/** A certificate for this machine, which signs itself, with its key; gone afterwards. */
+export class TlsFolder {
+  readonly folder = mkdtempSync(join(tmpdir(), "sallyport-tls-"));
+  readonly cert = join(this.folder, "cert.pem");
+  readonly key = join(this.folder, "key.pem");
+  readonly certificate: string;
+
+  constructor() {
+    const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    this.certificate = makeCertificate(
+      {
+        commonName: "test",
+        publicKey: pair.publicKey,
+        notBefore: new Date(Date.now() - DAY),
+        notAfter: new Date(Date.now() + DAY),
+        names: [{ dns: "localhost" }, { ip: "127.0.0.1" }],
+      },
+      { commonName: "test", ...pair },
+    );
+    writeFileSync(this.cert, this.certificate);
+    writeFileSync(this.key, pair.privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  }
+
+  makeKeyPublic(): void {
+    chmodSync(this.key, 0o604);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true });
+  }
+}
 
 async function ask(
   test: TestDoor,

@@ -1,13 +1,47 @@
 import { once } from "node:events";
+import { Readable } from "node:stream";
+import { decode, type Field, type InvocationEvents, invocationEventFields } from "@sallyport/protocol";
 import { describe, expect, it } from "vitest";
 import type { Reply } from "../route.ts";
+
 import type { EventTiming } from "./call-events.ts";
 import { eventRoutes } from "./events.ts";
 import { asking, ORIGIN } from "./fixtures/ask.ts";
 import { type FixtureDoor, plainEngine } from "./fixtures/door.ts";
 import { FixtureFeed } from "./fixtures/feed.ts";
 import { opening } from "./fixtures/opening.ts";
-import { eventsOf, streamOf, type Told } from "./fixtures/read-events.ts";
+
+/** An event as a client gets it. */
+interface Told {
+  id?: string;
+  event: string;
+  data: Record<string, unknown>;
+}
+
+/** The stream of an answer. */
+function streamOf({ content }: Reply): Readable {
+  if (content instanceof Readable) return content;
+  throw new Error("the answer is no stream");
+}
+
+/** The events of a stream to its end, each once it has the promised shape. */
+async function eventsOf(reply: Reply): Promise<Told[]> {
+  const chunks: string[] = [];
+  for await (const chunk of streamOf(reply)) chunks.push(String(chunk));
+  return chunks.join("").split("\n\n").flatMap(readFrame);
+}
+
+function readFrame(text: string): Told[] {
+  const lines = text
+    .split("\n")
+    .map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]);
+  const { id, event, data = "" }: Record<string, string | undefined> = Object.fromEntries(lines);
+  if (event === undefined) return [];
+  const field: Field<unknown> = invocationEventFields[event as keyof InvocationEvents];
+  const value: unknown = JSON.parse(data);
+  if (!decode(value, field).ok) throw new Error(`${event} is not as promised: ${data}`);
+  return [{ ...(id !== undefined && { id }), event, data: Object(value) }];
+}
 
 const openDoor = opening();
 
