@@ -107,7 +107,7 @@ describe("every command line prints commands that can be pasted [X-17]", () => {
   });
 
   it("in what is wrong with a configuration", async () => {
-    writeFileSync(join(folder, "tool.mjs"), 'import "@sallyport/engine";');
+    writeFileSync(join(folder, "tool.mjs"), 'import "@sallyport/missing";');
     writeFileSync(join(folder, "sallyport.yaml"), "tools: [./tool.mjs]");
     const { out, err } = await runLine(folder, ["config", "check"]);
     expect([bare(out + err), out + err]).toEqual([null, expect.stringContaining("Run `npx sallyport init`")]);
