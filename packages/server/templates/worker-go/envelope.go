@@ -226,17 +226,21 @@ func readRequest(r *http.Request, req *request) error {
 	return checkRequest(req)
 }
 
-// namesTwice says whether an object of the next value names a member twice: readers differ in which one counts.
+// namesTwice says whether an object of the next value names a member twice: readers differ in which one counts. For Go it
+// is one member also where the names differ by case.
 func namesTwice(decoder *json.Decoder) bool {
 	token, _ := decoder.Token()
 	opened, isOpen := token.(json.Delim)
 	if !isOpen {
 		return false
 	}
-	seen := map[json.Token]bool{}
+	seen := map[string]bool{}
 	for decoder.More() {
 		if opened == '{' {
-			name, _ := decoder.Token()
+			token, _ := decoder.Token()
+			name, _ := token.(string)
+			// Upper first: a letter such as ſ has no other small one.
+			name = strings.ToLower(strings.ToUpper(name))
 			if seen[name] {
 				return true
 			}

@@ -34,7 +34,9 @@ func TestCountsWords(t *testing.T) {
 }
 
 func TestSaysWhatIsWrongWithAnInput(t *testing.T) {
-	if failed := run(t, `{"text":1}`).Error; failed == nil || failed.Code != "VALIDATION_ERROR" {
-		t.Fatal(failed)
+	for _, input := range []string{`{"text":1}`, `{"text":"","Text":"two words"}`, `{"text":"","\u212A":1,"k":1}`} {
+		if failed := run(t, input).Error; failed == nil || failed.Code != "VALIDATION_ERROR" {
+			t.Fatal(input, failed)
+		}
 	}
 }
