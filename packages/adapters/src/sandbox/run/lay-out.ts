@@ -33,9 +33,8 @@ const MOST_MOUNTS = 240;
  */
 export async function layOut(resolved: ResolvedOrder, host: SandboxHost, guest: string): Promise<RunLayout> {
   const seen = await seeReadOnly(resolved, host);
-  const workspace = host.isRoot
-    ? await workspaceAsRoot(resolved, host, mappedOwner(resolved, host))
-    : await workspaceAsSelf(resolved, host);
+  const idmap = host.isRoot ? mappedOwner(resolved, host) : undefined;
+  const workspace = await seeWorkspace(resolved, host, idmap);
   const isOwnGuest = host.isRoot && guest !== host.folders.guest;
   const guestPoint = isOwnGuest ? await host.folders.point("guest", "folder") : guest;
   const binds = [
@@ -43,7 +42,6 @@ export async function layOut(resolved: ResolvedOrder, host: SandboxHost, guest: 
     workspace?.launcherBind ?? [],
     isOwnGuest ? { source: guest, target: guestPoint } : [],
   ].flat();
-  const idmap = host.isRoot ? mappedOwner(resolved, host) : undefined;
   return {
     binds: [...seen.binds, ...(workspace ? [workspace.bind] : [])],
     system: seen.system,
@@ -121,56 +119,34 @@ function mountedWithin(folder: string, path: string): SallyportError {
   );
 }
 
-async function workspaceAsSelf(
-  { order }: ResolvedOrder,
-  host: SandboxHost,
-): Promise<SeenWorkspace | undefined> {
-  const { workspace } = order;
-  if (workspace === undefined) return undefined;
-  if (workspace.kind === "copy") return { bind: plannedWorkspace(order, workspace.copy) };
-  const target = await host.folders.point("workspace", "folder");
-  const { root: lower, upper, work } = workspace;
-  return { bind: plannedWorkspace(order, target), overlay: { lower, upper, work, target } };
-}
-
 interface SeenWorkspace {
   bind: PlannedBind;
   launcherBind?: LauncherBind;
   overlay?: NonNullable<SuperviseOptions["overlay"]>;
 }
 
-async function workspaceAsRoot(
-  resolved: ResolvedOrder,
+async function seeWorkspace(
+  { order }: ResolvedOrder,
   host: SandboxHost,
   idmap: HostUser | undefined,
 ): Promise<SeenWorkspace | undefined> {
-  const { workspace } = resolved.order;
+  const { workspace } = order;
   if (workspace === undefined) return undefined;
+  if (workspace.kind === "copy" && !host.isRoot) return { bind: plannedWorkspace(order, workspace.copy) };
   const target = await host.folders.point("workspace", "folder");
-  const bind = plannedWorkspace(resolved.order, target);
-  if (workspace.kind === "copy") {
-    const launcherBind: LauncherBind = { source: workspace.copy, target, ...(idmap && { idmap: true }) };
-    return { bind, launcherBind };
-  }
-  for (const folder of [workspace.upper, workspace.work]) chownSync(folder, host.user.uid, host.user.gid);
-  return { bind, overlay: { lower: workspace.root, upper: workspace.upper, work: workspace.work, target } };
+  const bind = plannedWorkspace(order, target);
+  if (workspace.kind === "copy")
+    return { bind, launcherBind: { source: workspace.copy, target, ...(idmap && { idmap: true }) } };
+  const { root: lower, upper, work } = workspace;
+  if (host.isRoot) for (const folder of [upper, work]) chownSync(folder, host.user.uid, host.user.gid);
+  return { bind, overlay: { lower, upper, work, target } };
 }
 
 /** Whose files become the sandbox's own: the workspace's. */
-function mappedOwner(resolved: ResolvedOrder, host: SandboxHost): HostUser | undefined {
-  const { workspace } = resolved.order;
-  const copy = workspace?.kind === "copy" ? ownerOf(workspace.copy) : undefined;
-  const owner = copy ?? resolved.workspaceOwner;
-  return owner && !isSame(owner, host.user) ? owner : undefined;
-}
-
-function ownerOf(path: string): HostUser {
-  const { uid, gid } = statSync(path);
-  return { uid, gid };
-}
-
-function isSame(a: HostUser, b: HostUser | undefined): boolean {
-  return a.uid === b?.uid && a.gid === b.gid;
+function mappedOwner({ order, workspaceOwner }: ResolvedOrder, { user }: SandboxHost): HostUser | undefined {
+  const { workspace } = order;
+  const { uid, gid } = workspace?.kind === "copy" ? statSync(workspace.copy) : (workspaceOwner ?? user);
+  return uid === user.uid && gid === user.gid ? undefined : { uid, gid };
 }
 
 /** Where the agent may only read, its tool cannot even write into the view. */

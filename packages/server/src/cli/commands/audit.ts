@@ -138,7 +138,7 @@ async function verifyFile(
 function fileError(error: unknown, file: string): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (syscall !== undefined) return unreadable(file, error);
-  if (typeof code !== "string" || !code.startsWith("Z_")) return error;
+  if (!String(code).startsWith("Z_")) return error;
   return new SallyportError(
     failure("E3804", { message: `${file} cannot be unpacked to its end: it is damaged.` }),
   );
