@@ -81,6 +81,7 @@ export async function changedFolders(
 ): Promise<Set<string>> {
   const left = new Map(times.map(({ path, mtimeNs }) => [path, mtimeNs]));
   const now = await timesNow(anchor, plan);
-  const isStill = ({ path, mtimeNs }: PlannedFolder) => sameMoment(left.get(path) ?? "0", mtimeNs);
+  // One that could not be looked at was inside a folder that the call closed: nobody else came to it.
+  const isStill = ({ path, mtimeNs }: PlannedFolder) => sameMoment(left.get(path) ?? mtimeNs, mtimeNs);
   return new Set(now.filter((folder) => !isStill(folder)).map(({ path }) => path));
 }
