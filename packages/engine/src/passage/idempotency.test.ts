@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../memory/store.ts";
+import type { Store } from "../ports/store.ts";
 import { auditOf, errorOf, type Fixture, fixtureEngine } from "../testing/fixture-engine.ts";
 
 function counting(id: string, sideEffects: string) {
@@ -123,6 +124,31 @@ describe("an idempotency key", () => {
     allowed = true;
     expect((await call("pay", {}, { idempotencyKey: "k" })).status).toBe("success");
     expect(seen.runs).toBe(1);
+  });
+});
+
+describe("a request that two processes get at once", () => {
+  it.each([
+    ["with its key", {}],
+    ["with its key and an id of its own", { callId: "c-1" }],
+  ])("%s runs once, and both give its answer", async (_, ids) => {
+    const { seen, tool } = counting("pay", "external");
+    const store = createMemoryStore({ isShared: true });
+    let intents = 0;
+    const both = Promise.withResolvers<void>();
+    const commit: Store["commit"] = async (unit) => {
+      if (unit.open?.phase === "executing" && ++intents === 2) both.resolve();
+      if (unit.open?.phase === "executing") await both.promise;
+      return await store.commit(unit);
+    };
+    const ask = async () => {
+      const { call } = await fixtureEngine({ store: { ...store, commit } }, [tool]);
+      return () => call("pay", {}, { ...ids, idempotencyKey: "k" });
+    };
+    const asked = [await ask(), await ask()];
+    const answers = await Promise.all(asked.map((once) => once()));
+    expect(answers.map(({ status }) => status)).toEqual(["success", "success"]);
+    expect([seen.runs, new Set(answers.map(({ callId }) => callId)).size]).toEqual([1, 1]);
   });
 });
 

@@ -117,7 +117,11 @@ async function recallOrPerform(call: Call, digest: string | undefined, once: Onc
   const known = await fromJournal(call, digest, once);
   if (known) return known;
   const answer = await once.perform(call);
-  const lostTheRace = digest !== undefined && "error" in answer && answer.error.code === "E3904";
+  if (digest === undefined || !("error" in answer)) return answer;
+  const { code } = answer.error;
+  // The same request has come to another process at the same time, and has its id as well where that was given.
+  const lostTheRace =
+    code === "E3904" || (code === "E3905" && !(await isKeyFree(call.request, once.context)));
   return lostTheRace ? ((await fromJournal(call, digest, once)) ?? answer) : answer;
 }
 
