@@ -21,6 +21,9 @@ describe("a secret as common programs write it into an answer [D-16]", () => {
     ["named entities", "ab&sol;cd&plus;ef&apos;&lt;g&amp;h&equals;i&quot;jkl"],
     ["a URL that escapes some characters only", "ab%2Fcd+ef'%3Cg&h=i%22jkl"],
     ["letters that need no escape", "%61b/c\\u0064+ef'<g&h=&#x69;\"jk\\x6c"],
+    ["JSON within JSON", "ab\\\\/cd\\\\u002Bef'<g&h=i\\\\\\\"jkl"],
+    ["a URL within a URL", "ab%252Fcd%252Bef'%253Cg%2526h%253Di%2522jkl"],
+    ["HTML within HTML", "ab/cd&amp;#x2B;ef&amp;#39;&amp;lt;g&amp;amp;h=i&amp;quot;jkl"],
     ["hexadecimal in capitals", "61622F63642B6566273C6726683D69226A6B6C"],
   ])("is masked in %s", (_, written) => {
     expect(new Scrub(SECRET, `Bearer ${SECRET}`).text(`<${written}>`)).toBe(
@@ -29,7 +32,7 @@ describe("a secret as common programs write it into an answer [D-16]", () => {
   });
 
   it("is masked in pieces of any size, and nothing else is held back", async () => {
-    const written = "ab&#x2F;c%64\\u002Bef&#39;<g&amp;h=i&quot;jkl";
+    const written = "ab&amp;#x2F;c%2564\\\\u002Bef&#39;<g&amp;h=i&quot;jkl";
     for (let size = 1; size < written.length; size += 1) {
       const stream = new Scrub(SECRET, `Bearer ${SECRET}`).stream();
       const whole = text(stream);

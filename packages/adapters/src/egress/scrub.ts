@@ -11,24 +11,30 @@ const NAMED: Readonly<Record<string, string>> = Object.fromEntries(
     `ast* lpar( rpar) semi; quest? commat@ lsqb[ rsqb] lbrack[ rbrack] Hat^ grave\` lcub{ rcub} lbrace{ rbrace} verbar| vert|`,
   ].flatMap((line) => line.split(" ").map((named) => [named.slice(0, -1), named.slice(-1)])),
 );
-/** How a character is written as something longer, by what that begins with. */
+/** How a character is written as something longer, by what that begins with; a text in a text is escaped again. */
 const WRITTEN: Readonly<Record<string, readonly { as: RegExp; means(found: string): string | undefined }[]>> =
   {
-    "%": [{ as: /%([0-9a-f]{2})/iy, means: (hex) => String.fromCharCode(Number.parseInt(hex, 16)) }],
+    "%": [/%(?:25){0,3}([0-9a-f]{2})/iy, /%([0-9a-f]{2})/iy].map((as) => ({
+      as,
+      means: (hex) => String.fromCharCode(Number.parseInt(hex, 16)),
+    })),
     "&": [
-      { as: /&#0{0,8}(\d{1,7});?/y, means: (digits) => bytesOf(Number.parseInt(digits, 10)) },
-      { as: /&#x0{0,8}([0-9a-f]{1,6});?/iy, means: (hex) => bytesOf(Number.parseInt(hex, 16)) },
+      { as: /&(?:amp;){0,3}#0{0,8}(\d{1,7});?/y, means: (digits) => bytesOf(Number.parseInt(digits, 10)) },
+      { as: /&(?:amp;){0,3}#x0{0,8}([0-9a-f]{1,6});?/iy, means: (hex) => bytesOf(Number.parseInt(hex, 16)) },
+      { as: /&(?:amp;){0,3}([a-z]{2,6});/iy, means: (name) => NAMED[name] },
       { as: /&([a-z]{2,6});/iy, means: (name) => NAMED[name] },
     ],
     "\\": [
-      { as: /\\u([0-9a-f]{4})/iy, means: (hex) => bytesOf(Number.parseInt(hex, 16)) },
-      { as: /\\x([0-9a-f]{2})/iy, means: (hex) => bytesOf(Number.parseInt(hex, 16)) },
+      { as: /\\{1,8}u([0-9a-f]{4})/iy, means: (hex) => bytesOf(Number.parseInt(hex, 16)) },
+      { as: /\\{1,8}x([0-9a-f]{2})/iy, means: (hex) => bytesOf(Number.parseInt(hex, 16)) },
+      { as: /\\{1,8}([^a-z0-9\\])/iy, means: (character) => character },
       { as: /\\([^a-z0-9])/iy, means: (character) => character },
     ],
     "+": [{ as: /\+/y, means: () => " " }],
   };
 /** The same cut short by the end of what has come so far. */
-const CUT = /(?:%[0-9a-f]?|&(?:#(?:x?[0-9a-f]{0,14})?|[a-z]{0,6})|\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?)$/iy;
+const CUT =
+  /(?:%(?:25){0,3}[0-9a-f]?|&(?:amp;){0,3}(?:#(?:x?[0-9a-f]{0,14})?|[a-z]{0,6})|\\{1,8}(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?)$/iy;
 
 /** A character as UTF-8, one character a byte. */
 function bytesOf(code: number): string | undefined {
@@ -70,14 +76,18 @@ function startOf(text: string): RegExp {
     const names = Object.keys(NAMED).filter((name) => NAMED[name] === character);
     const entities = code < 0x80 ? [`#0*${code}`, `#x0*${hex}`, ...names] : ["#?[a-z0-9]+"];
     const escapes = code < 0x80 ? [`u00${hex}`, `x${hex}`, `\\x${hex}`] : ["[ux][0-9a-f]+"];
-    const written = [`%${hex}`, `&(?:${entities.join("|")})`, `\\\\(?:${escapes.join("|")})`];
+    const written = [
+      `%(?:25){0,3}${hex}`,
+      `&(?:amp;){0,3}(?:${entities.join("|")})`,
+      `\\\\{1,8}(?:${escapes.join("|")})`,
+    ];
     return `(?:${[`\\x${hex}`, ...written, ...(character === " " ? ["\\+"] : [])].join("|")});?`;
   });
   return new RegExp(first.join(""), "gi");
 }
 
 /** More than any writing of two characters takes. */
-const LONGEST_START = 48;
+const LONGEST_START = 96;
 
 /**
  * Masks a secret in answers, however its characters are written, and in base64 and hexadecimal (D-16). The mask is as long
