@@ -23,7 +23,7 @@ export function tracesOf(folder: string, pid: number): Traces {
     namespaces: [...new Set(own.flatMap(foreignNamespaces))].sort(),
     mounts: linesWith("/proc/self/mountinfo", folder),
     cgroups: groupsOf(pid),
-    sockets: linesWith("/proc/net/unix", folder),
+    sockets: socketsIn(folder),
   };
 }
 
@@ -42,6 +42,12 @@ function textOf(path: string): string {
   } catch {
     return "";
   }
+}
+
+/** By their files: the kernel lists a socket under the name it was bound with, which may be one by a descriptor. */
+function socketsIn(folder: string): string[] {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return found.filter((file) => file.isSocket()).map(({ parentPath, name }) => join(parentPath, name));
 }
 
 function commandLine(pid: number): string {
