@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import {
   canonicalJson,
+  type Failure,
   failure,
   type JsonValue,
   type RollbackProof,
@@ -51,6 +52,7 @@ export class StateTransaction implements StateAccess {
   #snapshot: Promise<StateSnapshot> | undefined;
   #opened: StateSnapshot | undefined;
   #listed = false;
+  #lost: Failure | undefined;
   #active = true;
 
   /** The snapshot is opened by the first use, so that a call without state costs the store nothing. */
@@ -63,6 +65,11 @@ export class StateTransaction implements StateAccess {
 
   isActive(): boolean {
     return this.#active;
+  }
+
+  /** Why the store has not shown the tool what it asked for, the first time. */
+  get lost(): Failure | undefined {
+    return this.#lost;
   }
 
   /** Changes made so far, in the order they were made. */
@@ -97,7 +104,7 @@ export class StateTransaction implements StateAccess {
     const own = [...this.#changes].filter(([key]) => key.startsWith(prefix));
     // As many more as this execution may have deleted, so that the list is cut after its own changes, not before.
     const limit = STATE_LIMITS.keysPerList + own.filter(([, value]) => value === DELETED).length;
-    const all = new Set(await this.#reader.keys(snapshot, { prefix, limit }));
+    const all = new Set(await this.#shown(this.#reader.keys(snapshot, { prefix, limit })));
     for (const [key, value] of own) {
       if (value === DELETED) all.delete(key);
       else all.add(key);
@@ -144,7 +151,8 @@ export class StateTransaction implements StateAccess {
   }
 
   async #prove(): Promise<Pick<RollbackProof, "verified" | "snapshotHash">> {
-    const snapshot = await this.#snapshot;
+    // One that could not be opened has shown nothing, and nothing can be written by it.
+    const snapshot = await this.#snapshot?.catch(() => undefined);
     const snapshotHash = digest(this.#preimages);
     if (!snapshot) return { verified: true, snapshotHash };
     const after = new Map<string, StateEntry | undefined>();
@@ -167,7 +175,7 @@ export class StateTransaction implements StateAccess {
   async #before(key: string): Promise<StateEntry | undefined> {
     if (this.#preimages.has(key)) return this.#preimages.get(key);
     const snapshot = await this.#open();
-    const entry = await this.#reader.get(snapshot, key);
+    const entry = await this.#shown(this.#reader.get(snapshot, key));
     this.#preimages.set(key, entry);
     return entry;
   }
@@ -175,8 +183,17 @@ export class StateTransaction implements StateAccess {
   async #open(): Promise<StateSnapshot> {
     this.#requireActive();
     this.#snapshot ??= this.#reader.open(this.#scope);
-    this.#opened = await this.#snapshot;
+    this.#opened = await this.#shown(this.#snapshot);
     return this.#opened;
+  }
+
+  async #shown<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof SallyportError) this.#lost ??= error.failure;
+      throw error;
+    }
   }
 
   #end(): void {

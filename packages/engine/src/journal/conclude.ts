@@ -13,7 +13,7 @@ import type { EngineContext } from "../context.ts";
 import type { Attempt } from "../passage/attempt.ts";
 import { type Ending, withRollback } from "../passage/steps.ts";
 import type { ApprovalRecord } from "../ports/approvals.ts";
-import type { CommitResult, UnitOfWork } from "../ports/store.ts";
+import type { CommitResult, Store, UnitOfWork } from "../ports/store.ts";
 import { TIMED_OUT, withTimeout } from "../timeouts.ts";
 import { failureAnswer, withReceipt } from "./answer.ts";
 import { reasonOf } from "./bounded-store.ts";
@@ -185,8 +185,22 @@ function endUnit(
   const hasNoEffects = attempt.tool.traits.sideEffects === "none" && error.code !== "E3912";
   if (isOver || hasNoEffects) return closeAttempt(attempt, { answer, audit }, context);
   const unit = eventsUnit(attempt, audit);
-  const { fence, callId } = attempt;
-  return fence ? { ...unit, fence, close: { callId, phase: "unknown" } } : unit;
+  const { fence, callId, hasStarted } = attempt;
+  if (!fence) return unit;
+  if (isUnproved(attempt, error)) {
+    context.unrecorded.undone(fence, { error, hasStarted });
+    return { ...unit, fence };
+  }
+  return { ...unit, fence, close: { callId, phase: "unknown" } };
+}
+
+/**
+ * Its changes never left this process, and the store could not be asked for the proof: the next comparison asks, and
+ * closes the call.
+ */
+function isUnproved({ tool, transaction, outcomeSent, progress }: Attempt, error: Failure): boolean {
+  const keepsStateOnly = tool?.traits.sideEffects === "state" && !transaction?.files;
+  return keepsStateOnly && !outcomeSent && !progress.rollback && error.code !== "E3912";
 }
 
 async function record(
@@ -198,12 +212,11 @@ async function record(
   const result = await commitEnd(unit, { attempt, answer }, context);
   const isWritten = "ok" in result && result.ok;
   publishing?.end(isWritten ? { ok: true } : { ok: false, code: "E3801" });
-  const { fence } = attempt;
   if (!("ok" in result)) {
-    if (fence) context.unrecorded.owe(fence, unit);
+    context.unrecorded.owe(attempt.runs, unit);
     return unrecorded(answer, result.lost);
   }
-  if (fence) context.unrecorded.settled(fence.runId);
+  if (attempt.fence) context.unrecorded.settled(attempt.callId);
   if (result.ok) return withReceipt(answer, attempt.progress, result.link);
   // Somebody else has ended the call meanwhile: what the journal says counts.
   const recorded = await recordedAnswer(attempt, context);
@@ -230,7 +243,7 @@ async function commitEnd(
   const isShort = !fence && !waits && "error" in answer && STORE_AWAY.has(answer.error.code);
   for (let isLast = false; ; isLast = true) {
     try {
-      if (!isShort) return await store.commit(unit);
+      if (!isShort) return await commitAsRun(unit, attempt, store);
       const result = await withTimeout(store.commit(unit), AGAIN_MS);
       return result === TIMED_OUT ? { lost: "the store does not answer" } : result;
     } catch (error) {
@@ -239,6 +252,16 @@ async function commitEnd(
       if (isLast || reason !== undefined) return { lost: reason ?? "the store could not be written" };
     }
   }
+}
+
+/** As the run before, where one whose intent had no answer is not on record; else as that one. */
+async function commitAsRun(unit: UnitOfWork, { runs }: Attempt, store: Store): Promise<CommitResult> {
+  let result = await store.commit(unit);
+  for (const fence of runs.slice(1)) {
+    if (result.ok || result.conflict.kind !== "fenced") break;
+    result = await store.commit({ ...unit, fence });
+  }
+  return result;
 }
 
 /** The answer the journal has for this very attempt's call. */

@@ -88,12 +88,12 @@ export class Recovery {
   async #payOwed(record: CallRecord): Promise<RecoveryVerdict[] | undefined> {
     const { store, unrecorded, feeds, clock } = this.#context;
     const { callId, runId = "" } = record;
-    const unit = unrecorded.owed(runId);
+    const unit = unrecorded.owed({ callId, runId });
     if (!unit) return undefined;
     const isWritten = await this.#send(unit, record);
-    unrecorded.settled(runId);
-    if (!isWritten) return undefined;
-    const closing = unit.close?.closing;
+    unrecorded.settled(callId);
+    if (!isWritten || !unit.close) return undefined;
+    const { closing } = unit.close;
     feeds.ended(callId, { status: closing?.status ?? "error", at: closing?.closedAt ?? clock.now() });
     return [judge(callId, await store.calls.get(callId))];
   }
@@ -120,7 +120,9 @@ export class Recovery {
     if (verdict.verdict === "never_started") {
       if (!this.#hasFolder(record))
         return await this.#leave(record, "only the process with its folder can take its files back");
-      const end = { error: this.#errorOf(record), files: this.#files.get(record.callId) };
+      const known = this.#undoneRun(record);
+      const error = known?.error ?? this.#errorOf(record);
+      const end = { error, files: this.#files.get(record.callId), hasStarted: known?.hasStarted };
       const closed = await closeAsUndone(record, end, this.#context);
       if (closed === "left")
         return await this.#leave(record, "it left state or files behind although it never committed");
@@ -131,14 +133,10 @@ export class Recovery {
   }
 
   #verdictOn(record: CallRecord): RecoveryVerdict {
-    const { callId, runId, stagedIn } = record;
+    const { callId, stagedIn } = record;
     if (!this.#isOwn(record)) return judge(callId, record);
-    if (this.#context.unrecorded.isKnownNotToHaveBegun(runId))
-      return {
-        verdict: "never_started",
-        callId,
-        reason: "its intent was recorded late, and it did not begin",
-      };
+    if (this.#undoneRun(record))
+      return { verdict: "never_started", callId, reason: "nothing of it was in the store when it ended" };
     const reason = "its end could not be recorded, and its files are taken back at the next start only";
     if (stagedIn !== undefined) return { verdict: "outcome_unknown", callId, record, reason };
     return judge(callId, record);
@@ -149,15 +147,16 @@ export class Recovery {
     return phase === "executing" && owner === this.#context.owner && !this.#orphans.has(runId);
   }
 
+  /** What this process knows of a run that changed nothing. */
+  #undoneRun(record: CallRecord) {
+    return this.#isOwn(record) ? this.#context.unrecorded.undoneRun(record.runId) : undefined;
+  }
+
   #errorOf(record: CallRecord): Failure {
     if (!this.#isOwn(record)) {
       const message = "The process ended while the call ran; nothing of it took effect.";
       return failure("E3107", { message, retryable: true });
     }
-    if (this.#context.unrecorded.isKnownNotToHaveBegun(record.runId))
-      return failure("E3908", {
-        message: "The call did not start, because its intent was recorded too late.",
-      });
     return failure("E3801", {
       message: "The end of the call could not be recorded; nothing of it took effect.",
     });
@@ -198,7 +197,11 @@ async function unknownCalls({ store }: EngineContext): Promise<CallRecord[]> {
 /** `left`: the state or the files show traces of the call, which then cannot be called undone. */
 async function closeAsUndone(
   record: CallRecord,
-  { error, files }: { error: Failure; files: FileRollback | undefined },
+  {
+    error,
+    files,
+    hasStarted,
+  }: { error: Failure; files: FileRollback | undefined; hasStarted?: boolean | undefined },
   context: EngineContext,
 ): Promise<"closed" | "left" | "moved_on"> {
   if (files && !files.verified) return "left";
@@ -210,7 +213,8 @@ async function closeAsUndone(
   const restored = files && { files: { verified: true, hash: files.hash, discarded: files.discarded } };
   const proof = { ...NOTHING_RAN, ...restored };
   const states = ["ABORTED", "ROLLED_BACK"] as const;
-  const closed = await closeRecorded(record, { states, error, proof, neverStarted: true }, context);
+  const end = { states, error, proof, ...(!hasStarted && { neverStarted: true as const }) };
+  const closed = await closeRecorded(record, end, context);
   return closed ? "closed" : "moved_on";
 }
 

@@ -3,14 +3,22 @@ import { failure, isFailure, type JsonValue, SallyportError } from "@sallyport/p
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConfiguredAuthority } from "../authorise/authority.ts";
 import { GrantIndex, hmacSigner } from "../authorise/grant/index.ts";
+import { mapMethods } from "../map-methods.ts";
 import { createMemoryStore } from "../memory/store.ts";
 import type { ToolContext } from "../ports/runner.ts";
 import type { Store, UnitOfWork } from "../ports/store.ts";
-import { auditOf, errorOf, type Fixture, fixtureEngine } from "../testing/fixture-engine.ts";
+import { auditOf, errorOf, type Fixture, fixtureEngine, statesOf } from "../testing/fixture-engine.ts";
 import { unanswered } from "./bounded-store.ts";
 
 /** What a unit waits for before it is applied. */
 type Slowly = (unit: UnitOfWork) => Promise<void> | undefined;
+
+interface Line {
+  is: "up" | "losing" | "down";
+  /** State can be committed, not read. */
+  hidesState?: boolean;
+  look?: () => Promise<void>;
+}
 
 /**
  * A store that goes away as a database does: `losing` applies what is under way and loses the answer, and from then on it
@@ -19,7 +27,7 @@ type Slowly = (unit: UnitOfWork) => Promise<void> | undefined;
 function outage(isShared: boolean, slowly: Slowly) {
   let now = 1_767_225_600_000;
   const store = createMemoryStore({ isShared, clock: { now: () => now } });
-  const line: { is: "up" | "losing" | "down"; look?: () => Promise<void> } = { is: "up" };
+  const line: Line = { is: "up" };
   const over = <Args extends unknown[], Result>(method: (...args: Args) => Promise<Result>) => {
     return async (...args: Args): Promise<Result> => {
       if (line.is === "down") throw new SallyportError(failure("E3914", { message: "refused" }));
@@ -36,6 +44,10 @@ function outage(isShared: boolean, slowly: Slowly) {
       await slowly(unit);
       return await over(store.commit)(unit);
     },
+    state: mapMethods(store.state, (method) => async (...args) => {
+      if (line.hidesState) throw new SallyportError(failure("E3914", { message: "refused" }));
+      return await method(...args);
+    }),
     work: {
       ...store.work,
       claim: over(claim) as typeof claim,
@@ -57,6 +69,8 @@ interface Given {
   storeMs?: number;
   /** How often the engine compares by itself. */
   followMs?: number;
+  /** Of an attempt; then the tool is idempotent. */
+  timeoutMs?: number;
   pays?: "external" | "state";
   slowly?: Slowly;
 }
@@ -70,6 +84,7 @@ async function world({
   isShared = true,
   storeMs = 1_000,
   followMs = Infinity,
+  timeoutMs,
   pays = "external",
   slowly = () => undefined,
 }: Given = {}) {
@@ -78,22 +93,36 @@ async function world({
   const [came, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const run = async (input: JsonValue, { callId, state }: ToolContext) => {
     ran.push(callId);
-    if (pays === "state") await state.put("n", 1);
+    if (pays === "state" && input !== "read first") await state.put("n", 1);
     came.resolve();
-    if (input === "wait") await gate.promise;
+    if (input === "hang once" && ran.length === 1) await new Promise(() => undefined);
+    if (input === "wait" || input === "read first" || input === "read again") await gate.promise;
+    if (input === "read first" || input === "read again") await state.get("m");
   };
-  const conduct = { sideEffects: pays, requiredCapabilities: ["network.https", "state.write"] };
+  const conduct = {
+    sideEffects: pays,
+    requiredCapabilities: ["network.https", "state.write", "state.read"],
+    ...(timeoutMs !== undefined && { idempotent: true, limits: { timeoutMs, memoryBytes: 1e9 } }),
+  };
   const tools = [{ id: "pay", conduct, run }];
   const signer = hmacSigner(randomBytes(32));
   const open = async (store: Store): Promise<Fixture> => {
     const grantIndex = new GrantIndex(signer);
     const all = { id: "all", tenants: ["*"], agents: ["*"], tools: ["*"], operations: ["*"] };
     const authority = new ConfiguredAuthority({
-      grants: [{ ...all, capabilities: ["state.write"] }],
+      grants: [{ ...all, capabilities: ["state.write", "state.read"] }],
       grantIndex,
     });
     const fixture = await fixtureEngine(
-      { store, lease: LEASE, limits: { storeMs, followMs }, authority, signer, grantIndex },
+      {
+        store,
+        lease: LEASE,
+        limits: { storeMs, followMs },
+        retry: { baseDelayMs: 1 },
+        authority,
+        signer,
+        grantIndex,
+      },
       tools,
     );
     onTestFinished(() => fixture.engine.close());
@@ -157,6 +186,60 @@ describe.each([true, false])("after the store was away (shared: %s)", (isShared)
     await engine.judgeOrphans();
     expect((await record("c"))?.closing?.answer).toMatchObject({ error: errorOf(answer) });
   });
+
+  it.each([
+    ["read first", "ROLLED_BACK"],
+    ["read again", "ABORTED"],
+  ])(
+    "a call that could change only state, and cannot read it (%s), is closed as undone [X-21]",
+    async (input, last) => {
+      const { line, call, came, letGo, engine, record, uses, store } = await world({
+        isShared,
+        pays: "state",
+      });
+      const told = call("pay", input, { callId: "c" });
+      await came;
+      line.hidesState = true;
+      line.is = last === "ABORTED" ? "up" : "down";
+      letGo();
+      const answer = await told;
+      expect([errorOf(answer).code, statesOf(answer).at(-1)]).toEqual(["E3914", last]);
+      expect((await record("c"))?.phase).toBe("executing");
+      line.hidesState = false;
+      line.is = "up";
+      expect(await engine.judgeOrphans()).toMatchObject([{ callId: "c" }]);
+      expect((await record("c"))?.closing?.answer).toMatchObject({
+        error: { code: "E3914" },
+        rollback: { verified: true },
+      });
+      expect(await uses()).toBe(1);
+      const states = (await auditOf(store)).map(({ state }) => state);
+      expect(states.slice(-2)).toEqual(["ABORTED", "ROLLED_BACK"]);
+    },
+  );
+
+  it.each(["down", "up"] as const)(
+    "a second run whose intent had no answer ends as its caller was told, the store being %s by then [X-21]",
+    async (then) => {
+      const there = await world({
+        isShared,
+        timeoutMs: 200,
+        slowly: ({ rerun, close }) => {
+          if (rerun && there.line.is === "up") there.line.is = "losing";
+          if (close) there.line.is = then;
+          return undefined;
+        },
+      });
+      const { line, call, engine, record, ran, uses } = there;
+      expect(errorOf(await call("pay", "hang once", { callId: "c" })).code).toBe("E3908");
+      expect((await record("c"))?.phase).toBe(then === "up" ? "closed" : "executing");
+      line.is = then = "up";
+      const verdicts = await engine.judgeOrphans();
+      expect(verdicts.map(({ verdict }) => verdict).filter((verdict) => verdict !== "completed")).toEqual([]);
+      expect((await record("c"))?.closing?.answer).toMatchObject({ error: { code: "E3908" }, attempts: 2 });
+      expect([ran, await uses()]).toEqual([["c"], 1]);
+    },
+  );
 
   it("an acceptance whose answer was lost runs once, and its caller was told so [X-21]", async () => {
     const { line, engine, ran, record } = await world({ isShared });

@@ -1,3 +1,4 @@
+import type { Failure } from "@sallyport/protocol";
 import { LruMap } from "../lru-map.ts";
 import type { Fence, UnitOfWork } from "../ports/store.ts";
 
@@ -5,18 +6,32 @@ import type { Fence, UnitOfWork } from "../ports/store.ts";
 const MOST_RUNS = 10_000;
 const MOST_OWED_CHARS = 32 * 1024 * 1024;
 
+/** How a run ended of which nothing is in the store but, perhaps, that it executes. */
+interface UndoneRun {
+  error: Failure;
+  /** The call's tool was reached, in this run or an earlier one: its uses of grants are spent. */
+  hasStarted: boolean;
+}
+
+/** An end that the store did not take, and the runs of its call that the record may hold. */
+interface OwedEnd {
+  unit: UnitOfWork;
+  runs: readonly Fence[];
+  chars: number;
+}
+
 /**
  * What this process knows of its runs and the record may not, because the store was away: which units may still land,
- * which intents began nothing, and which ends it owes the record. It lives as long as the process; without it a call is judged as
+ * which runs changed nothing, and which ends it owes the record. It lives as long as the process; without it a call is judged as
  * after a crash.
  */
 export class UnrecordedRuns {
   /** How many units of a call were given up and are still under way in the store's client. */
   readonly #landing = new Map<string, number>();
-  readonly #neverBegan = new LruMap<string, true>(MOST_RUNS);
+  readonly #undone = new LruMap<string, UndoneRun>(MOST_RUNS);
 
-  /** The ends of runs that the store did not take, the oldest first. */
-  readonly #owed = new Map<string, { unit: UnitOfWork; chars: number }>();
+  /** By call, the oldest first. */
+  readonly #owed = new Map<string, OwedEnd>();
   #owedChars = 0;
 
   /** A unit has no answer; it may land until `over` resolves, and afterwards only by what the server has of it already. */
@@ -38,16 +53,17 @@ export class UnrecordedRuns {
     return this.#landing.keys();
   }
 
-  /** The intent of the run has no answer, and its tool was not reached: should it be on record, nothing has run. */
-  neverBegan({ runId }: Fence): void {
-    this.#neverBegan.set(runId, true);
+  /** Nothing of the run took hold outside this process: should it be on record, it is to be closed as undone. */
+  undone({ runId }: Fence, run: UndoneRun): void {
+    this.#undone.set(runId, run);
   }
 
-  /** The end of the run is to be sent again. The first one of a run stays: it says the most. */
-  owe({ runId }: Fence, unit: UnitOfWork): void {
-    if (this.#owed.has(runId)) return;
+  /** The end of a call is to be sent again, as the run that the record holds. The first one stays: it says the most. */
+  owe(runs: readonly Fence[], unit: UnitOfWork): void {
+    const callId = runs[0]?.callId;
+    if (callId === undefined || this.#owed.has(callId)) return;
     const chars = JSON.stringify(unit).length;
-    this.#owed.set(runId, { unit, chars });
+    this.#owed.set(callId, { unit, runs, chars });
     this.#owedChars += chars;
     for (const oldest of this.#owed.keys()) {
       if (this.#owedChars <= MOST_OWED_CHARS) return;
@@ -55,22 +71,25 @@ export class UnrecordedRuns {
     }
   }
 
-  owed(runId: string): UnitOfWork | undefined {
-    return this.#owed.get(runId)?.unit;
+  /** Undefined when there is none for that run. */
+  owed({ callId, runId }: Fence): UnitOfWork | undefined {
+    const end = this.#owed.get(callId);
+    const fence = end?.runs.find((run) => run.runId === runId);
+    return end && fence && { ...end.unit, fence };
   }
 
-  /** The run's end is on record, whoever wrote it, or this one cannot be. */
-  settled(runId: string): void {
-    this.#owedChars -= this.#owed.get(runId)?.chars ?? 0;
-    this.#owed.delete(runId);
+  /** The call's end is on record, whoever wrote it, or this one cannot be. */
+  settled(callId: string): void {
+    this.#owedChars -= this.#owed.get(callId)?.chars ?? 0;
+    this.#owed.delete(callId);
   }
 
   /** The record alone would do. */
   get isEmpty(): boolean {
-    return this.#owed.size === 0 && this.#neverBegan.size === 0;
+    return this.#owed.size === 0 && this.#undone.size === 0;
   }
 
-  isKnownNotToHaveBegun(runId: string | undefined): boolean {
-    return runId !== undefined && this.#neverBegan.get(runId) === true;
+  undoneRun(runId: string | undefined): UndoneRun | undefined {
+    return runId === undefined ? undefined : this.#undone.get(runId);
   }
 }

@@ -120,6 +120,8 @@ export class Attempt {
   outcomeSent = false;
   /** The run as which the journal holds the call; absent until it holds the intent. Every later write carries it. */
   fence: Fence | undefined;
+  /** Runs that did not begin, because their intent had no answer: the journal may hold the call as one of them. */
+  readonly unanswered: Fence[];
   /** Stored grants whose use the journal has counted for this call. */
   readonly used: Set<string>;
   /** The first breach of the tool's bounds; it decides how the call ends, whatever the tool says. */
@@ -147,6 +149,7 @@ export class Attempt {
     this.log = new EventLog(previous?.log);
     this.timeline = new TimelineLog(() => ticks(clock), { previous: previous?.timeline, attempt: number });
     this.fence = previous?.fence;
+    this.unanswered = [...(previous?.unanswered ?? [])];
     this.used = new Set(previous?.used);
     this.#progress = {
       call: identityOf(callId, request),
@@ -214,6 +217,11 @@ export class Attempt {
   /** The journal holds the intent, so that the end closes the call instead of opening it. */
   get journaled(): boolean {
     return this.fence !== undefined;
+  }
+
+  /** The runs as which the journal may hold the call; none until it holds the intent. */
+  get runs(): readonly Fence[] {
+    return this.fence ? [this.fence, ...this.unanswered] : [];
   }
 
   /** The journal holds the call as waiting or queued, and no intent to run has taken its place. */

@@ -77,8 +77,8 @@ async function recordOutcome(at: ResultAccepted, known: Progress, context: Engin
 }
 
 /** The caller will be told that nobody knows; the record will, once the store takes it. */
-function owe({ attempt: { fence }, tool }: ResultAccepted, unit: UnitOfWork, context: EngineContext): void {
-  if (fence && tool.traits.sideEffects !== "none") context.unrecorded.owe(fence, unit);
+function owe({ attempt: { runs }, tool }: ResultAccepted, unit: UnitOfWork, context: EngineContext): void {
+  if (tool.traits.sideEffects !== "none") context.unrecorded.owe(runs, unit);
 }
 
 /** Why this run may not change files any more, where another process may have taken the call over. */

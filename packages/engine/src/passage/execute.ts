@@ -66,7 +66,7 @@ export function runTool(
 
 function judged(
   result: RunResult,
-  { attempt, tool, job, progress: before }: Omit<Intended, "life"> & { job: GuardedJob },
+  { attempt, tool, job, transaction, progress: before }: Omit<Intended, "life"> & { job: GuardedJob },
   context: EngineContext,
 ): ToolRun {
   const { id } = tool.manifest;
@@ -87,10 +87,13 @@ function judged(
     return { progress, sandbox, error: violation };
   }
   if (result.ok) return { progress, sandbox, output: result.output, text: result.text };
-  const classified = classify(result.fault, { ...job, idempotent: tool.traits.idempotent });
+  const { fault } = result;
+  // A tool that fails because the store is away is no defective tool.
+  const lost = fault.kind === "threw" && fault.code === undefined ? transaction.state.lost : undefined;
+  const classified = lost ?? classify(fault, { ...job, idempotent: tool.traits.idempotent });
   const error: Failure = { ...classified, message: withoutSecrets(classified.message) };
   const { callId } = attempt;
-  context.errors.report({ error: result.fault, code: error.code, callId, tool: id, stage: "execute" });
+  context.errors.report({ error: fault, code: error.code, callId, tool: id, stage: "execute" });
   return { progress, sandbox, error };
 }
 

@@ -172,7 +172,11 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
     context.errors.report({ error, code: "E3908", callId, tool: tool.manifest.id, stage: "journal intent" });
     // It has its slot from the queue, so that nobody waits for its answer.
     if (attempt.slot && isUnanswered(error) && (await hasLanded(attempt, fence, context))) return began();
-    if (!attempt.hasStarted) context.unrecorded.neverBegan(fence);
+    attempt.unanswered.push(fence);
+    const late = failure("E3908", {
+      message: "The call did not start, because its intent was recorded too late.",
+    });
+    if (!attempt.hasStarted) context.unrecorded.undone(fence, { error: late, hasStarted: false });
     return await rollBack(at, unwritten(error));
   }
 }
