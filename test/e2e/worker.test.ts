@@ -1,9 +1,10 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { parseDocument } from "yaml";
 import { LANGUAGES, type Language } from "../../packages/server/src/worker-kit/scaffold.ts";
 import { Shell } from "./shell.ts";
@@ -137,6 +138,53 @@ describe("sallyport worker", () => {
     }
     const nobody = await shell.run(["worker", "verify", "http://127.0.0.1:1"]);
     expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining("Nothing answers")]);
+  });
+
+  describe.skipIf(!isThere("python3"))("new --lang python", () => {
+    const small = (tool: string) =>
+      `import envelope; envelope.REQUEST_SECONDS = 1; envelope.MAX_THREADS = 2; envelope.serve({"t": ${tool}})`;
+
+    async function started(name: string, tool: string) {
+      await shell.run(["worker", "new", name, "--lang", "python"]);
+      const { child, url } = await served(join(shell.folder, name), ["python3", "-c", small(tool)]);
+      onTestFinished(async () => {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      });
+      const run = async (leftMs: number) => {
+        const ids = { trace_id: "t", tool_run_id: "r", domain_id: "d" };
+        const body = JSON.stringify({ meta: { ...ids, deadline_ms: Date.now() + leftMs }, input: {} });
+        const headers = { "content-type": "application/json", connection: "close" };
+        return await (await fetch(`${url}/run`, { method: "POST", headers, body })).json();
+      };
+      return { url, run };
+    }
+
+    it("has a time for a whole request, and a number of connections; others wait", async () => {
+      const { url, run } = await started("bounded", "lambda given, context: {}");
+      const slow: boolean[] = [];
+      for (const at of [0, 1]) {
+        const socket = connect(Number(new URL(url).port), "127.0.0.1");
+        await once(socket, "connect");
+        slow[at] = true;
+        const drip = setInterval(() => socket.write("P"), 50);
+        socket.on("error", () => undefined).resume();
+        socket.once("close", () => {
+          clearInterval(drip);
+          slow[at] = false;
+        });
+      }
+      expect(await run(60_000)).toMatchObject({ ok: true });
+      expect(slow[0]).toBe(false);
+    });
+
+    it("starts no tool beside as many that go on after their deadline", async () => {
+      const { run } = await started("stuck", "lambda given, context: envelope.threading.Event().wait()");
+      const told = async () => (await run(300)) as object;
+      await expect
+        .poll(told, { timeout: 20_000 })
+        .toMatchObject({ error: { code: "UPSTREAM_ERROR", retryable: true } });
+    });
   });
 
   it("leaves a folder alone that has something in it", async () => {

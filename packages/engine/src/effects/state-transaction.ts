@@ -191,7 +191,10 @@ export class StateTransaction implements StateAccess {
     try {
       return await answer;
     } catch (error) {
-      if (error instanceof SallyportError) this.#lost ??= error.failure;
+      if (error instanceof SallyportError) {
+        const { details: _ofTheQuestion, ...lost } = error.failure;
+        this.#lost ??= lost;
+      }
       throw error;
     }
   }

@@ -22,8 +22,8 @@ interface OwedEnd {
 
 /**
  * What this process knows of its runs and the record may not, because the store was away: which units may still land,
- * which runs changed nothing, and which ends it owes the record. It lives as long as the process; without it a call is judged as
- * after a crash.
+ * which runs changed nothing, and which ends it owes the record. It lives as long as the process; without it a call is
+ * judged as after a crash.
  */
 export class UnrecordedRuns {
   /** How many units of a call were given up and are still under way in the store's client. */

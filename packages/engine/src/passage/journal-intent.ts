@@ -173,13 +173,14 @@ async function writeIntent(at: Intended, context: EngineContext): Promise<Intend
     // It has its slot from the queue, so that nobody waits for its answer.
     if (attempt.slot && isUnanswered(error) && (await hasLanded(attempt, fence, context))) return began();
     attempt.unanswered.push(fence);
-    const late = failure("E3908", {
-      message: "The call did not start, because its intent was recorded too late.",
-    });
-    if (!attempt.hasStarted) context.unrecorded.undone(fence, { error: late, hasStarted: false });
+    if (!attempt.hasStarted) context.unrecorded.undone(fence, { error: TOO_LATE, hasStarted: false });
     return await rollBack(at, unwritten(error));
   }
 }
+
+const TOO_LATE = failure("E3908", {
+  message: "The call did not start, because its intent was recorded too late.",
+});
 
 const ASK_AGAIN_MS = 500;
 

@@ -4,6 +4,7 @@ Every failure that is handled is HTTP 200 with an error envelope. A tool is a fu
 """
 
 import hmac
+import io
 import ipaddress
 import json
 import os
@@ -19,6 +20,10 @@ MAX_REQUEST_BYTES = 4 * 1024 * 1024
 # The rest of a larger body is read and dropped up to here, so that the sender can read the answer.
 MAX_DROPPED_BYTES = 64 * 1024 * 1024
 DRAIN_SECONDS = 8
+# In which a request is sent, from when the connection is there or the answer before has gone.
+REQUEST_SECONDS = 30
+# Of connections, and of tools that run; one that goes on after its deadline counts until it ends.
+MAX_THREADS = 256
 SECRET = re.compile(r"[\x21-\x7e]{16,1000}")
 JSON_TYPE = re.compile(r'application/json\s*(;\s*charset="?utf-8"?\s*)?', re.IGNORECASE)
 
@@ -140,12 +145,14 @@ def _choose(tools, tool_id):
     return tools[tool_id]
 
 
-def _until_deadline(tool, tool_input, context):
+def _until_deadline(tool, tool_input, context, room):
     """What the tool gives back as JSON, or TIMEOUT at the deadline: a tool that goes on after it is not waited for."""
     late = ToolError("TIMEOUT", "The deadline passed.", retryable=True)
     left = context.deadline - time.time()
     if left <= 0:
         raise late
+    if not room.acquire(blocking=False):
+        raise ToolError("UPSTREAM_ERROR", "The worker runs as much as it can.", retryable=True)
     ended = []
 
     def work():
@@ -154,9 +161,15 @@ def _until_deadline(tool, tool_input, context):
             ended.append((json.dumps(output, allow_nan=False), None))
         except BaseException as error:
             ended.append((None, error))
+        finally:
+            room.release()
 
     thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except BaseException:
+        room.release()
+        raise
     thread.join(min(left, threading.TIMEOUT_MAX))
     if not ended:
         context.cancelled.set()
@@ -167,7 +180,7 @@ def _until_deadline(tool, tool_input, context):
     return output
 
 
-def answer_run(tools, body, trace_headers):
+def answer_run(tools, body, trace_headers, room=None):
     """The envelope that answers this body, as JSON. A ToolError stands for a body that could not be read."""
     started = time.monotonic()
     request = None
@@ -194,7 +207,7 @@ def answer_run(tools, body, trace_headers):
             raise _invalid("The body is not JSON, or names a member twice.") from None
         given, tool_input = _checked(request)
         tool = _choose(tools, given.get("tool_id"))
-        output = _until_deadline(tool, tool_input, Context(given, trace_headers))
+        output = _until_deadline(tool, tool_input, Context(given, trace_headers), room or threading.Semaphore())
         return f'{{"ok":true,"meta":{meta()},"output":{output}}}'
     except ToolError as error:
         envelope = error.envelope
@@ -205,9 +218,36 @@ def answer_run(tools, body, trace_headers):
     return f'{{"ok":false,"meta":{meta()},"error":{json.dumps(envelope)}}}'
 
 
+class _Incoming(io.RawIOBase):
+    """What comes on a connection, until `deadline`."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.deadline = 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("The request took too long.")
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 60  # of a silent connection
+
+    def setup(self):
+        super().setup()
+        self.rfile.close()
+        self.incoming = _Incoming(self.connection)
+        self.rfile = io.BufferedReader(self.incoming)
+
+    def handle_one_request(self):
+        self.incoming.deadline = time.monotonic() + REQUEST_SECONDS
+        super().handle_one_request()
 
     def do_GET(self):
         if self.path.split("?")[0] != "/healthz":
@@ -227,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.run_under_way():
             names = ("traceparent", "tracestate")
             trace_headers = {name: self.headers[name] for name in names if name in self.headers}
-            answer = answer_run(self.server.tools, self._read(), trace_headers)
+            answer = answer_run(self.server.tools, self._read(), trace_headers, self.server.room)
             self._send(200, answer)
 
     def _read(self):
@@ -246,6 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status, text):
         body = text.encode()
+        self.connection.settimeout(REQUEST_SECONDS)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -283,7 +324,26 @@ class WorkerServer(ThreadingHTTPServer):
         self.draining = False
         self.running = 0
         self.changed = threading.Condition()
+        self.connections = threading.Semaphore(MAX_THREADS)
+        self.room = threading.Semaphore(MAX_THREADS)
         super().__init__((host, port), _Handler)
+
+    def process_request(self, request, client_address):
+        """Without a thread for it, a connection waits, and others behind it."""
+        while not self.connections.acquire(timeout=0.1):
+            if self.draining:
+                return self.shutdown_request(request)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self.connections.release()
+            raise
+
+    def process_request_thread(self, request, client_address):
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.connections.release()
 
     def run_under_way(self):
         return _UnderWay(self)
