@@ -194,14 +194,17 @@ async function unknownCalls({ store }: EngineContext): Promise<CallRecord[]> {
   return found.reverse();
 }
 
+interface Undone {
+  error: Failure;
+  files: FileRollback | undefined;
+  /** It was reached, and is on record as aborted. */
+  hasStarted: boolean | undefined;
+}
+
 /** `left`: the state or the files show traces of the call, which then cannot be called undone. */
 async function closeAsUndone(
   record: CallRecord,
-  {
-    error,
-    files,
-    hasStarted,
-  }: { error: Failure; files: FileRollback | undefined; hasStarted?: boolean | undefined },
+  { error, files, hasStarted }: Undone,
   context: EngineContext,
 ): Promise<"closed" | "left" | "moved_on"> {
   if (files && !files.verified) return "left";
@@ -212,8 +215,9 @@ async function closeAsUndone(
   if (left > 0) return "left";
   const restored = files && { files: { verified: true, hash: files.hash, discarded: files.discarded } };
   const proof = { ...NOTHING_RAN, ...restored };
-  const states = ["ABORTED", "ROLLED_BACK"] as const;
-  const end = { states, error, proof, ...(!hasStarted && { neverStarted: true as const }) };
+  const end: RecordedEnding = hasStarted
+    ? { states: ["ROLLED_BACK"], error, proof }
+    : { states: ["ABORTED", "ROLLED_BACK"], error, proof, neverStarted: true };
   const closed = await closeRecorded(record, end, context);
   return closed ? "closed" : "moved_on";
 }
