@@ -109,7 +109,7 @@ bool attach_tree(int tree, const char *target);
 
 /* ---- supervise-options.c */
 
-enum { MAX_MOUNTS = 256, MAX_FOLDERS = 8, MAX_SYSCALL = 1024 };
+enum { MAX_MOUNTS = 512, MAX_FOLDERS = 8, MAX_SYSCALL = 1024 };
 
 struct supervise_options {
   int report_fd; /* -1: nobody wants to know */

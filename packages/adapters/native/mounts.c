@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "mount-calls.h"
@@ -77,13 +78,21 @@ bool mount_overlay(const struct overlay *overlay, const struct idmap *idmap, con
   return mounted;
 }
 
+/* Read-only by itself: a backend that shows the folder around it may not do that for what is mounted in there. */
+static bool mount_file(const char *source, const char *target) {
+  struct statvfs system;
+  if (mount(source, target, NULL, MS_BIND, NULL) != 0 || statvfs(target, &system) != 0) return false;
+  unsigned long kept = system.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  return mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept, NULL) == 0;
+}
+
 static bool mount_opened(int source, int empty, const char *target, const char **step) {
   struct stat state;
   char names[128];
   if (source < 0 || empty < 0 || fstat(source, &state) != 0) return false;
   *step = "show a file that is only read";
   snprintf(names, sizeof names, "/proc/self/fd/%d", source);
-  if (S_ISREG(state.st_mode)) return mount(names, target, NULL, MS_BIND, NULL) == 0;
+  if (S_ISREG(state.st_mode)) return mount_file(names, target);
   *step = "show a folder that is only read through an overlay";
   errno = ENOTDIR;
   if (!S_ISDIR(state.st_mode)) return false;

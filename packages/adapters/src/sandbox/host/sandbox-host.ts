@@ -104,8 +104,8 @@ class RuntimeFolders {
   }
 
   /** A folder that the sandbox's user can enter once it is given to him. Remove it with the run. */
-  async makeBundle(): Promise<string> {
-    return mkdtemp(join(this.#public, "oci-"));
+  async makeFolder(): Promise<string> {
+    return mkdtemp(join(this.#public, "run-"));
   }
 
   async remove(): Promise<void> {

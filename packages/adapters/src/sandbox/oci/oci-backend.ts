@@ -75,7 +75,7 @@ async function ociCommand(
   { plan }: BackendOrder,
   host: SandboxHost,
 ): Promise<BackendCommand> {
-  const folder = await host.folders.makeBundle();
+  const folder = await host.folders.makeFolder();
   const dispose = () => removeBundle(folder);
   try {
     const config = ociConfig(plan, { runtime, user: host.user });

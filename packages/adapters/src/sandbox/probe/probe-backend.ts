@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import type { SandboxOffer, SandboxProcess } from "@sallyport/engine/ports";
-import { SallyportError } from "@sallyport/protocol";
+import { failure, SallyportError } from "@sallyport/protocol";
 import type { Backend, BackendLook } from "../run/backend.ts";
 
 /** What decides whether this process may make namespaces and mounts. */
@@ -85,8 +85,9 @@ export async function probeBackend(
   const { name, level } = backend;
   const look = await lookAt(backend);
   if (look.missing.length > 0) return { backend: name, level, available: false, ...look };
-  const missing = await tryForbidden(backend, start);
-  const fix = missing.some((one) => one.startsWith(NOT_MADE)) ? namespaceAdvice(readNamespaceFacts()) : [];
+  const { missing, advice } = await tryForbidden(backend, start);
+  const isNotMade = missing.some((one) => one.startsWith(NOT_MADE));
+  const fix = advice.length === 0 && isNotMade ? namespaceAdvice(readNamespaceFacts()) : advice;
   return { backend: name, level, available: missing.length === 0, missing, fix, facts: look.facts };
 }
 
@@ -98,7 +99,13 @@ async function lookAt(backend: Probed): Promise<BackendLook> {
   }
 }
 
-async function tryForbidden(backend: Probed, start: () => Promise<SandboxProcess>): Promise<string[]> {
+interface Tried {
+  missing: string[];
+  /** What was said with the reason; empty where only this host's settings may tell. */
+  advice: string[];
+}
+
+async function tryForbidden(backend: Probed, start: () => Promise<SandboxProcess>): Promise<Tried> {
   try {
     const process = await start();
     process.stdin.end();
@@ -109,10 +116,13 @@ async function tryForbidden(backend: Probed, start: () => Promise<SandboxProcess
     ]);
     const lines = said.split("\n").filter((line) => line !== "");
     const tried = lines.indexOf("tried");
-    if (tried < 0) return [`${whatFailed(end.ending.kind)}: ${describe(end.ending)} ${errors.trim()}`.trim()];
-    return [...lines.slice(0, tried), ...escapes(backend, lines.slice(tried + 1), end.ending.kind)];
+    const missing =
+      tried < 0
+        ? [`${whatFailed(end.ending.kind)}: ${describe(end.ending)} ${errors.trim()}`.trim()]
+        : [...lines.slice(0, tried), ...escapes(backend, lines.slice(tried + 1), end.ending.kind)];
+    return { missing, advice: [] };
   } catch (error) {
-    return [`${NOT_MADE}: ${messageOf(error)}`];
+    return { missing: [`${NOT_MADE}: ${messageOf(error)}`], advice: adviceOf(error) };
   }
 }
 
@@ -131,6 +141,13 @@ function describe(ending: { kind: string; message?: string }): string {
 function messageOf(error: unknown): string {
   if (error instanceof SallyportError) return error.failure.message;
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The catalogue's own says to ask doctor, who is asking. */
+function adviceOf(error: unknown): string[] {
+  if (!(error instanceof SallyportError)) return [];
+  const { code, advice } = error.failure;
+  return advice === undefined || advice === failure(code).advice ? [] : [advice];
 }
 
 const NOT_MADE = "a sandbox could not be made";

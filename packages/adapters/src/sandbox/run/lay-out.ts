@@ -1,5 +1,5 @@
 import { chownSync, statSync } from "node:fs";
-import { readFile, realpath } from "node:fs/promises";
+import { readFile, realpath, rm } from "node:fs/promises";
 import type { SandboxOrder } from "@sallyport/engine/ports";
 import { failure, SallyportError } from "@sallyport/protocol";
 import { boundMode } from "../bounds/bound-mode.ts";
@@ -9,6 +9,7 @@ import { isWithin, movedPath } from "../plan/paths.ts";
 import type { SeenSystem } from "../plan/plan-mounts.ts";
 import type { ResolvedMount, ResolvedOrder } from "../plan/resolve-order.ts";
 import type { PlannedBind } from "../plan/sandbox-plan.ts";
+import { splitFolder } from "./split-folder.ts";
 
 /** Where a run's folders are found: by the launcher first, then by the backend. */
 export interface RunLayout {
@@ -24,15 +25,18 @@ type LauncherBind = NonNullable<SuperviseOptions["binds"]>[number];
 type LauncherView = NonNullable<SuperviseOptions["views"]>[number];
 
 /** What the launcher takes, less what we mount ourselves. */
-const MOST_MOUNTS = 240;
+const MOST_MOUNTS = 500;
 
 /**
  * Decides what the launcher has to mount before the backend starts: an overlay over all that is only read, and the
  * workspace's view. A root host's sandbox runs as somebody else, who could not even enter the folders: so everything is
  * mounted where he can, and what may be written appears as his own.
  */
-export async function layOut(resolved: ResolvedOrder, host: SandboxHost, guest: string): Promise<RunLayout> {
-  const seen = await seeReadOnly(resolved, host);
+export async function layOut(
+  resolved: ResolvedOrder,
+  { host, guest, made }: { host: SandboxHost; guest: string; made: AsyncDisposableStack },
+): Promise<RunLayout> {
+  const seen = await seeReadOnly(resolved, host, made);
   const idmap = host.isRoot ? mappedOwner(resolved, host) : undefined;
   const workspace = await seeWorkspace(resolved, host, idmap);
   const isOwnGuest = host.isRoot && guest !== host.folders.guest;
@@ -64,21 +68,34 @@ interface SeenReadOnly {
 }
 
 /** Everything that is only read, the system included, with what is mounted in it. */
-async function seeReadOnly({ mounts }: ResolvedOrder, host: SandboxHost): Promise<SeenReadOnly> {
+async function seeReadOnly(
+  { mounts }: ResolvedOrder,
+  host: SandboxHost,
+  made: AsyncDisposableStack,
+): Promise<SeenReadOnly> {
   const mounted = await mountPoints();
   const views: LauncherView[] = [];
   const given: LauncherBind[] = [];
   const see = async (
     name: string,
     { source, target, isFolder, socket }: Omit<ResolvedMount, "mode">,
-    real = source,
+    /** Of a folder of the system: where it really is. */
+    system?: string,
   ): Promise<PlannedBind> => {
+    const real = system ?? source;
     const point = await host.folders.point(name, isFolder ? "folder" : "file");
     const within = isFolder ? mounted.filter((path) => path !== real && isWithin(path, real)) : [];
+    const show = (from: string, path: string) =>
+      views.push({ empty: host.folders.emptyFolder, source: from, target: movedPath(path, real, point) });
     if (socket) given.push({ source, target: point });
-    if (within[0] !== undefined && !host.isRoot) throw mountedWithin(source, within[0]);
-    for (const path of socket ? [] : [real, ...within]) {
-      views.push({ empty: host.folders.emptyFolder, source: path, target: movedPath(path, real, point) });
+    else if (within[0] === undefined || host.isRoot) for (const path of [real, ...within]) show(path, path);
+    else if (system === undefined) throw mountedWithin(source, within[0]);
+    else {
+      const skeleton = await makeSkeleton(host, made);
+      const paths = await splitFolder({ folder: real, mounted: within, skeleton, most: MOST_MOUNTS });
+      if (!paths) throw tooCrowded(real, within[0]);
+      show(skeleton, real);
+      for (const path of paths) show(path, path);
     }
     return { kind: "bind", source: point, host: source, target, mode: "ro" };
   };
@@ -115,6 +132,22 @@ function mountedWithin(folder: string, path: string): SallyportError {
     failure("E3101", {
       message: `${folder} cannot be shown read-only: ${path} is mounted in it, and only root can show both without the host's sockets.`,
       advice: "Name folders in which nothing is mounted, or run Sallyport as root (tools still do not).",
+    }),
+  );
+}
+
+/** Its path has no links: none is followed to what is shown. */
+async function makeSkeleton(host: SandboxHost, made: AsyncDisposableStack): Promise<string> {
+  const folder = await host.folders.makeFolder();
+  made.defer(() => rm(folder, { recursive: true, force: true }));
+  return realpath(folder);
+}
+
+function tooCrowded(folder: string, path: string): SallyportError {
+  return new SallyportError(
+    failure("E3101", {
+      message: `${folder} cannot be shown read-only: ${path} is mounted in it, and more than ${MOST_MOUNTS} files and folders lie beside the mounts there.`,
+      advice: `Unmount ${path}, or run Sallyport as root (tools still do not).`,
     }),
   );
 }

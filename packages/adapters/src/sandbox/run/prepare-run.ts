@@ -150,7 +150,7 @@ async function prepareIsolated(run: RunParts, backend: Backend): Promise<Prepare
   const { order } = resolved;
   const { host } = context;
   const network = await openedNetwork(run);
-  const layout = await layOut(resolved, host, network?.guest ?? host.folders.guest);
+  const layout = await layOut(resolved, { host, guest: network?.guest ?? host.folders.guest, made });
   const plan = limitPlan(order.limits, limitHost(run, { isolated: true, tasksBeside: 0 }));
   const mounts = planMounts({
     system: layout.system,
