@@ -143,7 +143,7 @@ void supervise_options(struct args *args, struct supervise_options *options);
 
 struct setup_failure {
   int32_t error;
-  char step[96];
+  char step[256];
 };
 
 /* Tells what went wrong on status_fd, which closes by itself when the backend has been started. */

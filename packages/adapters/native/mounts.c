@@ -86,19 +86,26 @@ static bool mount_file(const char *source, const char *target) {
   return mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept, NULL) == 0;
 }
 
-static bool mount_opened(int source, int empty, const char *target, const char **step) {
+/* Names the path, of which it shows as much as a failure holds. */
+static const char *view_step(const char *words, const struct view *view) {
+  static char text[sizeof ((struct setup_failure *)0)->step];
+  snprintf(text, sizeof text, words, view->source);
+  return text;
+}
+
+static bool mount_opened(int source, int empty, const struct view *view, const char **step) {
   struct stat state;
   char names[128];
   if (source < 0 || empty < 0 || fstat(source, &state) != 0) return false;
-  *step = "show a file that is only read";
+  *step = view_step("show the file %s", view);
   snprintf(names, sizeof names, "/proc/self/fd/%d", source);
-  if (S_ISREG(state.st_mode)) return mount_file(names, target);
-  *step = "show a folder that is only read through an overlay";
+  if (S_ISREG(state.st_mode)) return mount_file(names, view->target);
+  *step = view_step("show through an overlay %s", view);
   errno = ENOTDIR;
   if (!S_ISDIR(state.st_mode)) return false;
   /* The kernel wants a second layer where none can be written. */
   snprintf(names, sizeof names, "lowerdir=/proc/self/fd/%d:/proc/self/fd/%d", source, empty);
-  return mount_layers(names, target, MS_RDONLY);
+  return mount_layers(names, view->target, MS_RDONLY);
 }
 
 bool mount_empty(const char *folder, const char **step) {
@@ -111,14 +118,14 @@ bool mount_empty(const char *folder, const char **step) {
  * a device to nothing. A bind would have the host's inodes, whatever it is mounted with.
  */
 bool mount_view(const struct view *view, const char **step) {
-  *step = "open what is only read";
+  *step = view_step("open %s", view);
   /* Links were resolved when the path was checked: one that is there now was put there since. */
   struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
   int source = (int)syscall(SYS_openat2, AT_FDCWD, view->source, &how, sizeof how);
   /* A mount that is gone, or covered by another, leaves no place to show it either. */
   if (source < 0 && errno == ENOENT && access(view->target, F_OK) != 0 && errno == ENOENT) return true;
   int empty = open_folder(view->empty);
-  bool mounted = mount_opened(source, empty, view->target, step);
+  bool mounted = mount_opened(source, empty, view, step);
   int error = errno;
   close(source);
   close(empty);

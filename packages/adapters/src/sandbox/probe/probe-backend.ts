@@ -86,8 +86,7 @@ export async function probeBackend(
   const look = await lookAt(backend);
   if (look.missing.length > 0) return { backend: name, level, available: false, ...look };
   const { missing, advice } = await tryForbidden(backend, start);
-  const isNotMade = missing.some((one) => one.startsWith(NOT_MADE));
-  const fix = advice.length === 0 && isNotMade ? namespaceAdvice(readNamespaceFacts()) : advice;
+  const fix = advice.length > 0 ? advice : missing.flatMap(adviceAbout);
   return { backend: name, level, available: missing.length === 0, missing, fix, facts: look.facts };
 }
 
@@ -151,6 +150,18 @@ function adviceOf(error: unknown): string[] {
 }
 
 const NOT_MADE = "a sandbox could not be made";
+/** The launcher's words. */
+const NO_OVERLAY = "could not show through an overlay";
+
+/** What helps where only the words of the reason are known, and this host's settings. */
+function adviceAbout(missing: string): string[] {
+  if (!missing.startsWith(NOT_MADE)) return [];
+  if (!missing.includes(NO_OVERLAY)) return namespaceAdvice(readNamespaceFacts());
+  return [
+    "if something is mounted at that path, unmount it: not every file system can be seen through an overlay",
+    "or run Sallyport as root, or on Linux 5.11 or newer: a normal user gets no overlay on older ones",
+  ];
+}
 
 /** A busy or small host is no host without namespaces, and gets no advice about them. */
 function whatFailed(ending: string): string {

@@ -92,10 +92,10 @@ async function seeReadOnly(
     else if (system === undefined) throw mountedWithin(source, within[0]);
     else {
       const skeleton = await makeSkeleton(host, made);
-      const paths = await splitFolder({ folder: real, mounted: within, skeleton, most: MOST_MOUNTS });
-      if (!paths) throw tooCrowded(real, within[0]);
+      const parts = await splitFolder({ folder: real, mounted: within, skeleton, most: MOST_MOUNTS });
+      if ("crowded" in parts) throw tooCrowded(real, parts.crowded);
       show(skeleton, real);
-      for (const path of paths) show(path, path);
+      for (const path of parts.paths) show(path, path);
     }
     return { kind: "bind", source: point, host: source, target, mode: "ro" };
   };

@@ -16,30 +16,30 @@ interface SplitOrder {
  * A normal user gets no overlay over a folder in which something is mounted: it would show what the mount covers. So
  * the folders on the way to each mount are made again in `skeleton`, and all that lies in them is shown by itself, the
  * mounts too. Sockets, fifos and devices are left out, and so is what a folder holds that we may not read.
- * Gives the paths to show, below `folder`; undefined when there are more than `most`.
+ * Gives the paths to show, below `folder`; or the mount beside which there were more than `most`.
  */
 export async function splitFolder({
   folder,
   mounted,
   skeleton,
   most,
-}: SplitOrder): Promise<string[] | undefined> {
-  const shown: string[] = [];
+}: SplitOrder): Promise<{ paths: string[] } | { crowded: string }> {
+  const mountsIn = (path: string) => mounted.filter((one) => one !== path && isWithin(one, path));
+  const paths: string[] = [];
   const ways = [{ from: folder, to: skeleton }];
   let count = 0;
   for (const { from, to } of ways) {
     const names = await readdir(from).catch(unreadable);
     count += names.length;
-    if (count > most) return undefined;
+    if (count > most) return { crowded: mountsIn(from)[0] ?? folder };
     for (const name of names) {
       const [path, copy] = [join(from, name), join(to, name)];
       const kind = await copyEmpty(path, copy);
-      const isWay = mounted.some((one) => one !== path && isWithin(one, path));
-      if (kind === "folder" && isWay) ways.push({ from: path, to: copy });
-      else if (kind !== "nothing") shown.push(path);
+      if (kind === "folder" && mountsIn(path).length > 0) ways.push({ from: path, to: copy });
+      else if (kind !== "nothing") paths.push(path);
     }
   }
-  return shown;
+  return { paths };
 }
 
 /** Links are whole by that; a folder or file is a place to mount it. */
