@@ -91,9 +91,10 @@ struct bind {
   bool idmap;
 };
 
-/* A file or folder that is only read; `empty` is a folder with nothing in it. */
+/* A file or folder that is only read, or a socket or fifo that was given by name; `empty` is a folder with nothing in it. */
 struct view {
   const char *empty, *source, *target;
+  bool socket;
 };
 
 /* The steps below return false with errno set and *step naming what failed. */

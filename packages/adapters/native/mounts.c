@@ -97,10 +97,14 @@ static bool mount_opened(int source, int empty, const struct view *view, const c
   struct stat state;
   char names[128];
   if (source < 0 || empty < 0 || fstat(source, &state) != 0) return false;
-  *step = view_step("show the file %s", view);
   snprintf(names, sizeof names, "/proc/self/fd/%d", source);
+  *step = view_step("give the socket %s", view);
+  errno = ENOTSOCK;
+  if (view->socket && !S_ISSOCK(state.st_mode) && !S_ISFIFO(state.st_mode)) return false;
+  if (view->socket) return mount(names, view->target, NULL, MS_BIND, NULL) == 0;
+  *step = view_step("show the file %s", view);
   if (S_ISREG(state.st_mode)) return mount_file(names, view->target);
-  *step = view_step("show through an overlay %s", view);
+  *step = view_step("show %.200s through an overlay", view);
   errno = ENOTDIR;
   if (!S_ISDIR(state.st_mode)) return false;
   /* The kernel wants a second layer where none can be written. */

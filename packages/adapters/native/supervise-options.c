@@ -24,12 +24,13 @@ static void take_bind(struct args *args, struct supervise_options *options, bool
   bind->idmap = idmap;
 }
 
-static void take_view(struct args *args, struct supervise_options *options) {
+static void take_view(struct args *args, struct supervise_options *options, bool socket) {
   if (options->view_count >= MAX_MOUNTS) usage_error("too many", "--view");
   struct view *view = &options->views[options->view_count++];
   view->empty = args_take(args, "--view");
   view->source = args_take(args, "--view");
   view->target = args_take(args, "--view");
+  view->socket = socket;
 }
 
 static const char **next_folder(const char **folders, size_t *count, const char *option) {
@@ -97,7 +98,9 @@ static bool take_option(struct args *args, struct supervise_options *options) {
   } else if (args_next_is(args, "--bind-idmap")) {
     take_bind(args, options, true);
   } else if (args_next_is(args, "--view")) {
-    take_view(args, options);
+    take_view(args, options, false);
+  } else if (args_next_is(args, "--view-socket")) {
+    take_view(args, options, true);
   } else if (args_next_is(args, "--cgroup")) {
     *next_folder(options->cgroups, &options->cgroup_count, "--cgroup") = args_take(args, "--cgroup");
   } else if (args_next_is(args, "--disk-path")) {

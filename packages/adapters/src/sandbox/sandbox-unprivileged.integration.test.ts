@@ -75,7 +75,7 @@ describe("for a host process that is root", () => {
         { source: inner, target: within },
       );
       // The kernel never makes an overlay of it.
-      const about = /could not show through an overlay \/usr\/local\/share: EINVAL/;
+      const about = /could not show \/usr\/local\/share through an overlay: EINVAL/;
       await refusalOf(about, "unmount it", { source: "/proc/fs", target: IN_SYSTEM });
     });
   });

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chownSync,
   lstatSync,
@@ -107,7 +108,7 @@ describe.each(settings())("copy-on-write view: $name", (setting) => {
     expect(end).toMatchObject({ how: "backend-failed", message: "open the layers of the overlay" });
   });
 
-  it("shows nothing to read behind a link that was put into a path after it was checked [X-26]", async () => {
+  it("shows and gives nothing behind a link that was put into a path after it was checked [X-26]", async () => {
     using folder = temporaryFolder();
     const [empty, target, real, link] = ["empty", "target", "real", "link"].map((name) =>
       join(folder.path, name),
@@ -115,14 +116,22 @@ describe.each(settings())("copy-on-write view: $name", (setting) => {
     for (const path of [empty, target, join(real, "data")]) mkdirSync(path, { mode: 0o777, recursive: true });
     writeFileSync(join(real, "data", "file"), "x");
     symlinkSync(real, link);
-    const show = (source: string) =>
-      run(setting, {
-        command: ["sh", "-c", 'cat "$0/file"', target],
-        supervise: { views: [{ empty, source, target }] },
+    execFileSync("mkfifo", [join(real, "fifo")]);
+    const show = async (source: string, point: string, socket = false) => {
+      const { end, stdout } = await run(setting, {
+        command: ["sh", "-c", 'cat "$0/file" 2>/dev/null; [ -p "$0" ] && echo fifo', point],
+        supervise: { views: [{ empty, source, target: point, socket }] },
       });
-    expect((await show(join(real, "data"))).stdout).toBe("x");
-    const { end, stdout } = await show(join(link, "data"));
-    expect([stdout, end.how, end.message]).toEqual(["", "backend-failed", "open what is only read"]);
+      return stdout || end.message;
+    };
+    const file = join(folder.path, "point");
+    writeFileSync(file, "");
+    expect(await show(join(real, "data"), target)).toBe("x");
+    expect(await show(join(link, "data"), target)).toBe(`open ${join(link, "data")}`);
+    expect(await show(join(real, "fifo"), file, true)).toBe("fifo\n");
+    expect(await show(join(link, "fifo"), file, true)).toBe(`open ${join(link, "fifo")}`);
+    const other = join(real, "data", "file");
+    expect(await show(other, file, true)).toBe(`give the socket ${other}`);
   });
 
   it("binds a folder for the backend alone", async () => {

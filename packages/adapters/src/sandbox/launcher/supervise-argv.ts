@@ -46,8 +46,11 @@ export interface SuperviseOptions {
   user?: HostUser;
   overlay?: OverlayMount;
   binds?: readonly { source: string; target: string; idmap?: boolean }[];
-  /** Files and folders that are only read, without the host's sockets, fifos and devices; `empty` is an empty folder. */
-  views?: readonly { empty: string; source: string; target: string }[];
+  /**
+   * Files and folders that are only read, without the host's sockets, fifos and devices; `empty` is an empty folder. A
+   * `socket` is one or a fifo, and the host's own. No link on the way to any of them is followed.
+   */
+  views?: readonly { empty: string; source: string; target: string; socket?: boolean }[];
   /** With `user`: files of this owner appear as the user's own in the overlay and in binds that ask for it. */
   idmap?: HostUser;
   /** Folders of cgroups that the backend joins. */
@@ -93,7 +96,10 @@ function mountOptions({ overlay, idmap, binds = [], views = [] }: SuperviseOptio
     ...(overlay ? ["--overlay", overlay.lower, overlay.upper, overlay.work, overlay.target] : []),
     ...(idmap ? ["--idmap", whole(idmap.uid), whole(idmap.gid)] : []),
     ...binds.flatMap((bind) => [bind.idmap ? "--bind-idmap" : "--bind", bind.source, bind.target]),
-    ...views.flatMap(({ empty, source, target }) => ["--view", empty, source, target]),
+    ...views.flatMap((view) => [
+      view.socket ? "--view-socket" : "--view",
+      ...[view.empty, view.source, view.target],
+    ]),
   ];
 }
 

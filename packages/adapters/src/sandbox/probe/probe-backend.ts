@@ -151,7 +151,7 @@ function adviceOf(error: unknown): string[] {
 
 const NOT_MADE = "a sandbox could not be made";
 /** The launcher's words. */
-const NO_OVERLAY = "could not show through an overlay";
+const NO_OVERLAY = " through an overlay: ";
 
 /** What helps where only the words of the reason are known, and this host's settings. */
 function adviceAbout(missing: string): string[] {

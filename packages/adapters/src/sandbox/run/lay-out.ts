@@ -42,7 +42,6 @@ export async function layOut(
   const isOwnGuest = host.isRoot && guest !== host.folders.guest;
   const guestPoint = isOwnGuest ? await host.folders.point("guest", "folder") : guest;
   const binds = [
-    seen.given,
     workspace?.launcherBind ?? [],
     isOwnGuest ? { source: guest, target: guestPoint } : [],
   ].flat();
@@ -61,8 +60,6 @@ export async function layOut(
 
 interface SeenReadOnly {
   binds: PlannedBind[];
-  /** Sockets, which are the host's own. */
-  given: LauncherBind[];
   system: SeenSystem;
   views: LauncherView[];
 }
@@ -75,7 +72,6 @@ async function seeReadOnly(
 ): Promise<SeenReadOnly> {
   const mounted = await mountPoints();
   const views: LauncherView[] = [];
-  const given: LauncherBind[] = [];
   const see = async (
     name: string,
     { source, target, isFolder, socket }: Omit<ResolvedMount, "mode">,
@@ -86,9 +82,13 @@ async function seeReadOnly(
     const point = await host.folders.point(name, isFolder ? "folder" : "file");
     const within = isFolder ? mounted.filter((path) => path !== real && isWithin(path, real)) : [];
     const show = (from: string, path: string) =>
-      views.push({ empty: host.folders.emptyFolder, source: from, target: movedPath(path, real, point) });
-    if (socket) given.push({ source, target: point });
-    else if (within[0] === undefined || host.isRoot) for (const path of [real, ...within]) show(path, path);
+      views.push({
+        empty: host.folders.emptyFolder,
+        source: from,
+        target: movedPath(path, real, point),
+        ...(socket && { socket }),
+      });
+    if (within[0] === undefined || host.isRoot) for (const path of [real, ...within]) show(path, path);
     else if (system === undefined) throw mountedWithin(source, within[0]);
     else {
       const skeleton = await makeSkeleton(host, made);
@@ -114,7 +114,7 @@ async function seeReadOnly(
   };
   const binds = await Promise.all(mounts.map((one, index) => see(`mount-${index}`, one)));
   if (views.length > MOST_MOUNTS) throw tooMany(views.length);
-  return { binds, given, system, views };
+  return { binds, system, views };
 }
 
 /** Where something is mounted on this host, parents before what is in them. */
