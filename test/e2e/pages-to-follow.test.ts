@@ -29,8 +29,11 @@ afterEach(async () => {
   for (const child of background.filter(
     ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
   )) {
-    process.kill(-(child.pid ?? 0), "SIGKILL");
+    // It ends what it has started itself; killed, it could not.
+    process.kill(-(child.pid ?? 0), "SIGTERM");
+    const late = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), 60_000);
     await once(child, "close");
+    clearTimeout(late);
   }
   rmSync(place, { recursive: true, force: true });
 });
